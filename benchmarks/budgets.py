@@ -142,14 +142,9 @@ def main() -> None:
     for shape in sys.argv[1:] or SHAPES:
         found = measured(shape)
         n, d, _, budget = SHAPES[shape]
-        cells = [
-            f"{found[name]:.0f}" if name in found else "" for name in ("expected", "fit", "expected proof", "proof")
-        ]
+        cells = [f"{found[name]:.0f}" if name in found else "" for name in ("expected", "fit", "expected proof", "proof")]
         highest = f"{max(found['fit'], found['proof']) / budget:.2f}" if "fit" in found else ""
-        print(
-            f"| {shape} | {n:,} × {d:,} | {found['strategy']} | {budget:.0f} | {' | '.join(cells)} | {highest} |",
-            flush=True,
-        )
+        print(f"| {shape} | {n:,} × {d:,} | {found['strategy']} | {budget:.0f} | {' | '.join(cells)} | {highest} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -64,9 +64,7 @@ def main() -> None:
         return
     cores = int(sys.argv[1]) if len(sys.argv) > 1 else len(os.sched_getaffinity(0))
     sizes = [size for size in SIZES if len(sys.argv) < 3 or str(size[0]) in sys.argv[2:]]
-    print(
-        f"| rows × columns | {' | '.join(f'{stage}, 1 core (s)' for stage in STAGES)} | {cores} cores, times as fast | same |"
-    )
+    print(f"| rows × columns | {' | '.join(f'{stage}, 1 core (s)' for stage in STAGES)} | {cores} cores, times as fast | same |")
     print("| --: | " + "--: | " * (len(STAGES) + 2))
     for n, d in sizes:
         one, many = on_cores(1, n, d), on_cores(cores, n, d)

@@ -61,9 +61,7 @@ def make_data(folder: Path) -> None:
     X[odd] = 60 * rng.normal(size=(len(odd), D))
     np.save(folder / "million.npy", X)
     np.save(folder / "hundred-thousand.npy", X[:100_000])
-    np.savetxt(
-        folder / "ten-thousand.csv", X[:10_000], delimiter=",", header=",".join(f"f{i}" for i in range(D)), comments=""
-    )
+    np.savetxt(folder / "ten-thousand.csv", X[:10_000], delimiter=",", header=",".join(f"f{i}" for i in range(D)), comments="")
 
 
 def main() -> None:
@@ -101,10 +99,7 @@ def main() -> None:
         "all but the processor's seconds."
     )
     head = ["command", "first sign of life", "whole", "processor", "report"]
-    write(
-        "door.md",
-        f"{header('The command line', ['numpy', 'scikit-learn', 'pyarrow', 'rich'])}\n{told}\n\n{table(head, rows)}",
-    )
+    write("door.md", f"{header('The command line', ['numpy', 'scikit-learn', 'pyarrow', 'rich'])}\n{told}\n\n{table(head, rows)}")
 
 
 if __name__ == "__main__":

@@ -132,9 +132,7 @@ def spent_by(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def in_turn(
-    contestants: dict[str, Callable[[], Any]], repeats: int, who: int = resource.RUSAGE_SELF
-) -> dict[str, float]:
+def in_turn(contestants: dict[str, Callable[[], Any]], repeats: int, who: int = resource.RUSAGE_SELF) -> dict[str, float]:
     """Median seconds of each, measured in turn."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(repeats):
@@ -245,12 +243,7 @@ def proofs(repeats: int) -> dict[str, dict[str, float]]:
         solved = time.process_time()
         excess = model.certificate_.excess
         proven = time.process_time()
-        spans = {
-            "fit": fitted - start,
-            "rows": answered - fitted,
-            "program": solved - answered,
-            "bound": proven - solved,
-        }
+        spans = {"fit": fitted - start, "rows": answered - fitted, "program": solved - answered, "bound": proven - solved}
         return spans | {"gap": program, "excess": excess}
 
     sets = {
@@ -416,9 +409,7 @@ def commands(n: int, source: str) -> dict[str, tuple[float, float]]:
     found, environment = {}, os.environ | {"PYTHONPATH": str(Path(source).resolve() / "src")}
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "points.parquet")
-        make = (
-            f"import estimators as e, pandas as pd; pd.DataFrame(e.blobs({n})[0]).add_prefix('x').to_parquet({path!r})"
-        )
+        make = f"import estimators as e, pandas as pd; pd.DataFrame(e.blobs({n})[0]).add_prefix('x').to_parquet({path!r})"
         subprocess.run([sys.executable, "-c", make], check=True, cwd=Path(__file__).parent)
         command = [sys.executable, "-W", "ignore", "-m", "mosaic", "select", path, "-k", str(DIGITS_PICKS), "--quiet"]
         for name, more in {"`select`": [], "`select --report`": ["--report", str(Path(folder) / "r.html")]}.items():
@@ -434,9 +425,7 @@ def versions_table(before: str, sizes: Sequence[int], repeats: int) -> str:
     here, rows = str(Path(__file__).parents[1]), []
     for n in sizes:
         times = repeats if n < 50_000 else 1
-        old, new = (
-            ask("version", str(n), str(times), source=source) | commands(n, source) for source in (before, here)
-        )
+        old, new = (ask("version", str(n), str(times), source=source) | commands(n, source) for source in (before, here))
         for name in new:
             cells = [f"{seconds(cpu)} ({seconds(wall)})" for cpu, wall in (old[name], new[name])]
             rows.append([f"{n:,} × {FEATURES}", name, *cells, f"{new[name][0] / old[name][0]:.2f}"])
@@ -459,9 +448,7 @@ def verdict(results: dict[tuple[int, str], dict[str, Any]]) -> str:
     inside = "within" if peak <= LARGEST_PEAK else "NOT within"
     warned = [f"{size:,} {method}" for (size, method), found in results.items() if found["warned"]]
     told = f"Warnings came from: {', '.join(warned)}." if warned else "No fit warned."
-    return (
-        f"n = {n:,}: MOSAIC's process peaks at {peak / 2**30:.2f} GiB, {inside} {LARGEST_PEAK / 2**30:g} GiB. {told}\n"
-    )
+    return f"n = {n:,}: MOSAIC's process peaks at {peak / 2**30:.2f} GiB, {inside} {LARGEST_PEAK / 2**30:g} GiB. {told}\n"
 
 
 def notes(repeats: int, imports: int) -> str:
@@ -482,9 +469,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--quick", action="store_true", help="small sizes, one run each: only to see that it runs")
-    parser.add_argument(
-        "--before", metavar="FOLDER", help="only compare with a checkout of an earlier version, in versions.md"
-    )
+    parser.add_argument("--before", metavar="FOLDER", help="only compare with a checkout of an earlier version, in versions.md")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
 

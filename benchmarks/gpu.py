@@ -101,9 +101,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     for rival in (kmeans, farthest):
         spent, picks = seconds(lambda rival=rival: rival(X))
         places = model.selection_.material.points.group[picks.cpu().numpy()]
-        theirs.append(
-            f"{spent:.2f} ({explained_share(kernel, sorted(set(places.tolist())), sample_weight=weights):.3f})"
-        )
+        theirs.append(f"{spent:.2f} ({explained_share(kernel, sorted(set(places.tolist())), sample_weight=weights):.3f})")
     ours = explained_share(kernel, model.selection_.chosen, sample_weight=weights)
     host = "-"
     if cpu and n <= 1_000_000 and d <= 64:

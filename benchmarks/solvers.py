@@ -459,9 +459,7 @@ def summary(results: list[Result], limit: float) -> str:
             row.append(f"> {limit:g} s (all)" if best is None else f"{seconds(best[1])} s ({best[0]})")
             row.append(lead(result, names, SUMMARY_GAP, limit))
         rows.append(row)
-    return table(
-        ["problem", "n", "from", OURS, "fastest other", "its time / ours", "fastest library", "its time / ours"], rows
-    )
+    return table(["problem", "n", "from", OURS, "fastest other", "its time / ours", "fastest library", "its time / ours"], rows)
 
 
 def details(results: list[Result], limit: float) -> str:

@@ -85,9 +85,7 @@ def picture() -> str:
     boxes = []
     for level, row in enumerate(rows):
         top = MARGIN + level * (BAND + GAP)
-        drawn.append(
-            f'<rect x="{MARGIN}" y="{top}" width="{WIDTH - 2 * MARGIN}" height="{BAND}" rx="8" fill="#eef2f6"/>'
-        )
+        drawn.append(f'<rect x="{MARGIN}" y="{top}" width="{WIDTH - 2 * MARGIN}" height="{BAND}" rx="8" fill="#eef2f6"/>')
         # Under those who import it, so that arrows are short.
         above = {name: [place[a][0] for a, b in edges if b == name and a in place] for name in row}
         row = sorted(row, key=lambda name: (fmean(above[name] or [WIDTH / 2]), name))

@@ -86,14 +86,10 @@ both = PCA(30, random_state=0).fit(cells).transform(np.vstack([cells, made_up]))
 near = NearestNeighbors(n_neighbors=31).fit(both).kneighbors(both[: len(cells)], return_distance=False)[:, 1:]
 share = (near >= len(cells)).mean(axis=1)
 suspicious = np.argsort(-share, kind="stable")[: len(cells) // 20]
-print(
-    f"Among the twentieth of cells that resemble mixtures most: {is_doublet[suspicious].sum()} of {DOUBLETS} doublets."
-)
+print(f"Among the twentieth of cells that resemble mixtures most: {is_doublet[suspicious].sum()} of {DOUBLETS} doublets.")
 clean = MOSAIC(K).fit(X, exclude=suspicious)
 kept = clean.representative_indices_
-print(
-    f"With these excluded, doublets among the picks: {is_doublet[kept].sum()}; types: {len(set(types[kept]) - {'doublet'})}."
-)
+print(f"With these excluded, doublets among the picks: {is_doublet[kept].sum()}; types: {len(set(types[kept]) - {'doublet'})}.")
 
 # 5. With labels: two of every type, and no doublet.
 fair = MOSAIC(2 * len(names)).fit(X, groups=types, quotas=dict.fromkeys(names.tolist(), 2))

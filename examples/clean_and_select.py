@@ -66,23 +66,17 @@ print(f"  {model.explain(int(np.flatnonzero(model.is_outlier_)[0]))}")
 # 3. No copies: how far apart the two closest picks are, in standard deviations of each column.
 scaled = (picks[MEASURED] / frame.loc[~model.is_outlier_, MEASURED].std()).to_numpy()
 gaps = np.linalg.norm(scaled[:, None] - scaled[None], axis=2)[~np.eye(len(scaled), dtype=bool)]
-print(
-    f"Copies among the picks: {picks[MEASURED].duplicated().sum()}; the two closest are {gaps.min():.2f} deviations apart.\n"
-)
+print(f"Copies among the picks: {picks[MEASURED].duplicated().sum()}; the two closest are {gaps.min():.2f} deviations apart.\n")
 
 # 4. As many as can each stand for at least thirty rows.
 worth = MOSAIC(min_support=30).fit(seen)
-print(
-    f"With min_support=30 there are {worth.n_representatives_}; the smallest stands for {stands_for(worth).min()} rows."
-)
+print(f"With min_support=30 there are {worth.n_representatives_}; the smallest stands for {stands_for(worth).min()} rows.")
 
 # 5. Six for each site, including the small one, which has few picks otherwise.
 print(f"Without being asked, sites have {picks['site'].value_counts().to_dict()} picks.")
 fair = MOSAIC(24).fit(seen, groups=frame["site"], quotas="equal")
 chosen = fair.select(frame)
-print(
-    f"With equal quotas they have {chosen['site'].value_counts().to_dict()}; noise: {(chosen['truth'] == 'noise').sum()}."
-)
+print(f"With equal quotas they have {chosen['site'].value_counts().to_dict()}; noise: {(chosen['truth'] == 'noise').sum()}.")
 
 columns = {name: seen[name].to_list() for name in ["site", *MEASURED]}
 write_answer(fair, folder, "Readings to keep", names=frame["reading"].to_list(), columns=columns, groups=frame["site"])

@@ -58,9 +58,7 @@ copies[COPIES // 2 :] += rng.random(copies[COPIES // 2 :].shape) < 3 / copies.sh
 original = np.append(np.arange(len(counts)), again)
 counts, subjects = np.vstack([counts, copies]), np.append(subjects, subjects[again])
 names += [f"{names[i]} (again)" for i in again]
-print(
-    f"{len(names)} texts, {COPIES} of them copies or nearly so; {counts.shape[1]} words; {len(set(subjects))} subjects.\n"
-)
+print(f"{len(names)} texts, {COPIES} of them copies or nearly so; {counts.shape[1]} words; {len(set(subjects))} subjects.\n")
 
 # 3. Numbers that compare the subject of texts and not their length.
 to_points = make_pipeline(TfidfTransformer(sublinear_tf=True), TruncatedSVD(50, random_state=0), Normalizer())

@@ -42,9 +42,7 @@ print(f"{len(old)} pictures of {old.shape[1]}×{old.shape[2]} pixels and {is_noi
 model = MOSAIC(12).fit(X)
 picks = model.representative_indices_
 print(f"Chosen, best first: {', '.join(map(str, picks))}.")
-print(
-    f"They stand for {', '.join(map(str, stands_for(model)))} pictures and explain {model.coverage_:.0%} of what belongs."
-)
+print(f"They stand for {', '.join(map(str, stands_for(model)))} pictures and explain {model.coverage_:.0%} of what belongs.")
 print(f"Noise among the chosen: {is_noise[picks].sum()}.")
 found, wrong = model.is_outlier_ & is_noise, model.is_outlier_ & ~is_noise
 print(f"Outliers: {found.sum()} of {is_noise.sum()} images of noise, and {wrong.sum()} of {len(old)} pictures.")

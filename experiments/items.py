@@ -32,14 +32,7 @@ DETECTION_RIVALS = ("FDR (surrogate)", "L1-KPCA", "RML (surrogate)")
 OTHERS = "others"
 RUNS: dict[str, dict[str, int]] = {
     "faces": {OTHERS: 50},
-    "robustness": {
-        OTHERS: 50,
-        "M-kmeans": 20,
-        "k-means": 20,
-        "facility location with exchanges": 20,
-        "Précis": 10,
-        "DS3": 5,
-    },
+    "robustness": {OTHERS: 50, "M-kmeans": 20, "k-means": 20, "facility location with exchanges": 20, "Précis": 10, "DS3": 5},
     "running_time": {OTHERS: 3},
     "structured": {OTHERS: 10, "SMRS": 5, "DS3": 5},
     "structured_defaults": {OTHERS: 10},
@@ -259,14 +252,7 @@ PAPER = {
     "running_time": running_time,
 }
 #: And our own comparison, which runs when it is asked for by name.
-OWN = {
-    "clean": clean,
-    "spoiled": spoiled,
-    "separable": separable,
-    "adbench": adbench,
-    "unspoilt": unspoilt,
-    "ablation": ablation,
-}
+OWN = {"clean": clean, "spoiled": spoiled, "separable": separable, "adbench": adbench, "unspoilt": unspoilt, "ablation": ablation}
 ITEMS = {**PAPER, **OWN}
 
 

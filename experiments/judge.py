@@ -256,11 +256,7 @@ def _classes(case: Case, taught: IntArray) -> Verdict:
     counts = np.unique(case.y[taught], return_counts=True)[1]
     p = counts / max(counts.sum(), 1)
     entropy = float(np.abs(np.sum(p * np.log(p))))  # the sum is <= 0
-    return {
-        "class_balance": entropy / float(np.log(total)) if total > 1 else None,
-        "classes_hit": len(counts),
-        "classes": total,
-    }
+    return {"class_balance": entropy / float(np.log(total)) if total > 1 else None, "classes_hit": len(counts), "classes": total}
 
 
 def _checked_scores(scores: ArrayLike, n: int) -> FloatArray:

@@ -147,9 +147,7 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
-def _item_by_item(
-    jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar
-) -> Iterator[Future[dict[str, Any]]]:
+def _item_by_item(jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar) -> Iterator[Future[dict[str, Any]]]:
     """The runs as they end, those of an item after those before it; meanwhile settings of the next item are chosen."""
     chosen = _read_settings(folder)
     runs: list[Future[dict[str, Any]]] = []
@@ -177,9 +175,7 @@ def _stopped(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]
     return found
 
 
-def _timed(
-    jobs: Iterable[Job], pool: ProcessPoolExecutor, stopped: dict[tuple[str, str], str]
-) -> Iterator[dict[str, Any]]:
+def _timed(jobs: Iterable[Job], pool: ProcessPoolExecutor, stopped: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
     """Lines of the runs, size by size; a method that took too long for fewer points is not asked again."""
     sizes: dict[int, list[Job]] = {}
     for job in jobs:
@@ -278,9 +274,7 @@ def main() -> None:
     from experiments.items import ITEMS, PAPER, jobs_of
 
     parser = argparse.ArgumentParser(description="Run the experiments of the paper.")
-    parser.add_argument(
-        "--item", choices=[*ITEMS], action="append", help="one after the other; without it, all of the paper"
-    )
+    parser.add_argument("--item", choices=[*ITEMS], action="append", help="one after the other; without it, all of the paper")
     parser.add_argument("--slice", choices=["small", "all"], default="all", help="few seeds and cases, or everything")
     parser.add_argument("--method", action="append", help="only these methods (may be repeated)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

@@ -13,18 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from experiments import judge, methods
-from experiments.datasets import (
-    Case,
-    Dataset,
-    case,
-    case_of_split,
-    five_subjects,
-    load,
-    make_case,
-    patches,
-    picture,
-    split,
-)
+from experiments.datasets import Case, Dataset, case, case_of_split, five_subjects, load, make_case, patches, picture, split
 from experiments.datasets.synthetic import is_manifold
 from experiments.job import Job
 from experiments.judge import Verdict

@@ -50,9 +50,7 @@ def stored(home, A, cuts, folder):
     if home == "zarr":
         import zarr
 
-        array = zarr.create_array(
-            str(folder / "x.zarr"), shape=A.shape, chunks=(max(1, len(A) // 3), A.shape[1]), dtype=A.dtype
-        )
+        array = zarr.create_array(str(folder / "x.zarr"), shape=A.shape, chunks=(max(1, len(A) // 3), A.shape[1]), dtype=A.dtype)
         array[:] = A
         return array
     if home == "h5py":

@@ -162,9 +162,7 @@ def mutate(rng, data, text):
             b[at] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, 0x22, 0x2C]))
         elif how == "insert":
             b[at:at] = (
-                TOKENS[int(rng.integers(len(TOKENS)))]
-                if text or rng.random() < 0.3
-                else rng.bytes(int(rng.integers(1, 9)))
+                TOKENS[int(rng.integers(len(TOKENS)))] if text or rng.random() < 0.3 else rng.bytes(int(rng.integers(1, 9)))
             )
         elif how == "delete":
             del b[at : at + int(rng.integers(1, 50))]
@@ -319,10 +317,7 @@ def case(number, files, keep=None):
             shutil.copy(base.with_name("a.csv"), cwd / "a.csv")
             words, outputs = ["predict", name, "a.csv", "-o", "out.csv", "-q"], ["out.csv"]
         elif rng.random() < 0.8:
-            words, outputs = (
-                ["select", name, "-k", "3", "-o", "out.csv", "--report", "r.html", "-q"],
-                ["out.csv", "r.html"],
-            )
+            words, outputs = (["select", name, "-k", "3", "-o", "out.csv", "--report", "r.html", "-q"], ["out.csv", "r.html"])
         else:
             words, outputs = ["outliers", name, "-o", "out.csv", "-q", "--all"], ["out.csv"]
         result = run(words, cwd)
@@ -398,13 +393,7 @@ def specials(d):
 
     def sparse_npz(name, **changes):
         S = sp.csr_matrix(X * (X > 0))
-        parts = {
-            "data": S.data,
-            "indices": S.indices,
-            "indptr": S.indptr,
-            "shape": np.array(S.shape),
-            "format": np.array(b"csr"),
-        }
+        parts = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": np.array(S.shape), "format": np.array(b"csr")}
         parts |= changes
         np.savez(d / name, **parts)
         return name
@@ -473,9 +462,7 @@ def specials(d):
         "csv 1e5 columns": lambda: put(
             "x.csv", ",".join(f"c{i}" for i in range(100_000)) + "\n" + (",".join(["1.5"] * 100_000) + "\n") * 5
         ),
-        "csv line of 200 MB": lambda: put(
-            "x.csv", b"a,b,t\n1,2,x\n2,3,y\n4,1," + b"z" * 200_000_000 + b"\n5,2,x\n3,3,x\n"
-        ),
+        "csv line of 200 MB": lambda: put("x.csv", b"a,b,t\n1,2,x\n2,3,y\n4,1," + b"z" * 200_000_000 + b"\n5,2,x\n3,3,x\n"),
         "csv one line no newline 100 MB": lambda: put("x.csv", b"1" * 100_000_000),
         "csv quote never closed 50 MB": lambda: put("x.csv", b'a,b\n1,"' + b"2\n" * 25_000_000),
         "csv UTF-16": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-16")),
@@ -486,9 +473,7 @@ def specials(d):
         "csv only header": lambda: put("x.csv", "a,b\n"),
         "csv inf nan": lambda: put("x.csv", "a,b,c\n" + body + "inf,2,3\nnan,1,2\n"),
         "csv huge finite": lambda: put("x.csv", "a,b,c\n" + body + "1e308,2,3\n-1e308,1,2\n"),
-        "csv gz bomb 6 GB": lambda: put(
-            "x.csv.gz", gzip.compress(b"a,b\n") + gzip.compress(b"1,2\n" * 25_000_000, 9) * 20
-        ),
+        "csv gz bomb 6 GB": lambda: put("x.csv.gz", gzip.compress(b"a,b\n") + gzip.compress(b"1,2\n" * 25_000_000, 9) * 20),
         "csv gz truncated": lambda: put("x.csv.gz", gzip.compress(("a,b,c\n" + body * 50).encode())[:-100]),
         "jsonl deep objects": lambda: put("x.jsonl", ('{"a":' * 3000 + "1" + "}" * 3000 + "\n") * 3),
         "jsonl huge int": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": ' + "9" * 5000 + ', "b": 1}\n'),

@@ -87,12 +87,7 @@ def problems():
     yield "contamination", X, MOSAIC(15, contamination=0.05), {}
     yield "outliers kept", X, MOSAIC(15, outliers="keep"), {}
     yield "weights", X, MOSAIC(15), {"sample_weight": weights}
-    yield (
-        "constraints",
-        X,
-        MOSAIC(15),
-        {"must_include": [20, 21], "exclude": [30, 31, 32], "candidates": np.arange(10, 350)},
-    )
+    yield ("constraints", X, MOSAIC(15), {"must_include": [20, 21], "exclude": [30, 31, 32], "candidates": np.arange(10, 350)})
     yield "quotas", X, MOSAIC(15), {"groups": groups, "quotas": "equal"}
     yield "laplacian", X, MOSAIC(15, kernel="laplacian"), {}
     yield "polynomial", X, MOSAIC(15, kernel=Polynomial(degree=2)), {}
@@ -120,11 +115,7 @@ def answer(data, model, arguments):
         odd = np.flatnonzero(model.is_outlier_)
         picks = [int(i) for i in getattr(model, "representative_indices_", [])]
         proof = model.certificate_
-        named = [
-            name
-            for name in ("gap", "bound", "error", "excess", "error_without_ridge", "objective")
-            if hasattr(proof, name)
-        ]
+        named = [name for name in ("gap", "bound", "error", "excess", "error_without_ridge", "objective") if hasattr(proof, name)]
         rows = [*EXPLAINED, *picks[:1], *(int(i) for i in odd[:1])]
         found = {
             "picks": picks,

@@ -91,12 +91,7 @@ class Terminal:
         termios.tcsetwinsize(theirs, (50, COLUMNS))
         with default_signals():
             self.process = subprocess.Popen(
-                words,
-                cwd=folder,
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=theirs,
-                stderr=theirs,
+                words, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
             )
         os.close(theirs)
         self.screen, self.seen = ours, ""

@@ -89,8 +89,4 @@ def real():
         yield pd.factorize(frame[target])[0], frame.drop(columns=target)
 
 
-TABLES = {
-    "customers": lambda: customers(missing=0.25),
-    "visits": visits,
-    "machines": machines,
-}
+TABLES = {"customers": lambda: customers(missing=0.25), "visits": visits, "machines": machines}

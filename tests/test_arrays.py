@@ -13,11 +13,7 @@ from mosaic.door import as_indices, as_points, as_vector
 from mosaic.exceptions import InvalidInputError
 
 
-@given(
-    arrays(
-        np.float64, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.sampled_from([-1.0, -0.0, 0.0, 2.5])
-    )
-)
+@given(arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.sampled_from([-1.0, -0.0, 0.0, 2.5])))
 def test_equal_rows_are_found_dense_and_sparse(X):
     first, inverse = np.unique(X + 0.0, axis=0, return_inverse=True)
     for data in (X, sp.csr_array(X)):

@@ -8,16 +8,7 @@ import pytest
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.program.bounds import (
-    Bound,
-    Largest,
-    Spectrum,
-    best_for_k,
-    bound_of,
-    dual_bound,
-    strength_for_k,
-    with_residual,
-)
+from mosaic.program.bounds import Bound, Largest, Spectrum, best_for_k, bound_of, dual_bound, strength_for_k, with_residual
 from mosaic.program.problem import DesignProblem, critical_lam
 from mosaic.program.solve import encode
 from mosaic.program.working_set import solve_design

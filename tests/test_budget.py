@@ -98,9 +98,7 @@ def test_estimate_reads_as_a_sentence():
     text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 0, 2**29))
     assert text == "123,456 points, low-rank (rank about 700): about 1.2 GiB, and for the certificate up to 512 MiB"
     text = str(Estimate("sketch", 10**6, 400, 2**30, 1, 2**30, 9))
-    assert text.startswith(
-        "1,000,000 rows, 1 pass: about 1.0 GiB; and for the certificate up to 9 passes (400 candidates)"
-    )
+    assert text.startswith("1,000,000 rows, 1 pass: about 1.0 GiB; and for the certificate up to 9 passes (400 candidates)")
 
 
 @pytest.mark.parametrize("n", [600, 2500])

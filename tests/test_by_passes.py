@@ -118,9 +118,7 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
     frame.to_parquet(tmp_path / "fit.parquet")
     frame[list("badc")].to_parquet(tmp_path / "new.parquet")
     found = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(30)})).fit(tmp_path / "fit.parquet")
-    with pytest.raises(
-        InvalidInputError, match="X has the columns 'b', 'a', 'd', 'c'; those of fit were 'a', 'b', 'c', 'd'"
-    ):
+    with pytest.raises(InvalidInputError, match="X has the columns 'b', 'a', 'd', 'c'; those of fit were 'a', 'b', 'c', 'd'"):
         found.predict(open_source(tmp_path / "new.parquet"))
     expected = found.predict(tmp_path / "fit.parquet")
     np.testing.assert_array_equal(found.predict(tmp_path / "new.parquet"), expected)
@@ -203,9 +201,7 @@ def test_missing_values_are_refused_with_their_row(npy, tmp_path):
     bad = X.copy()
     bad[7_654, 2] = np.nan
     np.save(tmp_path / "bad.npy", bad)
-    with pytest.raises(
-        InvalidInputError, match=r"bad.npy, row 7,654 \(counted from 0\), feature 2: a number is missing"
-    ):
+    with pytest.raises(InvalidInputError, match=r"bad.npy, row 7,654 \(counted from 0\), feature 2: a number is missing"):
         MOSAIC(5, **PLAIN).fit(tmp_path / "bad.npy")
     with pytest.raises(InvalidInputError, match=r"X\[7654, 2\] = nan, in row 7654, column 2"):
         MOSAIC(5, **PLAIN).fit(np.load(tmp_path / "bad.npy", mmap_mode="r"))
@@ -310,9 +306,7 @@ def test_saved_models_answer_for_rows_that_they_are_shown(plain):
     for other in (saved, copy.deepcopy(fitted)):
         for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_", "outlier_probability_"):
             assert not hasattr(other, name)
-            with pytest.raises(
-                AttributeError, match=r"labels_, .* were not computed before this model was saved or copied"
-            ):
+            with pytest.raises(AttributeError, match=r"labels_, .* were not computed before this model was saved or copied"):
                 getattr(other, name)
         with pytest.raises(InvalidInputError, match=r"certificate_ was not computed .* Fit again, and read it before"):
             _ = other.certificate_
@@ -344,9 +338,7 @@ def test_selected_rows_are_those_of_the_data(model, npy):
     np.testing.assert_array_equal(model.select(npy), X[model.representative_indices_])
     in_memory = MOSAIC(3).fit(X[:500])
     np.save(npy.with_name("few.npy"), X[:500])
-    np.testing.assert_array_equal(
-        in_memory.select(npy.with_name("few.npy")), X[:500][in_memory.representative_indices_]
-    )
+    np.testing.assert_array_equal(in_memory.select(npy.with_name("few.npy")), X[:500][in_memory.representative_indices_])
     assert model.get_support().sum() == 20
     for other in (X[:-1], npy.with_name("few.npy")):
         with pytest.raises(InvalidInputError, match=f"X must have the {N} rows of fit"):
@@ -371,9 +363,7 @@ def test_explanations_speak_of_rows_of_the_data(model):
     assert told.representation_error == pytest.approx(model.representation_error_[unknown])
     assert (told.status == "outlier") == model.is_outlier_[unknown]
     copied = pickle.loads(pickle.dumps(model))
-    with pytest.raises(
-        InvalidInputError, match=f"row {unknown} is not among the .* rows that this model was saved with"
-    ):
+    with pytest.raises(InvalidInputError, match=f"row {unknown} is not among the .* rows that this model was saved with"):
         copied.explain(unknown)
     assert "the program is that of all rows" in str(model.explain())
 
@@ -431,9 +421,7 @@ def test_what_passes_cannot_do_is_refused(settings, fault):
         MOSAIC(5, **(SETTINGS | settings)).fit(X[:2000])
 
 
-@pytest.mark.parametrize(
-    "kernel", ["laplacian", "polynomial", "linear", "cosine", lambda A, B: (1.0 + A @ B.T / 100.0) ** 2]
-)
+@pytest.mark.parametrize("kernel", ["laplacian", "polynomial", "linear", "cosine", lambda A, B: (1.0 + A @ B.T / 100.0) ** 2])
 def test_other_kernels_work(kernel):
     data = X[:9000].astype(np.float64) if callable(kernel) else X[:9000]
     found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"algorithm": Sketch(60)})).fit(data)

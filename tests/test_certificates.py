@@ -187,7 +187,4 @@ def test_rounding_may_have_raised_the_lower_bound_as_well():
 
 def test_a_gap_above_one_says_that_nothing_is_known():
     certificate = Certificate(primal=3.0, dual=0.0, scale=2.0, kernel_error=0.2, rank=3)
-    assert (
-        str(certificate)
-        == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"
-    )
+    assert str(certificate) == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"

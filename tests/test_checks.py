@@ -124,14 +124,7 @@ def test_records_are_refused_with_their_fields():
     records = np.array([tuple(row) for row in ROWS], dtype=[("height", float), ("weight", float), ("age", float)])
     model = mosaic.MOSAIC(3).fit(ROWS)
     passes = mosaic.MOSAIC(3, algorithm="sketch")
-    for ask in (
-        mosaic.MOSAIC(3).fit,
-        passes.fit,
-        mosaic.MOSAICOutlierDetector().fit,
-        mosaic.solve,
-        model.predict,
-        mosaic.path,
-    ):
+    for ask in (mosaic.MOSAIC(3).fit, passes.fit, mosaic.MOSAICOutlierDetector().fit, mosaic.solve, model.predict, mosaic.path):
         with pytest.raises(InvalidInputError, match="records with the fields 'height', 'weight', 'age'"):
             ask(records)
 

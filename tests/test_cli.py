@@ -338,17 +338,7 @@ def test_output_into_a_pipe_is_utf8_whatever_the_terminal_uses_and_has_no_progre
 
 
 def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
-    words = [
-        "select",
-        "points.csv",
-        "-k",
-        "5",
-        "--algorithm",
-        "paper,solver=fista,max_iter=2",
-        "--tol",
-        "1e-9",
-        "--force",
-    ]
+    words = ["select", "points.csv", "-k", "5", "--algorithm", "paper,solver=fista,max_iter=2", "--tol", "1e-9", "--force"]
     words += ["--report", "page.html"]
     ran = run(capsys, *words, "-o", "picks.csv")
     assert (ran.code, ran.out) == (0, "")

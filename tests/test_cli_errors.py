@@ -205,18 +205,8 @@ def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch
     ("error", "kind", "file", "said"),
     [
         (InvalidInputError("must have 2 columns", "Add one.", parameter="X"), "input", "points.csv", "points.csv must"),
-        (
-            InvalidInputError("`sample_weight` and `groups` differ from `X`"),
-            "usage",
-            None,
-            "--weight and --group differ from",
-        ),
-        (
-            InvalidInputError("n", "Use `scale=True`, `drop_missing=True`."),
-            "usage",
-            None,
-            "--scale yes, --drop-missing.",
-        ),
+        (InvalidInputError("`sample_weight` and `groups` differ from `X`"), "usage", None, "--weight and --group differ from"),
+        (InvalidInputError("n", "Use `scale=True`, `drop_missing=True`."), "usage", None, "--scale yes, --drop-missing."),
         (MemoryBudgetError("`algorithm='paper'` needs 9 MiB"), "memory", None, "--algorithm paper needs 9 MiB."),
         (InvalidInputError("a sentence about tol and row 7."), "usage", None, "a sentence about tol and row 7."),
         (InvalidInputError("`candidates` are few"), "usage", None, "candidates are few."),

@@ -142,9 +142,7 @@ def test_warnings_of_the_library_name_options_and_ids(folder, capsys, monkeypatc
 
 def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
     lines = (folder / "points.csv").read_text().splitlines()
-    text = [f"{lines[0]},odd,day"] + [
-        f"{line},{'inf' if i % 2 else ''},2020-02-0{i % 9 + 1}" for i, line in enumerate(lines[1:])
-    ]
+    text = [f"{lines[0]},odd,day"] + [f"{line},{'inf' if i % 2 else ''},2020-02-0{i % 9 + 1}" for i, line in enumerate(lines[1:])]
     (folder / "odd.csv").write_text("\n".join(text) + "\n")
     found = answer(run(capsys, "select", "odd.csv", "-k", "3", "--exclude-columns", "odd", "--json"), "select")
     assert {pick["values"]["odd"] for pick in found["picks"]} == {None}
@@ -165,22 +163,13 @@ def test_schema_prints_a_valid_schema_for_every_command(capsys):
         assert schema["$ref"] == f"#/$defs/{name}"
     whole = json.loads(run(capsys, "schema").out)
     jsonschema.Draft202012Validator.check_schema(whole)
-    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {
-        "schema",
-        "completion",
-    }
+    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {"schema", "completion"}
 
 
 def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
     found = answer(run(capsys, "select", "points.npy", "-k", "2", "--json"), "select")
     schema = jsonschema.Draft202012Validator(schema_of("select"))
-    for spoil in (
-        {"extra": 1},
-        {"coverage": "all"},
-        {"schema": "mosaic/select/2"},
-        {"picks": [{}]},
-        {"n_representatives": 0},
-    ):
+    for spoil in ({"extra": 1}, {"coverage": "all"}, {"schema": "mosaic/select/2"}, {"picks": [{}]}, {"n_representatives": 0}):
         assert not schema.is_valid(found | spoil), spoil
     assert not schema.is_valid(found | {"picks": [found["picks"][0] | {"extra": 1}]})
     assert not schema.is_valid({name: value for name, value in found.items() if name != "coverage"})

@@ -62,9 +62,7 @@ def test_new_rows_get_their_representative_and_outliers_their_reason(saved, caps
     assert [row["name"] for row in rows] == [*(f"n{i}" for i in new), "far"]
     similarity = model.transform(POINTS[new])[np.arange(len(new)), model.labels_[new]]
     np.testing.assert_allclose([float(row["similarity"]) for row in rows[:-1]], similarity, rtol=1e-9)
-    np.testing.assert_allclose(
-        [float(row["effective_count"]) for row in rows[:-1]], model.effective_count_[new], rtol=1e-9
-    )
+    np.testing.assert_allclose([float(row["effective_count"]) for row in rows[:-1]], model.effective_count_[new], rtol=1e-9)
     assert [row["is_outlier"] for row in rows] == ["false"] * 12 + ["true"]
     assert [row["reason"] for row in rows[:-1]] == [""] * 12
     far = rows[-1]
@@ -216,11 +214,7 @@ def test_fit_by_passes_is_saved_with_its_certificate(folder, capsys):
 
 
 def test_options_of_a_fit_mean_nothing_for_a_saved_model(saved, capsys):
-    for words in (
-        "explain model.mosaic p7 -k 3",
-        "report model.mosaic --id id",
-        "explain model.mosaic --kernel cosine",
-    ):
+    for words in ("explain model.mosaic p7 -k 3", "report model.mosaic --id id", "explain model.mosaic --kernel cosine"):
         ran = run(capsys, *words.split())
         assert ran.code == 2
         assert "means nothing for a saved model" in ran.err

@@ -72,9 +72,7 @@ def annotated(rng, matrix=sp.csr_matrix):
     counts = rng.poisson(1.0, (6, 5))
     return anndata.AnnData(
         X=matrix(counts.astype(np.float32)),
-        obs=pd.DataFrame(
-            {"type": pd.Categorical(list("aabbcc")), "depth": np.arange(6.0)}, index=[f"cell{i}" for i in range(6)]
-        ),
+        obs=pd.DataFrame({"type": pd.Categorical(list("aabbcc")), "depth": np.arange(6.0)}, index=[f"cell{i}" for i in range(6)]),
         var=pd.DataFrame(index=[f"gene{j}" for j in range(5)]),
         layers={"counts": counts},
         obsm={"X_pca": rng.normal(size=(6, 2))},
@@ -214,11 +212,7 @@ def image(rng, shape, kind="PNG", mode=None, **options):
 
 
 def album(folder, rng):
-    files = {
-        "b/two.jpg": image(rng, (90, 130, 3), "JPEG"),
-        "a.png": image(rng, (8, 8)),
-        "b/one.PNG": image(rng, (9, 9, 4)),
-    }
+    files = {"b/two.jpg": image(rng, (90, 130, 3), "JPEG"), "a.png": image(rng, (8, 8)), "b/one.PNG": image(rng, (9, 9, 4))}
     files |= {"deep.png": image(rng, (20, 20), mode="I;16"), ".hidden.png": b"x", "readme.md": b"x"}
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)

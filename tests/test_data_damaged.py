@@ -43,9 +43,7 @@ def test_texts_whose_lengths_are_wrong_are_refused(tmp_path):
 # ---------------------------------------------------------------------------------------------------------------- sparse
 
 
-@pytest.mark.parametrize(
-    "change", [{"indices": 10**6}, {"indices": -7}, {"indptr": 10**6}], ids=["beyond", "negative", "rows"]
-)
+@pytest.mark.parametrize("change", [{"indices": 10**6}, {"indices": -7}, {"indptr": 10**6}], ids=["beyond", "negative", "rows"])
 @pytest.mark.parametrize("form", ["csr", "csc"])
 def test_indices_out_of_range_are_refused(tmp_path, change, form, capsys):
     S = getattr(sp.coo_array(X * (X > 0)), f"to{form}")()

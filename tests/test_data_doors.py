@@ -96,9 +96,7 @@ def test_a_relation_of_duckdb_is_a_stream():
 
 def test_a_data_set_of_hugging_face_keeps_its_order_and_the_names_of_its_classes():
     datasets = pytest.importorskip("datasets")
-    features = datasets.Features(
-        {"height": datasets.Value("float64"), "kind": datasets.ClassLabel(names=["cat", "dog"])}
-    )
+    features = datasets.Features({"height": datasets.Value("float64"), "kind": datasets.ClassLabel(names=["cat", "dog"])})
     rows = datasets.Dataset.from_dict({"height": [1.0, 2.0, 3.0], "kind": [0, 1, -1]}, features=features)
     with read(rows.select([2, 0, 1])) as table:
         assert table.cells([0, 1, 2]).to_pydict() == {"height": [3.0, 1.0, 2.0], "kind": [None, "cat", "dog"]}
@@ -205,12 +203,9 @@ def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
         names = "".join(f'<sheet name="{name}" sheetId="{i + 1}" r:id="r{i}"/>' for i, name in enumerate(sheets))
         packed.writestr("xl/workbook.xml", f'<workbook {ns} xmlns:r="{rels}"><sheets>{names}</sheets></workbook>')
         links = "".join(
-            f'<Relationship Id="r{i}" Type="{rels}/worksheet" Target="worksheets/sheet{i}.xml"/>'
-            for i in range(len(sheets))
+            f'<Relationship Id="r{i}" Type="{rels}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in range(len(sheets))
         )
-        packed.writestr(
-            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
-        )
+        packed.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>')
         for i, rows in enumerate(sheets.values()):
             body = "".join(f"<row>{''.join(cell(value) for value in row)}</row>" for row in rows)
             packed.writestr(f"xl/worksheets/sheet{i}.xml", f"<worksheet {ns}><sheetData>{body}</sheetData></worksheet>")
@@ -232,9 +227,7 @@ class TestWorkbooks:
             np.testing.assert_allclose(table.X, expected.X)
             assert table.cells([5]).to_pydict() == expected.cells([5]).to_pydict()
             assert any("'People'" in note for note in table.notes)
-        np.testing.assert_array_equal(
-            MOSAIC(4).fit(file).representative_indices_, MOSAIC(4).fit(csv).representative_indices_
-        )
+        np.testing.assert_array_equal(MOSAIC(4).fit(file).representative_indices_, MOSAIC(4).fit(csv).representative_indices_)
 
     def test_a_sheet_is_named_and_others_are_listed(self, tmp_path, capsys):
         file = workbook(tmp_path / "people.xlsx", {"Empty": [], "People": PEOPLE})

@@ -57,12 +57,7 @@ CSV = {
     "ragged far down": (LONG + "3\n", "line 400,002", "has 1 cell instead of 2", "Correct the line"),
     "open quote": ('a,b\n1,2\n"3,4\n5,6\n', "line 3", "quotation mark is opened and not closed", "Close it"),
     "endless quote": ('a,b\n1,2\n"3,4\n' + "5,6\n" * 2_000_000, "line 3", "not closed", "Close it"),
-    "latin1": (
-        "name,x\nMüller,1\n".encode("latin1"),
-        "line 2",
-        "byte 8 (0xfc) is not UTF-8",
-        "iconv -f latin1 -t utf-8",
-    ),
+    "latin1": ("name,x\nMüller,1\n".encode("latin1"), "line 2", "byte 8 (0xfc) is not UTF-8", "iconv -f latin1 -t utf-8"),
     "latin1 header": ("größe\n1\n".encode("latin1"), "line 1", "byte 2 (0xf6) is not UTF-8", "iconv"),
     "latin1 far down": (b"n,x\n" + b"a,1\n" * 100_000 + b"\xfc,1\n", "line 100,002", "byte 400,004", "iconv"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), "line 1", "UTF-16", "iconv -f utf-16"),
@@ -72,12 +67,7 @@ CSV = {
     "infinite": ("a,b\n1,2\n-inf,3\n", "line 3, column 'a'", "a number is infinite", "`exclude_columns='a'`"),
     "text only": ("a,b\nx,y\nz,w\n", None, "no column of numbers, only a (string), b (string)", "`embedding`"),
     "same names": ("a,b,a\n1,2,3\n", None, "more than one column called 'a'", "Rename"),
-    "git lfs": (
-        "version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-        None,
-        "pointer of Git LFS",
-        "git lfs pull",
-    ),
+    "git lfs": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", None, "pointer of Git LFS", "git lfs pull"),
 }
 
 

@@ -53,13 +53,7 @@ def test_embeddings_with_the_same_ids_are_taken(tmp_path, documents):
 
 @BUDGETS
 @pytest.mark.parametrize(
-    "ids",
-    [
-        ["1.0", "2.0", "3.50"],
-        ["-1", "2", "3"],
-        ["007", "8", "9"],
-        ["18446744073709551617", "18446744073709551618", "3"],
-    ],
+    "ids", [["1.0", "2.0", "3.50"], ["-1", "2", "3"], ["007", "8", "9"], ["18446744073709551617", "18446744073709551618", "3"]]
 )
 def test_numbers_that_are_called_id_name_the_rows_as_they_are_written(tmp_path, budget, ids):
     path = write(tmp_path, "user_id,x\n" + "".join(f"{one},{i}.5\n" for i, one in enumerate(ids)))

@@ -124,9 +124,7 @@ def test_a_selection_from_5_gb_stays_within_the_budget(roomy, ending):
             stored[i * len(X) : (i + 1) * len(X)] = X
         del stored
     assert file.stat().st_size >= SIZE
-    done = subprocess.run(
-        [sys.executable, "-c", SELECT, str(file)], capture_output=True, text=True, cwd=roomy, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", SELECT, str(file)], capture_output=True, text=True, cwd=roomy, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     answer = json.loads(done.stdout)
     assert answer["file"]["rows"] == times * len(X)

@@ -126,8 +126,7 @@ CLEAN = {
     "knot": datasets.embed(datasets.trefoil(300), 3, noise=0.05),
     "sphere": datasets.sphere(300),
     "digits": DIGITS[:300],
-    "sparse and dense cluster": np.random.default_rng(3).normal(size=(360, 5))
-    * np.repeat([[1.0], [4.0]], [300, 60], axis=0)
+    "sparse and dense cluster": np.random.default_rng(3).normal(size=(360, 5)) * np.repeat([[1.0], [4.0]], [300, 60], axis=0)
     + np.repeat([[0.0], [12.0]], [300, 60], axis=0),
 }
 
@@ -222,9 +221,7 @@ def test_score_does_not_depend_on_the_batch(spoilt, fitted, around):
 
 def test_order_of_rows_and_unit_of_the_data_do_not_matter(spoilt, fitted, rng):
     order = rng.permutation(len(spoilt.X))
-    np.testing.assert_array_equal(
-        MOSAICOutlierDetector().fit(spoilt.X[order]).effective_count_, fitted.effective_count_[order]
-    )
+    np.testing.assert_array_equal(MOSAICOutlierDetector().fit(spoilt.X[order]).effective_count_, fitted.effective_count_[order])
     one, scaled = (MOSAICOutlierDetector().fit(X) for X in (spoilt.X, 1000.0 * spoilt.X + 7.0))
     np.testing.assert_allclose(scaled.effective_count_, one.effective_count_, rtol=0.01)
     np.testing.assert_array_equal(scaled.is_outlier_, one.is_outlier_)
@@ -294,9 +291,7 @@ def test_precomputed_similarities_are_scored_like_the_points_behind_them(spoilt,
     np.testing.assert_array_equal(detector.is_outlier_, fitted.is_outlier_)
     np.testing.assert_array_equal(detector.predict(K) == -1, detector.is_outlier_)
     new = np.vstack(around)
-    np.testing.assert_allclose(
-        detector.score_samples(kernel.cross(new)), fitted.score_samples(new), rtol=0.02, atol=0.02
-    )
+    np.testing.assert_allclose(detector.score_samples(kernel.cross(new)), fitted.score_samples(new), rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(

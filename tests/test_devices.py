@@ -182,13 +182,7 @@ def test_other_points_stay_where_they_are(other, blobs):
 def test_encodings_answer_in_numpy(other, blobs):
     encoding = solve(other(blobs), alpha=5.0)
     few = encoding.support[:3]
-    for answer in (
-        encoding.influence,
-        few,
-        encoding.rows(few),
-        encoding.effective_count,
-        encoding.representation_error,
-    ):
+    for answer in (encoding.influence, few, encoding.rows(few), encoding.effective_count, encoding.representation_error):
         assert isinstance(answer, np.ndarray)
 
 
@@ -283,9 +277,7 @@ def test_linear_algebra_where_the_matrices_are(somewhere, rng):
     M = A.T @ A
     L = cholesky(somewhere(M.copy()))
     np.testing.assert_allclose(on_host(solve_with(L, somewhere(B))), np.linalg.solve(M, B), rtol=1e-9)
-    np.testing.assert_allclose(
-        on_host(solve_with(L, somewhere(B[:, 0].copy()))), np.linalg.solve(M, B[:, 0]), rtol=1e-9
-    )
+    np.testing.assert_allclose(on_host(solve_with(L, somewhere(B[:, 0].copy()))), np.linalg.solve(M, B[:, 0]), rtol=1e-9)
     lower = np.linalg.cholesky(M)
     np.testing.assert_allclose(on_host(solve_lower(L, somewhere(B))), np.linalg.solve(lower, B), rtol=1e-9)
     np.testing.assert_allclose(on_host(with_diagonal(somewhere(M.copy()), np.arange(8.0))), M + np.diag(np.arange(8.0)))

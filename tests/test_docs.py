@@ -20,9 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 FRONT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
 #: What is written by hand; the site adds pages that are made of these and of the code.
-PAGES = sorted(
-    [*FRONT, *(page for page in ROOT.glob("docs/**/*.md") if not page.relative_to(ROOT).parts[1].startswith("_"))]
-)
+PAGES = sorted([*FRONT, *(page for page in ROOT.glob("docs/**/*.md") if not page.relative_to(ROOT).parts[1].startswith("_"))])
 BLOCKS = {page: blocks_of(page.read_text()) for page in PAGES}
 RUN = ("python", "console", "setup")
 #: Pages whose code is run by ``make test``; that of the others by ``make test-all``.
@@ -237,16 +235,8 @@ def release(version: str) -> tuple[int, ...]:
     [
         ('<a href="https://example.org">read</a><img src="picture.png">', ".html", 0),
         ('<script src="https://example.org/x.js"></script>', ".html", 1),
-        (
-            '<link rel="stylesheet" href="//example.org/x.css"><link rel="canonical" href="https://example.org">',
-            ".html",
-            1,
-        ),
-        (
-            '<style>@import "https://example.org/x.css";</style><p style="background: url(http://example.org/x)">',
-            ".html",
-            2,
-        ),
+        ('<link rel="stylesheet" href="//example.org/x.css"><link rel="canonical" href="https://example.org">', ".html", 1),
+        ('<style>@import "https://example.org/x.css";</style><p style="background: url(http://example.org/x)">', ".html", 2),
         ('<object data="https://example.org/x"></object><iframe src="https://example.org"></iframe>', ".html", 2),
         ("@font-face { src: url(https://example.org/x.woff2) } a { background: url(x.png) }", ".css", 1),
     ],
@@ -269,9 +259,7 @@ def test_every_package_has_a_box_in_the_picture():
 
     picture = draw_architecture.picture()
     entries = {
-        path.stem
-        for path in draw_architecture.SOURCE.iterdir()
-        if path.suffix == ".py" or (path / "__init__.py").exists()
+        path.stem for path in draw_architecture.SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     for name in entries - {"__init__", "__main__"}:
         assert f">{name}</text>" in picture

@@ -176,11 +176,7 @@ def test_directions_of_rows_of_any_length(X):
 @pytest.mark.parametrize("factor", [1e-60, 1e60])
 def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_are_no_floats(X, factor):
     K = make_kernel(X, "rbf", gamma=0.1).block(slice(None), np.arange(120))
-    for rows, kernel in (
-        (X * factor, "linear"),
-        (K * factor**2, "precomputed"),
-        (X, lambda A, B: factor**2 * (A @ B.T)),
-    ):
+    for rows, kernel in ((X * factor, "linear"), (K * factor**2, "precomputed"), (X, lambda A, B: factor**2 * (A @ B.T))):
         for call in (MOSAIC(5, kernel=kernel).fit, MOSAICOutlierDetector(kernel=kernel).fit):
             with pytest.raises(InvalidInputError, match=r"similarit|kernel function|numbers larger|no entry larger"):
                 call(rows)
@@ -214,13 +210,7 @@ def test_only_ratios_of_weights_matter_where_they_are_no_numbers_of_copies(X, fa
 
 
 @pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("sample_weight", 1e308),
-        ("sample_weight", 1e-310),
-        ("lam", 1e308),
-        ("lam", 1e-308),
-    ],
+    ("name", "values"), [("sample_weight", 1e308), ("sample_weight", 1e-310), ("lam", 1e308), ("lam", 1e-308)]
 )
 def test_programs_whose_values_are_no_floats_are_refused(X, name, values):
     with pytest.raises(InvalidInputError, match=name) as error:

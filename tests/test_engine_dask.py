@@ -174,10 +174,7 @@ def test_threads_of_blas_change_nothing_and_are_as_many_as_before():
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_a_fault_that_the_task_finds_comes_out_as_it_is(chunks, scheduler):
     source = DaskSource.of(da.from_array(X, chunks=chunks))
-    with (
-        dask.config.set(scheduler=scheduler),
-        pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"),
-    ):
+    with dask.config.set(scheduler=scheduler), pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
         source.run(Refusing())
 
 
@@ -200,10 +197,7 @@ def test_a_chunk_that_has_other_rows_than_were_promised_is_refused():
         (lambda: da.zeros((3, 2))[da.zeros(3) > 0], r"at least one point.*\(0, 2\)"),
         (lambda: dd.from_pandas(pd.DataFrame({"name": ["Ada"]}), npartitions=1), r"no column of numbers.*'name'"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"single column.*to_frame"),
-        (
-            lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1).index,
-            r"array or a Dask dataframe; got.*Index",
-        ),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1).index, r"array or a Dask dataframe; got.*Index"),
         (lambda: dask.delayed(1), r"Dask array or a Dask dataframe; got a Dask Delayed"),
     ],
 )

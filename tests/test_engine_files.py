@@ -76,9 +76,7 @@ def parquet_folder(values, folder, size):
     (folder / "points").mkdir()
     cuts = [0, 100, 100, 9000, 30_000, len(values)]  # the second file is empty
     for i in range(5):
-        pq.write_table(
-            table(values[cuts[i] : cuts[i + 1]]), folder / "points" / f"part-{i}.parquet", row_group_size=size
-        )
+        pq.write_table(table(values[cuts[i] : cuts[i + 1]]), folder / "points" / f"part-{i}.parquet", row_group_size=size)
     (folder / "points" / "_SUCCESS").touch()
     return folder / "points"
 
@@ -322,7 +320,5 @@ def test_threads_of_an_open_source_are_those_that_are_asked_for(tmp_path):
 def test_library_that_is_not_installed_is_named(store, module, tmp_path, monkeypatch):
     path, package = store(X[:50], tmp_path, 10), module.partition(".")[0]
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(
-        MissingDependencyError, match=rf"{package}, which is not installed\. Use: pip install {package}"
-    ):
+    with pytest.raises(MissingDependencyError, match=rf"{package}, which is not installed\. Use: pip install {package}"):
         open_file(path)

@@ -83,13 +83,7 @@ def agree(found, expected=EXPECTED):
 
 @pytest.fixture(autouse=True, scope="module")
 def cluster():
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="error",
-        object_store_memory=150_000_000,
-    )
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", object_store_memory=150_000_000)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()

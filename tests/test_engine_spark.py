@@ -67,11 +67,7 @@ def spark():
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))  # workers know these tests
         builder = pyspark.sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-        session = (
-            builder.config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
-            .getOrCreate()
-        )
+        session = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
         yield session
         session.stop()
         pyspark.SparkContext._gateway.shutdown()

@@ -88,8 +88,7 @@ def test_limits_are_kept_and_said():
     factor = factorize(kernel, tol=1e-9, memory_budget=budget)
     assert (factor.stopped, factor.rank) == ("memory", 20)
     with pytest.raises(
-        MemoryBudgetError,
-        match="memory_budget of 1,000 bytes holds no factor of 300 points: one column takes 4,800 bytes",
+        MemoryBudgetError, match="memory_budget of 1,000 bytes holds no factor of 300 points: one column takes 4,800 bytes"
     ):
         factorize(kernel, memory_budget=1000)
 
@@ -112,8 +111,6 @@ def test_faults_are_named(rng):
         factorize(kernel, method="magic")
     with pytest.raises(InvalidInputError, match="all similarities are zero"):
         factorize(make_kernel(np.zeros((4, 2)), "linear"))
-    indefinite = make_kernel(
-        rng.normal(size=(60, 2)), lambda a, b: np.cos(3 * (a @ b.T)) * 3 + np.equal.outer(a[:, 0], b[:, 0])
-    )
+    indefinite = make_kernel(rng.normal(size=(60, 2)), lambda a, b: np.cos(3 * (a @ b.T)) * 3 + np.equal.outer(a[:, 0], b[:, 0]))
     with pytest.raises(NotPositiveSemidefiniteError, match="not positive semi-definite"):
         factorize(indefinite, method="greedy", tol=1e-12)

@@ -79,10 +79,7 @@ def test_one_warning_names_all_columns_that_were_left_out(frame):
 
 
 def test_a_frame_of_nothing_but_ids_says_how_to_compute_with_them(frame):
-    with (
-        pytest.warns(SelectionWarning),
-        pytest.raises(InvalidInputError, match=r"only 'id', whose name says .*Rename it"),
-    ):
+    with pytest.warns(SelectionWarning), pytest.raises(InvalidInputError, match=r"only 'id', whose name says .*Rename it"):
         MOSAIC(3).fit(frame[["id"]])
 
 
@@ -90,9 +87,7 @@ def test_similarities_may_be_called_as_they_like(rows):
     K = np.exp(-0.1 * ((rows[8:60, None] - rows[None, 8:60]) ** 2).sum(axis=2))
     frame = pd.DataFrame(K, columns=["id", *(f"p{j}" for j in range(51))])
     found = MOSAIC(3, kernel="precomputed").fit(frame)
-    np.testing.assert_array_equal(
-        found.representative_indices_, MOSAIC(3, kernel="precomputed").fit(K).representative_indices_
-    )
+    np.testing.assert_array_equal(found.representative_indices_, MOSAIC(3, kernel="precomputed").fit(K).representative_indices_)
 
 
 def save_h5ad(path, rows):

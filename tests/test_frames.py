@@ -49,17 +49,11 @@ def test_columns_of_numbers_are_kept_in_a_frame_of_the_same_kind(X):
 
 def test_dates_durations_categories_lists_and_structs_are_identifiers():
     times = pd.date_range("2020", periods=2)
-    X = pd.DataFrame(
-        {"d": times, "u": times - times[0], "c": pd.Categorical([1, 2]), "p": times.to_period(), "x": [1, 2]}
-    )
+    X = pd.DataFrame({"d": times, "u": times - times[0], "c": pd.Categorical([1, 2]), "p": times.to_period(), "x": [1, 2]})
     X["l"] = [[1], [2]]
     assert list(numeric_part(X).columns) == ["x"]
-    Y = pl.DataFrame(
-        {"d": list(times.date), "u": [timedelta(0), timedelta(1)], "l": [[1], [2]], "s": [{"a": 1}, {"a": 2}]}
-    )
-    Y = Y.with_columns(
-        c=pl.Series(["a", "b"], dtype=pl.Categorical), b=pl.Series([b"", b"1"]), n=pl.lit(None), x=pl.lit(1)
-    )
+    Y = pl.DataFrame({"d": list(times.date), "u": [timedelta(0), timedelta(1)], "l": [[1], [2]], "s": [{"a": 1}, {"a": 2}]})
+    Y = Y.with_columns(c=pl.Series(["a", "b"], dtype=pl.Categorical), b=pl.Series([b"", b"1"]), n=pl.lit(None), x=pl.lit(1))
     assert numeric_part(Y).columns == ["x"]
 
 
@@ -71,9 +65,7 @@ def test_named_columns_are_taken_in_the_order_of_the_names(X):
 
 @pytest.mark.parametrize("X", frames())
 def test_named_columns_that_are_missing_are_named(X):
-    with pytest.raises(
-        InvalidInputError, match=r"^column 'weight' was there in fit and is missing now; X has 'name', "
-    ):
+    with pytest.raises(InvalidInputError, match=r"^column 'weight' was there in fit and is missing now; X has 'name', "):
         numeric_part(X, names=["age", "weight"])
     with pytest.raises(InvalidInputError, match=r"^columns 'weight', 'iq' were there in fit and are missing now"):
         numeric_part(X, names=["weight", "age", "iq"])
@@ -114,10 +106,7 @@ def objects(*values, index=None) -> pd.DataFrame:
     ("X", "where"),
     [
         (objects(1, 2, "x"), r"row 2 \(counted from 0\) holds 'x', row 0 holds 1\."),
-        (
-            objects(None, "a", np.nan, 2.5, index=list("kkkk")),
-            r"row 1 \(counted from 0\) holds 'a', row 3 holds 2\.5\.",
-        ),
+        (objects(None, "a", np.nan, 2.5, index=list("kkkk")), r"row 1 \(counted from 0\) holds 'a', row 3 holds 2\.5\."),
         (objects(True, "yes"), "row 1 .* holds 'yes', row 0 holds True"),
         (objects(*["a"] * 150, 7), r"row 0 \(counted from 0\) holds 'a', row 150 holds 7\."),
         (objects(1, np.timedelta64(1, "s")), "row 1 .* holds .*timedelta.*, row 0 holds 1"),
@@ -150,13 +139,7 @@ def test_column_of_plain_numbers_kept_as_objects_is_converted(X, expected):
 
 def test_objects_without_a_number_are_identifiers():
     days = pd.date_range("2020", periods=3)
-    for values in (
-        ["a", np.nan, None],
-        [[1], {"a": 1}, None],
-        list(days),
-        list(days - days[0]),
-        [np.timedelta64(1)] * 3,
-    ):
+    for values in (["a", np.nan, None], [[1], {"a": 1}, None], list(days), list(days - days[0]), [np.timedelta64(1)] * 3):
         assert list(numeric_part(objects(*values)).columns) == ["b"]
 
 
@@ -171,13 +154,9 @@ def test_complex_columns_are_refused():
 def test_data_that_is_not_in_memory_is_refused():
     lazy = pl.LazyFrame(PEOPLE)
     for function in (numeric_part, to_matrix, column_names, n_rows):
-        with pytest.raises(
-            InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first"
-        ):
+        with pytest.raises(InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first"):
             function(lazy)
-    with pytest.raises(
-        InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first"
-    ):
+    with pytest.raises(InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first"):
         take_rows(lazy, [0])
 
 
@@ -190,9 +169,7 @@ def test_series_are_refused_with_a_remedy_that_works(X):
 
 @pytest.mark.parametrize("X", frames())
 def test_frame_without_numbers_is_refused_with_its_columns_and_types(X):
-    with pytest.raises(
-        InvalidInputError, match=r"no column of numbers, only 'name' \(String\), 'town' \(.*OneHotEncoder"
-    ):
+    with pytest.raises(InvalidInputError, match=r"no column of numbers, only 'name' \(String\), 'town' \(.*OneHotEncoder"):
         numeric_part(X[["name", "town"]])
 
 

@@ -282,9 +282,7 @@ def test_copies_among_similarities_are_found_by_their_rows():
 CLOUD = np.random.default_rng(0).normal(size=(60, 3))
 
 
-@pytest.mark.parametrize(
-    "use", [lambda X: mosaic.solve(X), lambda X: MOSAIC(3).fit(X), lambda X: MOSAICOutlierDetector().fit(X)]
-)
+@pytest.mark.parametrize("use", [lambda X: mosaic.solve(X), lambda X: MOSAIC(3).fit(X), lambda X: MOSAICOutlierDetector().fit(X)])
 def test_masked_entries_are_refused_and_masks_without_any_are_not(use):
     X = np.ma.masked_array(CLOUD, mask=np.zeros_like(CLOUD, bool))
     use(X)

@@ -139,9 +139,7 @@ def test_precomputed_faults_are_named(rng):
     with pytest.raises(NotPositiveSemidefiniteError, match=r"K\[1, 3\] = 0.5 but K\[3, 1\] = 0"):
         make_kernel(sp.csr_array(K), "precomputed")
     distances = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
-    with pytest.raises(
-        NotPositiveSemidefiniteError, match=f"smallest eigenvalue is {np.linalg.eigvalsh(distances)[0]:.3g} "
-    ):
+    with pytest.raises(NotPositiveSemidefiniteError, match=f"smallest eigenvalue is {np.linalg.eigvalsh(distances)[0]:.3g} "):
         make_kernel(distances, "precomputed")
     with pytest.raises(NotPositiveSemidefiniteError, match="diagonal entry 2 is -1"):
         make_kernel(np.diag([1.0, 1.0, -1.0]), "precomputed")

@@ -122,9 +122,7 @@ def test_precomputed_refuses_a_wrong_number_of_similarities():
     kernel = Precomputed(np.eye(6))
     for part in (kernel, kernel.take(np.array([4, 2]))):
         for question in (part.cross, part.diagonal_at):
-            with pytest.raises(
-                InvalidInputError, match="all 6 points of the matrix, so Y must have 6 columns; it has 2"
-            ):
+            with pytest.raises(InvalidInputError, match="all 6 points of the matrix, so Y must have 6 columns; it has 2"):
                 question(np.ones((3, 2)))
 
 

@@ -15,14 +15,7 @@ from sklearn.metrics import pairwise
 from mosaic import metrics, solve
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.metrics import (
-    diversity,
-    explained_share,
-    hausdorff_radius,
-    redundancy,
-    shared_information_distance,
-    unexplained,
-)
+from mosaic.metrics import diversity, explained_share, hausdorff_radius, redundancy, shared_information_distance, unexplained
 from mosaic.program.problem import DesignProblem
 from mosaic.program.working_set import solve_design
 from oracles import gauge, hull_coverage, ridge_error

@@ -176,9 +176,7 @@ def test_numbers_that_are_called_as_codes_are_left_out_unless_they_are_asked_for
 
 def test_copies_in_other_units_are_left_out():
     x = np.random.default_rng(0).normal(170, 9, 300)
-    frame = pd.DataFrame(
-        {"cm": x, "inches": x / 2.54, "depth": -x, "other": x**3, "flag": x > 170, "code": (x > 170) * 5}
-    )
+    frame = pd.DataFrame({"cm": x, "inches": x / 2.54, "depth": -x, "other": x**3, "flag": x > 170, "code": (x > 170) * 5})
     encoder, _ = encoded(frame)
     assert encoder.names == ["cm", "other", "flag"]
 
@@ -459,10 +457,7 @@ def visits_and_ages(n=150):
 def test_a_weight_of_two_is_the_same_as_the_row_twice():
     weights = np.random.default_rng(0).integers(1, 4, 150)
     frame = visits_and_ages()
-    once, often = (
-        encoder_of(cells_of(frame), weights=weights.astype(float)),
-        encoder_of(cells_of(repeated(frame, weights))),
-    )
+    once, often = (encoder_of(cells_of(frame), weights=weights.astype(float)), encoder_of(cells_of(repeated(frame, weights))))
     assert once.names == often.names
     np.testing.assert_allclose(once.encode(cells_of(frame)), often.encode(cells_of(frame)), atol=1e-9)
     plain = encoder_of(cells_of(frame))

@@ -138,9 +138,7 @@ def test_whole_numbers_are_row_numbers_and_text_is_a_name():
     assert model.explain("60").row == 10
     assert str(model.explain("60")).startswith("60 (row 10): ")
     assert MOSAIC(5).fit(frame, must_include=["60", 3]).representative_indices_[:2].tolist() == [10, 3]
-    with pytest.raises(
-        InvalidInputError, match=r"no row has '7' in the index\..* Row number 7 is the number 7, not text"
-    ):
+    with pytest.raises(InvalidInputError, match=r"no row has '7' in the index\..* Row number 7 is the number 7, not text"):
         model.explain("7")
 
 
@@ -162,9 +160,7 @@ def test_names_that_no_row_or_several_rows_have_are_refused_with_near_ones():
 
 
 def test_columns_that_are_not_there_are_refused():
-    with pytest.raises(
-        InvalidInputError, match=r"groups names the column 'segmnt', which X does not have\. Did you mean"
-    ):
+    with pytest.raises(InvalidInputError, match=r"groups names the column 'segmnt', which X does not have\. Did you mean"):
         MOSAIC(5).fit(people(), groups="segmnt")
     with pytest.raises(InvalidInputError, match=r"sample_weight names the column 'w', but X is a ndarray"):
         MOSAIC(5).fit(np.eye(5), sample_weight="w")
@@ -203,9 +199,7 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
     with pytest.warns(SelectionWarning, match="not computed with") as caught:
         MOSAIC(5).fit(frame)
     assert {warning.filename for warning in caught} == {__file__}
-    crowd = np.vstack(
-        [np.random.default_rng(0).normal(size=(300, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40]
-    )
+    crowd = np.vstack([np.random.default_rng(0).normal(size=(300, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40])
     with pytest.warns(SelectionWarning, match="are a sparse crowd, noise or a group") as caught:
         MOSAIC(5).fit(crowd)
     assert {warning.filename for warning in caught} == {__file__}

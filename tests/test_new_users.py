@@ -46,9 +46,7 @@ def medoids(X, k, metric="euclidean", seed=0):
 # Blobs: picks lie in the middle of clusters, at every size
 
 
-@pytest.mark.parametrize(
-    "n", [300, 800, *(pytest.param(n, marks=pytest.mark.slow) for n in (3000, 4990, 5010, 20_000))]
-)
+@pytest.mark.parametrize("n", [300, 800, *(pytest.param(n, marks=pytest.mark.slow) for n in (3000, 4990, 5010, 20_000))])
 def test_picks_are_as_near_to_blobs_as_medoids_are(n):
     """Mean distance 0.05, 0, 0, 0, 0 and 2.1 % above that of FasterPAM."""
     X = make_blobs(n, 10, centers=12, random_state=0)[0]
@@ -163,12 +161,7 @@ def embeddings():
 
 @pytest.mark.parametrize("name", ["topics", "topics, dense", "tf-idf", "embeddings"])
 def test_word_counts_and_embeddings_are_recognised_and_lengths_do_not_matter(name):
-    X = {
-        "topics": topics(),
-        "topics, dense": topics().toarray(),
-        "tf-idf": tfidf(topics()),
-        "embeddings": embeddings(),
-    }[name]
+    X = {"topics": topics(), "topics, dense": topics().toarray(), "tf-idf": tfidf(topics()), "embeddings": embeddings()}[name]
     model = MOSAIC(12).fit(X)
     assert "compared by their direction" in model.explain()[0]
     stretched = X * np.random.default_rng(1).choice([1.0, 2.0], size=(X.shape[0], 1))

@@ -48,8 +48,7 @@ def test_proof_is_shown_once_it_is_known(blobs):
 
 
 @pytest.mark.parametrize(
-    ("outliers", "told"),
-    [("reject", "; 8 outliers set aside."), ("report", "; 8 outliers reported."), ("keep", "400 points.")],
+    ("outliers", "told"), [("reject", "; 8 outliers set aside."), ("report", "; 8 outliers reported."), ("keep", "400 points.")]
 )
 def test_sentence_says_what_became_of_outliers(blobs, outliers, told):
     assert told in card(MOSAIC(5, outliers=outliers).fit(blobs.X))

@@ -16,10 +16,7 @@ from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
 from mosaic.rows import read
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("default:::(anndata|scanpy|datasets|numba|umap|legacy_api_wrap)"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default:::(anndata|scanpy|datasets|numba|umap|legacy_api_wrap)")]
 
 
 def library(name):
@@ -38,8 +35,7 @@ def counts():
     rates = {kind: rng.gamma(0.5, 2.0, 60) for kind in ("B", "T", "NK")}
     X = sp.csr_matrix(rng.poisson([rates[kind] for kind in kinds]).astype(np.float32))
     obs = pd.DataFrame(
-        {"kind": pd.Categorical(kinds), "depth": np.asarray(X.sum(axis=1)).ravel()},
-        index=[f"cell-{i}" for i in range(300)],
+        {"kind": pd.Categorical(kinds), "depth": np.asarray(X.sum(axis=1)).ravel()}, index=[f"cell-{i}" for i in range(300)]
     )
     return anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=[f"gene{j}" for j in range(60)]))
 
@@ -172,9 +168,7 @@ def test_a_data_set_that_is_loaded_from_files(people, expected, tmp_path):
 
 
 def test_embeddings_in_a_column(X, expected):
-    data = library("datasets").Dataset.from_dict(
-        {"text": [f"document {i}" for i in range(200)], "embedding": X.tolist()}
-    )
+    data = library("datasets").Dataset.from_dict({"text": [f"document {i}" for i in range(200)], "embedding": X.tolist()})
     with read(data, embedding="embedding") as table:
         assert MOSAIC(5).fit(table).representative_indices_.tolist() == expected
     assert MOSAIC(5).fit(data.with_format("numpy")[:]["embedding"]).representative_indices_.tolist() == expected

@@ -8,14 +8,7 @@ import pytest
 from mosaic.program.first_order import FISTA
 from mosaic.program.interior_point import InteriorPoint
 from mosaic.program.loop import run
-from mosaic.program.problem import (
-    DesignProblem,
-    RowProgram,
-    clipping_level,
-    critical_lam,
-    feasible_scale,
-    screen,
-)
+from mosaic.program.problem import DesignProblem, RowProgram, clipping_level, critical_lam, feasible_scale, screen
 from oracles import exact_factor, objective
 
 

@@ -216,9 +216,7 @@ def quotas_of(kind, names, k, draw):
 
 
 @property_test
-@given(
-    points(least=12, distinct=True), st.sampled_from(["proportional", "equal", None, "numbers", "shares"]), st.data()
-)
+@given(points(least=12, distinct=True), st.sampled_from(["proportional", "equal", None, "numbers", "shares"]), st.data())
 def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     groups = rng.choice(["a", "b", "c"], size=len(X), p=[0.6, 0.3, 0.1])
@@ -236,9 +234,7 @@ def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
             assert total == sum(map(int, parts)) != k
         else:
             # … or a group has too few.
-            wanted, name, available = re.search(
-                r"(\d+) representatives of group '(\w)' are asked for, but (\d+)", text
-            ).groups()
+            wanted, name, available = re.search(r"(\d+) representatives of group '(\w)' are asked for, but (\d+)", text).groups()
             assert int(wanted) > int(available) == sizes[names.tolist().index(name)]
             assert kind != "proportional"
         return
@@ -352,12 +348,7 @@ def test_another_number_gives_what_a_fresh_fit_with_it_gives(X, data):
 @given(
     points(),
     st.sampled_from(
-        [
-            {"algorithm__op_threshold": 0.9},
-            {"algorithm__diversity": 0.5},
-            {"n_representatives": 2},
-            {"outliers": "keep"},
-        ]
+        [{"algorithm__op_threshold": 0.9}, {"algorithm__diversity": 0.5}, {"n_representatives": 2}, {"outliers": "keep"}]
     ),
 )
 def test_other_thresholds_of_the_paper_give_what_a_fresh_fit_gives(X, changes):

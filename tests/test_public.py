@@ -26,11 +26,7 @@ def test_unknown_names_are_refused():
 
 def test_import_alone_brings_nothing_heavy():
     told = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import mosaic, mosaic.cli, sys; print(sorted({'numpy', 'scipy', 'sklearn'} & set(sys.modules)))",
-        ],
+        [sys.executable, "-c", "import mosaic, mosaic.cli, sys; print(sorted({'numpy', 'scipy', 'sklearn'} & set(sys.modules)))"],
         capture_output=True,
         text=True,
         check=True,

@@ -179,9 +179,7 @@ def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, m
 
 def test_hostile_strings_remain_text(model):
     evil = "</script><script>alert(1)</script>\u2028<!--"
-    page = report_html(
-        model, names=[evil] * 400, columns={evil: [evil] * 400}, groups=[evil] * 400, title=evil, command=evil
-    )
+    page = report_html(model, names=[evil] * 400, columns={evil: [evil] * 400}, groups=[evil] * 400, title=evil, command=evil)
     assert "<script>alert(1)" not in page
     held = facts_in(page)
     assert held["title"] == held["settings"]["command"] == evil
@@ -265,9 +263,7 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
     assert bins["grouped"] == sum(bins["safe"]) == model.selection_.protected.sum() > 0
     assert not model.is_outlier_[400:407].any()
     assert facts["n_outliers"] == model.is_outlier_.sum()
-    rows, of, safe = (
-        unpacked(facts["map"][part], kind) for part, kind in (("row", "u4"), ("bin", "u1"), ("safe", "u1"))
-    )
+    rows, of, safe = (unpacked(facts["map"][part], kind) for part, kind in (("row", "u4"), ("bin", "u1"), ("safe", "u1")))
     edges = np.array(bins["edges"])
     counts = model.effective_count_[rows]
     assert (counts >= edges[of] * (1 - 1e-5)).all()

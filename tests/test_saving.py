@@ -67,19 +67,10 @@ def file(model, tmp_path):
 
 def answers(model, new):
     """Everything that a model says about new rows and about its own."""
-    found = {
-        name: getattr(model, name)(new) for name in ("predict", "transform", "score_samples") if hasattr(model, name)
-    }
+    found = {name: getattr(model, name)(new) for name in ("predict", "transform", "score_samples") if hasattr(model, name)}
     if hasattr(model, "score"):
         found["score"] = model.score(new)
-    for name in (
-        "is_outlier_",
-        "effective_count_",
-        "labels_",
-        "representation_error_",
-        "representative_indices_",
-        "influence_",
-    ):
+    for name in ("is_outlier_", "effective_count_", "labels_", "representation_error_", "representative_indices_", "influence_"):
         if hasattr(model, name):
             found[name] = getattr(model, name)
     found |= {"alpha": model.alpha_, "lam": model.lam_, "gamma": model.gamma_, "certificate": str(model.certificate_)}
@@ -135,9 +126,7 @@ def test_mixed_table_is_encoded_as_in_fit(tmp_path):
             "income": rng.lognormal(10, 1, 200),
             "city": rng.choice(["Bonn", "Ulm", "Jena"], 200, p=[0.6, 0.395, 0.005]),
             "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 200), "D"),
-            "note": [
-                f"{a} {b}" for a, b in zip(rng.choice(["late", "good"], 200), rng.integers(0, 150, 200), strict=True)
-            ],
+            "note": [f"{a} {b}" for a, b in zip(rng.choice(["late", "good"], 200), rng.integers(0, 150, 200), strict=True)],
         }
     )
     people.loc[::7, "income"] = np.nan
@@ -180,13 +169,7 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
 def needed(model):
     """Bytes of picks, references and factors that predictions are computed from."""
     counting = model.selection_.material.counting
-    arrays = [
-        counting.reference.X,
-        model.selection_.chosen_kernel.X,
-        counting.weights,
-        counting.strengths,
-        counting.complement,
-    ]
+    arrays = [counting.reference.X, model.selection_.chosen_kernel.X, counting.weights, counting.strengths, counting.complement]
     return sum(array.nbytes for array in arrays)
 
 
@@ -283,9 +266,7 @@ def test_truncated_files_are_refused(file, keep):
 @pytest.mark.slow
 def test_flipped_bytes_anywhere_are_refused_or_do_not_matter(model, file):
     data, expected = file.read_bytes(), model.predict(NEW)
-    for place in np.random.default_rng(0).integers(0, len(data), 60).tolist() + list(
-        range(len(data) - 60, len(data), 3)
-    ):
+    for place in np.random.default_rng(0).integers(0, len(data), 60).tolist() + list(range(len(data) - 60, len(data), 3)):
         other = bytearray(data)
         other[place] ^= 1 << (place % 8)
         file.write_bytes(bytes(other))
@@ -371,8 +352,6 @@ def test_names_and_cells_of_a_table_are_kept(tmp_path):
     assert kept.names([7, 399]) == ["p7", "p399"]
     assert kept.find("p42") == 42
     row = int(model.representative_indices_[0])
-    assert kept.cells([row]).to_pylist() == [
-        {"id": f"p{row}", "x": data.X[row, 0], "y": data.X[row, 1], "note": f"note {row}"}
-    ]
+    assert kept.cells([row]).to_pylist() == [{"id": f"p{row}", "x": data.X[row, 0], "y": data.X[row, 1], "note": f"note {row}"}]
     loaded.save(tmp_path / "again.mosaic")
     assert mosaic.load(tmp_path / "again.mosaic").kept_rows_.ids == loaded.kept_rows_.ids

@@ -62,11 +62,7 @@ def test_honest_sparse_cluster_is_no_crowd_of_outliers(seed, k):
 @pytest.mark.parametrize("k", ["auto", 20])
 @pytest.mark.parametrize("name", ["digits", "gaussian", "roll"])
 def test_clean_data_has_hardly_any_outliers(name, k):
-    clean = {
-        "digits": DIGITS,
-        "gaussian": np.random.default_rng(0).normal(size=(500, 10)),
-        "roll": datasets.swiss_roll(600),
-    }
+    clean = {"digits": DIGITS, "gaussian": np.random.default_rng(0).normal(size=(500, 10)), "roll": datasets.swiss_roll(600)}
     assert MOSAIC(k).fit(clean[name]).is_outlier_.mean() <= 0.02
 
 
@@ -366,9 +362,7 @@ def test_progress_goes_to_stderr_and_not_to_stdout(capsys, kind):
     assert stages == ["similarities", "effective counts", "choosing", "5 representatives"]
 
 
-@pytest.mark.parametrize(
-    "model", [MOSAIC(5), MOSAICSampler(5), MOSAICOutlierDetector()], ids=lambda m: type(m).__name__
-)
+@pytest.mark.parametrize("model", [MOSAIC(5), MOSAICSampler(5), MOSAICOutlierDetector()], ids=lambda m: type(m).__name__)
 def test_a_refused_refit_leaves_the_model_as_it_was(model):
     frame = pd.DataFrame({"x": CLOUD[:, 0], "y": CLOUD[:, 1], "kind": np.where(CLOUD[:, 2] > 0, "a", "b")})
     model.fit(frame)

@@ -133,8 +133,6 @@ def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
     assert certificate.ridge == pytest.approx(g)
     chosen = metrics.unexplained(selection.kernel, selection.chosen, g).sum()
     assert certificate.error == pytest.approx(chosen, rel=1e-9)
-    assert certificate.error == pytest.approx(
-        metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6
-    )
+    assert certificate.error == pytest.approx(metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6)
     assert certificate.bound <= certificate.error
     assert selection.encoding.kernel is selection.kernel

@@ -24,9 +24,7 @@ SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
 
 
 def test_too_small_a_budget_is_refused_with_the_numbers():
-    with pytest.raises(
-        MemoryBudgetError, match=r"200 points × 4 features need about [\d.]+ MiB .* the budget is 98 KiB"
-    ):
+    with pytest.raises(MemoryBudgetError, match=r"200 points × 4 features need about [\d.]+ MiB .* the budget is 98 KiB"):
         MOSAIC(5, memory_budget=1e5).fit(CLOUD)
     with pytest.raises(MemoryBudgetError, match="Raise memory_budget, use float32"):
         mosaic.estimate(CLOUD, memory_budget=1e5)
@@ -158,10 +156,7 @@ HALVES = np.arange(200) % 2
         ({"groups": np.where(HALVES, np.nan, 1.0)}, "must not have missing labels; row 1 has none"),
         ({"quotas": {"a": 1}}, "quotas need groups. Give groups, one label for every row"),
         ({"groups": HALVES, "quotas": {7: 1}}, "quotas name the group 7, which no row has. Groups are 0, 1"),
-        (
-            {"groups": HALVES, "quotas": {0: -1}},
-            "quotas must be whole numbers >= 0 or shares .*; that of group 0 is -1",
-        ),
+        ({"groups": HALVES, "quotas": {0: -1}}, "quotas must be whole numbers >= 0 or shares .*; that of group 0 is -1"),
         ({"groups": HALVES, "quotas": {0: 0.7, 1: 0.7}}, "quotas have shares that add up to 1.4"),
         ({"groups": HALVES, "quotas": "all"}, "quotas must be 'proportional', 'equal' or a dict .*; got 'all'"),
         ({"groups": HALVES, "quotas": {0: 9, 1: 9}}, "quotas ask for 18 .0: 9 . 1: 9. and n_representatives for 20"),

@@ -15,17 +15,7 @@ from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
 from mosaic.program.encoding import DesignRows
 from mosaic.program.solve import encode
 from mosaic.rows import open_source
-from mosaic.sketch import (
-    Basis,
-    GramSum,
-    LargestScores,
-    Sample,
-    Scores,
-    counted,
-    run_sketch,
-    triangle,
-    with_rows,
-)
+from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Scores, counted, run_sketch, triangle, with_rows
 from mosaic.sketch.rounds import _needed, _solve
 
 X = datasets.swiss_roll(700, random_state=1)
@@ -200,16 +190,12 @@ def test_points_are_drawn_in_proportion_to_what_is_not_expressed_of_them(scored)
     assert drawn[left < 1e-10].sum() == 0
     halves = left >= np.median(left)
     expected = left[halves].sum() / left.sum()
-    assert drawn[halves].mean() * halves.sum() / 400 == pytest.approx(
-        expected, abs=4 * np.sqrt(expected * (1 - expected) / 400)
-    )
+    assert drawn[halves].mean() * halves.sum() / 400 == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / 400))
 
 
 def test_candidates_are_let_go_by_what_is_lost_without_them(scored):
     kernel, candidates, basis, pivots, sums, solved, _ = scored
-    idle = solved._replace(
-        found=solved.found.__class__(**{**solved.found.__dict__, "value": np.zeros(len(candidates))})
-    )
+    idle = solved._replace(found=solved.found.__class__(**{**solved.found.__dict__, "value": np.zeros(len(candidates))}))
     K = all_of(kernel)
 
     def missed(chosen):
@@ -218,9 +204,7 @@ def test_candidates_are_let_go_by_what_is_lost_without_them(scored):
 
     growth = [missed(np.delete(pivots, j)) - missed(pivots) for j in range(len(pivots))]
     least = int(np.argmin(growth))
-    whole = idle._replace(
-        missed=60 * growth[least]
-    )  # what may be lost is a fiftieth of this: one candidate's part and no more
+    whole = idle._replace(missed=60 * growth[least])  # what may be lost is a fiftieth of this: one candidate's part and no more
     stay = _needed(basis, pivots, candidates, whole, sums, 5)
     np.testing.assert_array_equal(np.setdiff1d(candidates, stay), [pivots[least]])
     assert len(_needed(basis, pivots, candidates, solved._replace(missed=0.0), sums, 5)) == len(candidates)

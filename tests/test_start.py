@@ -97,9 +97,7 @@ def test_constraints_hold(old):
     first, second = (int(row) for row in old.representative_indices_[:2])
     must = int(np.setdiff1d(np.arange(300), old.representative_indices_)[7])
     groups = np.where(np.arange(len(MORE)) % 2, "odd", "even")
-    model = MOSAIC(15).fit(
-        MORE, start=old, exclude=[first], must_include=[must, second], groups=groups, quotas={"odd": 5}
-    )
+    model = MOSAIC(15).fit(MORE, start=old, exclude=[first], must_include=[must, second], groups=groups, quotas={"odd": 5})
     picks = model.representative_indices_
     assert must in picks
     assert second in picks
@@ -155,9 +153,7 @@ def test_many_rows_are_sampled_and_earlier_picks_are_in_the_sample():
 
 
 def test_what_cannot_be_a_start_is_refused(old):
-    with pytest.raises(
-        InvalidInputError, match=r"start must be a fitted MOSAIC or MOSAICSampler, or rows; got MOSAICOut"
-    ):
+    with pytest.raises(InvalidInputError, match=r"start must be a fitted MOSAIC or MOSAICSampler, or rows; got MOSAICOut"):
         MOSAIC(5).fit(MORE, start=MOSAICOutlierDetector().fit(OLD))
     with pytest.raises(InvalidInputError, match=r"start is a model, whose picks are looked for among rows in memory"):
         MOSAIC(5, algorithm=Sketch(n_initial=50)).fit(MORE, start=old)

@@ -59,9 +59,7 @@ class Splits:
     test: IntArray
 
 
-def case(
-    name: str, *, contamination: Kind | None = None, ratio: float = 0.0, n: int | None = None, seed: int = 0
-) -> Case:
+def case(name: str, *, contamination: Kind | None = None, ratio: float = 0.0, n: int | None = None, seed: int = 0) -> Case:
     """The named set as a task: n inliers, ratio · n outliers among them, and up to 1000 other inliers for testing.
 
     Parameters
@@ -93,12 +91,7 @@ def case(
 
 
 def make_case(
-    dataset: Dataset,
-    *,
-    contamination: Kind | None = None,
-    ratio: float = 0.0,
-    n: int | None = None,
-    seed: int = 0,
+    dataset: Dataset, *, contamination: Kind | None = None, ratio: float = 0.0, n: int | None = None, seed: int = 0
 ) -> Case:
     """As ``case``, of a set that is at hand (some classes of one, say)."""
     if not (np.isfinite(ratio) and ratio >= 0) or (contamination is None and ratio > 0):
@@ -194,9 +187,7 @@ def _stratified(y: IntArray | None, rows: IntArray, total: int, rng: np.random.G
 
 def _images_for(dataset: Dataset) -> FloatArray:
     if dataset.image_shape is None:
-        raise InvalidInputError(
-            f"contamination='images' needs a set of images; {dataset.name} is none. Use another kind."
-        )
+        raise InvalidInputError(f"contamination='images' needs a set of images; {dataset.name} is none. Use another kind.")
     if dataset.name in SOURCES:
         raise InvalidInputError(f"the images of {dataset.name} are the natural images themselves. Use another kind.")
     return natural_images(dataset.image_shape)

@@ -13,9 +13,7 @@ from mosaic.exceptions import InvalidInputError
 Kind: TypeAlias = Literal["uniform", "repetitive", "far", "heavy-tailed", "images", "shuffled", "columns"]
 
 
-def outliers_of(
-    X: FloatArray, ratio: float, kind: Kind, images: FloatArray | None, rng: np.random.Generator
-) -> FloatArray:
+def outliers_of(X: FloatArray, ratio: float, kind: Kind, images: FloatArray | None, rng: np.random.Generator) -> FloatArray:
     """The outliers for X, a ratio of its number of rows.
 
     - "uniform", "repetitive", "far": see ``mosaic.datasets.contaminate``

@@ -101,9 +101,7 @@ def real_sets() -> dict[str, Described]:
 def _digits() -> Dataset:
     bunch = load_digits()
     source = "scikit-learn, a copy of the test set of the UCI ML hand-written digits datasets"
-    return Dataset(
-        "digits", bunch.data / 16.0, bunch.target.astype(np.intp), (8, 8), source=source, licence="CC BY 4.0"
-    )
+    return Dataset("digits", bunch.data / 16.0, bunch.target.astype(np.intp), (8, 8), source=source, licence="CC BY 4.0")
 
 
 def _points(arrays: Arrays, *, key: str = "X", divisor: float = 1.0) -> dict[str, Any]:

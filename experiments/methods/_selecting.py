@@ -77,9 +77,7 @@ def pivots(kernel: Kernel, k: int, method: Literal["greedy", "random"], seed: in
     rng = generator(seed)
     chosen, rest, rounds = np.zeros(0, np.intp), rng.permutation(kernel.n), 0
     while len(chosen) < k:
-        found = factorize(
-            kernel.take(rest), method=method, tol=EXHAUSTED, max_rank=k - len(chosen), random_state=rng
-        ).pivots
+        found = factorize(kernel.take(rest), method=method, tol=EXHAUSTED, max_rank=k - len(chosen), random_state=rng).pivots
         chosen = np.concatenate([chosen, rest[found]])
         rest = np.delete(rest, found)
         rounds += 1

@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 
 from experiments.methods import CannotRun, Detector, Scores
-from experiments.methods.detect_parts import (
-    BANDWIDTHS,
-    Floats,
-    gaussian,
-    points,
-    row_blocks,
-    squared_median_distance,
-)
+from experiments.methods.detect_parts import BANDWIDTHS, Floats, gaussian, points, row_blocks, squared_median_distance
 
 LARGEST, LARGEST_PAIRS = 1_000_000, 100_000
 WHY, WHY_PAIRS = "the points are held in memory", "all n² pairs are visited"
@@ -71,14 +64,7 @@ def detect_kernel(X: Any, seed: int, bandwidth: float = 1.0) -> Scores:
 
 
 DETECTORS = (
-    Detector(
-        "CoP",
-        "paper",
-        detect,
-        ({"power": 2}, {"power": 1}),
-        LARGEST,
-        "Rahmani, Atia: Coherence Pursuit, IEEE TSP 2017",
-    ),
+    Detector("CoP", "paper", detect, ({"power": 2}, {"power": 1}), LARGEST, "Rahmani, Atia: Coherence Pursuit, IEEE TSP 2017"),
     Detector(
         "Kernel CoP",
         "paper",

@@ -35,9 +35,7 @@ def detect(X: Any, seed: int, alpha: float = 0.1, beta: float = 1.0, tau: float 
     unit = float(np.median(nearest[nearest > 0])) if (nearest > 0).any() else 1.0
     found = solve(D, alpha * largest_strength(D)[0], beta * np.exp(-nearest / (tau * unit)))
     reached = "" if found.gap <= GAP else f", not closer to the optimum than {found.gap:.0e}"
-    return Scores(
-        found.e, found.e > found.Z.max(axis=0) + TIE, f"{int((found.e > 0).sum())} scores are not zero{reached}"
-    )
+    return Scores(found.e, found.e > found.Z.max(axis=0) + TIE, f"{int((found.e > 0).sum())} scores are not zero{reached}")
 
 
 DETECTORS = (

@@ -53,11 +53,7 @@ def similarities(X: FloatArray, similarity: str, width: float, seed: int) -> Flo
 
 
 def select(
-    X: Any,
-    k: int,
-    seed: int,
-    similarity: Literal["distance", "squared distance", "rbf"] = "distance",
-    width: float = 1.0,
+    X: Any, k: int, seed: int, similarity: Literal["distance", "squared distance", "rbf"] = "distance", width: float = 1.0
 ) -> Picks:
     """max_S Σ_i max_{j∈S} s_ij, one pick after another. With distances this is the first phase of PAM."""
     return Picks(greedy(similarities(points(X, k, LARGEST), similarity, width, seed), k))
@@ -135,11 +131,7 @@ SELECTORS = (
         "facility location",
         "peer",
         select,
-        (
-            {"similarity": "distance"},
-            {"similarity": "squared distance"},
-            *({"similarity": "rbf", **width} for width in WIDTHS),
-        ),
+        ({"similarity": "distance"}, {"similarity": "squared distance"}, *({"similarity": "rbf", **width} for width in WIDTHS)),
         LARGEST,
         "Nemhauser, Wolsey, Fisher 1978; Minoux 1978; Schreiber, Bilmes, Noble: apricot, JMLR 2020",
     ),

@@ -29,7 +29,5 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
 
 
 SELECTORS = (
-    Selector(
-        "herding", "peer", select, WIDTHS, LARGEST, "Chen, Welling, Smola: Super-samples from kernel herding, UAI 2010"
-    ),
+    Selector("herding", "peer", select, WIDTHS, LARGEST, "Chen, Welling, Smola: Super-samples from kernel herding, UAI 2010"),
 )

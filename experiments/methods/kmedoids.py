@@ -40,7 +40,5 @@ def select(X: Any, k: int, seed: int) -> Picks:
 
 
 SELECTORS = (
-    Selector(
-        "K-medoids", "paper", select, largest=LARGEST, reference="Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021"
-    ),
+    Selector("K-medoids", "paper", select, largest=LARGEST, reference="Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021"),
 )

@@ -103,9 +103,7 @@ WHOLE = 2000
 FEWEST_CANDIDATES, ROUNDS = 200, 3
 #: The paper states neither strength nor bandwidth. "auto" is the bandwidth of its first author's later work, which depends on
 #: the units of the data.
-SETTINGS = tuple(
-    {"alpha": alpha, "gamma": gamma} for alpha, gamma in product((2.0, 10.0, 50.0), ("auto", "median", 20.0))
-)
+SETTINGS = tuple({"alpha": alpha, "gamma": gamma} for alpha, gamma in product((2.0, 10.0, 50.0), ("auto", "median", 20.0)))
 #: Detection is asked for narrow bandwidths, too, as everybody is who has one.
 DETECTOR_SETTINGS = tuple(
     {"alpha": alpha, "gamma": gamma} for alpha, gamma in product((2.0, 10.0, 50.0), ("auto", "median", 20.0, 5.0, 2.0))
@@ -131,9 +129,7 @@ SELECTOR_VARIANTS = (
     Selector("eight programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAMS": 8})),
     Selector("larger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_SIZE": 256})),
     Selector("weaker programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 3.0})),
-    Selector(
-        "stronger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})
-    ),
+    Selector("stronger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})),
     Selector("any valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-3})),
     Selector("clear valleys only", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-8})),
     Selector("no valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 0.0})),
@@ -150,8 +146,6 @@ DETECTOR_VARIANTS = (
     Detector("eight programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAMS": 8})),
     Detector("larger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_SIZE": 256})),
     Detector("weaker programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 3.0})),
-    Detector(
-        "stronger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})
-    ),
+    Detector("stronger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})),
     Detector("unscaled", "ours", partial(detect, scale=False)),
 )

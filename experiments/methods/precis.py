@@ -75,6 +75,4 @@ def select(X: Any, k: int, seed: int, n_neighbors: int = 10) -> Picks:
     return Picks(chosen[order], f"{turns} turns")
 
 
-SELECTORS = (
-    Selector("Précis", "peer", select, NEIGHBOURS, LARGEST, "Shroff, Turaga, Chellappa: Manifold Précis, NIPS 2011"),
-)
+SELECTORS = (Selector("Précis", "peer", select, NEIGHBOURS, LARGEST, "Shroff, Turaga, Chellappa: Manifold Précis, NIPS 2011"),)

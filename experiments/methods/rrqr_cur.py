@@ -8,16 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, qr, svd
 
 from experiments.methods import Picks, Selector
-from experiments.methods._selecting import (
-    WIDTHS,
-    FloatArray,
-    IntArray,
-    gaussian,
-    generator,
-    note_on_rounds,
-    points,
-    square,
-)
+from experiments.methods._selecting import WIDTHS, FloatArray, IntArray, gaussian, generator, note_on_rounds, points, square
 from mosaic.kernels import Kernel
 
 LARGEST_QR, LARGEST_CUR = 1_000_000, 5000

@@ -69,7 +69,5 @@ SELECTORS = (
     Selector("random", "peer", at_random, largest=LARGEST_LOT),
     Selector("k-means", "peer", by_k_means, largest=LARGEST, reference="Lloyd 1982; scikit-learn"),
     Selector("farthest point", "peer", farthest_points, largest=LARGEST, reference="Gonzalez, TCS 1985"),
-    Selector(
-        "k-means++", "peer", by_seeding, largest=LARGEST, reference="Arthur, Vassilvitskii, SODA 2007; scikit-learn"
-    ),
+    Selector("k-means++", "peer", by_seeding, largest=LARGEST, reference="Arthur, Vassilvitskii, SODA 2007; scikit-learn"),
 )

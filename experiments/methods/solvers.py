@@ -75,9 +75,7 @@ def by_library(X: Any, k: int, seed: int, solver: Literal["auto", "fista"], larg
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the gap is not reached is said below
         try:
-            found = solve(
-                X, gamma=gamma_of(X), alpha=ALPHA, solver=solver, tol=TOL, max_iter=MOST_STEPS, random_state=seed
-            )
+            found = solve(X, gamma=gamma_of(X), alpha=ALPHA, solver=solver, tol=TOL, max_iter=MOST_STEPS, random_state=seed)
         except MosaicError as error:
             raise CannotRun(str(error)) from error
     return largest_rows(np.asarray(found.influence), k, found.dual_gap)

@@ -25,7 +25,5 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
 
 
 SELECTORS = (
-    Selector(
-        "SSM", "paper", select, WIDTHS, LARGEST, "Öztireli, Alexa, Gross: Spectral sampling of manifolds, TOG 2010"
-    ),
+    Selector("SSM", "paper", select, WIDTHS, LARGEST, "Öztireli, Alexa, Gross: Spectral sampling of manifolds, TOG 2010"),
 )

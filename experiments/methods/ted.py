@@ -37,11 +37,6 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
 
 SELECTORS = (
     Selector(
-        "TED",
-        "peer",
-        select,
-        WIDTHS,
-        LARGEST,
-        "Yu, Bi, Tresp: Active learning via transductive experimental design, ICML 2006",
+        "TED", "peer", select, WIDTHS, LARGEST, "Yu, Bi, Tresp: Active learning via transductive experimental design, ICML 2006"
     ),
 )

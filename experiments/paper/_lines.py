@@ -134,9 +134,7 @@ def cells(lines: Iterable[Line], measure: Measure, by: Sequence[str]) -> dict[Ca
     for case in sorted(found, key=in_order):
         places = sorted({place for method in found[case].values() for place in method}, key=in_order)
         mine = found[case]
-        columns[case] = {
-            method: _cell(mine[method], _asked(places, mine[method]), measure) for method in order if method in mine
-        }
+        columns[case] = {method: _cell(mine[method], _asked(places, mine[method]), measure) for method in order if method in mine}
     return columns
 
 

@@ -68,10 +68,7 @@ def parts(lines: Sequence[Line]) -> list[str]:
             found += [f"Selection, {half} half:", _table(selection, SELECTION_RULES, mine)]
     marked = adbench_sets()
     detection = {
-        f"AUC, ADBench, {half} half": (
-            _column([line for line in mine if line["dataset"] in sets], AUC, "detect as is"),
-            AUC,
-        )
+        f"AUC, ADBench, {half} half": (_column([line for line in mine if line["dataset"] in sets], AUC, "detect as is"), AUC)
         for half, sets in (("choosing", marked[::2]), ("confirming", marked[1::2]))
     }
     return [*found, "Detection: all sets that mark their outliers.", _table(detection, DETECTION_RULES, mine)]

@@ -79,9 +79,7 @@ SHARES = (
     "equal shares are not what it looks for: it covers pixels, in which light counts more than the person; `groups` with "
     '`quotas="equal"` asks for them'
 )
-MAJORITY = (
-    "where outliers are the majority, their counts are no lower than those of inliers, and it has no settings to choose"
-)
+MAJORITY = "where outliers are the majority, their counts are no lower than those of inliers, and it has no settings to choose"
 WIDE = "outliers are rejected by one wide similarity, in which noise between the folds of a surface resembles many rows"
 
 CLAIMS: tuple[Claim, ...] = (

@@ -36,10 +36,7 @@ def parts(lines: Sequence[Line]) -> list[str]:
     ]
     for dataset in sorted({line["dataset"] for line in mine}, key=dimension_of):
         found.append(f"### {dimension_of(dataset)} dimensions")
-        for here, words in (
-            (mine, ""),
-            (with_defaults(lines, ITEM), "The paper's rivals with the settings of their authors:"),
-        ):
+        for here, words in ((mine, ""), (with_defaults(lines, ITEM), "The paper's rivals with the settings of their authors:")):
             here = [line for line in here if line["dataset"] == dataset]
             methods = in_table_order(
                 {line["method"] for line in here} & ({*PRINTED, "MOSAIC"} if words else {*tiers(here)}), here

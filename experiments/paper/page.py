@@ -219,13 +219,9 @@ def _header(lines: Sequence[Line]) -> str:
     for item in PAPER:
         mine = [line for line in lines if line["item"] == item]
         seeds = len({line["seed"] for line in mine})
-        fewer = ", ".join(
-            f"{name} {runs}" for name, runs in RUNS.get(item, {}).items() if name != OTHERS and runs < seeds
-        )
+        fewer = ", ".join(f"{name} {runs}" for name, runs in RUNS.get(item, {}).items() if name != OTHERS and runs < seeds)
         answered = sum("verdict" in line for line in mine)
-        rows.append(
-            [item, str(len({line["dataset"] for line in mine})), str(seeds), fewer, str(len(mine)), str(answered)]
-        )
+        rows.append([item, str(len({line["dataset"] for line in mine})), str(seeds), fewer, str(len(mine)), str(answered)])
     return f"Versions: {named or 'no runs'}.\n\n" + markdown(
         ["item", "sets", "runs of a case", "fewer of", "runs in all", "with an answer"], rows
     )

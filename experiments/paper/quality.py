@@ -85,8 +85,7 @@ def section(lines: Sequence[Line]) -> str:
 
 def _introduction() -> str:
     named = "\n".join(
-        f"- **{half} half**: {', '.join(names)}; added outliers: {', '.join(KINDS[half])}."
-        for half, names in halves().items()
+        f"- **{half} half**: {', '.join(names)}; added outliers: {', '.join(KINDS[half])}." for half, names in halves().items()
     )
     return f"""\
 Our own comparison, on more sets than the paper has. A case is a set with a kind and ratio of outliers and a k; its score is the

@@ -141,9 +141,7 @@ def contest(
             found.append(Reading(name, "absent"))
             continue
         sign = 1.0 if measure.higher else -1.0
-        beaten = {
-            m: sign * (mine - v) > EQUAL and (measure.higher or mine <= substantial * v) for m, v in others.items()
-        }
+        beaten = {m: sign * (mine - v) > EQUAL and (measure.higher or mine <= substantial * v) for m, v in others.items()}
         known = [m for m in others if not beaten[m] and tier[m] != "surrogate"]
         outcome: Outcome = "fails" if known else "holds" if all(beaten.values()) else "open"
         first = max(known or others, key=lambda m: sign * others[m])
@@ -387,9 +385,7 @@ def _worst(name: str, each: Sequence[Reading]) -> Reading:
     if not each:
         return Reading(name, "absent")
     worst = min(each, key=lambda r: (order.index(r.outcome), (r.paper or 0.0) - (r.other or 0.0)))
-    return Reading(
-        name, worst.outcome, worst.paper, worst.other, worst.whose, worst.default, f"least lead at ratio {worst.name}"
-    )
+    return Reading(name, worst.outcome, worst.paper, worst.other, worst.whose, worst.default, f"least lead at ratio {worst.name}")
 
 
 def second(lines: Sequence[Line]) -> Found:

@@ -65,10 +65,7 @@ def baselines(lines: Sequence[Line]) -> str:
         pictures = [picture(number) for number in numbers]
     except MissingData:
         return ""
-    maps: dict[str, Callable[[Picture], FloatArray]] = {
-        "all of it": lambda p: np.zeros(len(p.X)),
-        "its centre": _centre,
-    }
+    maps: dict[str, Callable[[Picture], FloatArray]] = {"all of it": lambda p: np.zeros(len(p.X)), "its centre": _centre}
     words = []
     for name, function in maps.items():
         found = [judge.judge_saliency(p, function(p)) for p in pictures]

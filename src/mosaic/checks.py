@@ -113,11 +113,7 @@ def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | Non
 
 def check_kernel(kernel: Any) -> None:
     """Refuse all but kernels with settings, the names of kernels, and functions."""
-    if (
-        (isinstance(kernel, str) and kernel in KERNELS)
-        or callable(kernel)
-        or isinstance(kernel, Polynomial | Diffusion)
-    ):
+    if (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, Polynomial | Diffusion):
         return
     fault = f"must be {', '.join(map(repr, KERNELS))}, Polynomial(…), Diffusion(…) or a function of two sets of points"
     raise InvalidInputError(fault, "Leave it at 'rbf'.", parameter="kernel", value=kernel)

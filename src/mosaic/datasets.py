@@ -17,16 +17,7 @@ from mosaic.checks import one_of, real_number, whole_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 
-__all__ = [
-    "Contaminated",
-    "blobs_with_gross_outliers",
-    "contaminate",
-    "embed",
-    "noise_images",
-    "sphere",
-    "swiss_roll",
-    "trefoil",
-]
+__all__ = ["Contaminated", "blobs_with_gross_outliers", "contaminate", "embed", "noise_images", "sphere", "swiss_roll", "trefoil"]
 
 
 @dataclass(frozen=True)
@@ -207,9 +198,7 @@ def noise_images(n: int, like: ArrayLike, *, random_state: Seed = 0) -> FloatArr
     values = _dense(like.reshape(len(like), -1), "like")
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise InvalidInputError(
-            f"must hold at least two different values to span a range; all are {low:g}", parameter="like"
-        )
+        raise InvalidInputError(f"must hold at least two different values to span a range; all are {low:g}", parameter="like")
     return np.random.default_rng(random_state).uniform(low, high, size=(n, *like.shape[1:]))
 
 

@@ -79,11 +79,7 @@ def points_on_device(X: Any, name: str = "X") -> Any:
     xp, library = namespace(X), type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
-        lacks = (
-            "arrays of JAX cannot be changed in place"
-            if library.startswith("jax")
-            else "its device has no double precision"
-        )
+        lacks = "arrays of JAX cannot be changed in place" if library.startswith("jax") else "its device has no double precision"
         raise InvalidInputError(f"cannot stay where it is: {lacks}", f"Pass numpy.asarray({name}).", parameter=name)
     check_shape(tuple(X.shape), name)
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
@@ -168,9 +164,7 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
     called = column if names is None else repr(str(names[column]))
     place = f"{name}[{row}, {column}] = {value:.6g}, in `row {row}`, column {called}"
     if np.isfinite(largest):
-        fault = (
-            f"has numbers larger than {limit:.0e}, whose squares are no floats: {n_wrong} entries, the first is {place}"
-        )
+        fault = f"has numbers larger than {limit:.0e}, whose squares are no floats: {n_wrong} entries, the first is {place}"
         remedy = f"Drop these rows, or divide {name} by 1e{int(np.floor(np.log10(largest)))}."
         raise InvalidInputError(f"{fault}, counted from 0", remedy, parameter=name)
     counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_wrong, "inf")) if count)

@@ -65,9 +65,7 @@ class MosaicError(Exception):
     tol must be > 0; got -1. Leave tol at 1e-4.
     """
 
-    def __init__(
-        self, fault: str = "", remedy: str | None = None, *, parameter: str | None = None, value: Any = _NOT_GIVEN
-    ):
+    def __init__(self, fault: str = "", remedy: str | None = None, *, parameter: str | None = None, value: Any = _NOT_GIVEN):
         super().__init__(fault)
         self.fault, self.remedy, self.parameter = fault.removesuffix("."), remedy, parameter
         self.value = None if value is _NOT_GIVEN else repr(value)

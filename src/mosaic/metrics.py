@@ -126,9 +126,7 @@ def _independent(K: FloatArray) -> tuple[IntArray, FloatArray]:
     return np.array(kept, np.intp), L[: len(kept), : len(kept)]
 
 
-def explained_share(
-    kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sample_weight: ArrayLike | None = None
-) -> float:
+def explained_share(kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sample_weight: ArrayLike | None = None) -> float:
     """1 − Σ_i ω_i err_i / Σ_i ω_i k_ii: the share of all points that the chosen can express, R² in feature space.
 
     Parameters
@@ -200,9 +198,7 @@ def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *,
     return float(np.quantile(nearest, quantile, method="inverted_cdf"))
 
 
-def shared_information_distance(
-    kernel: Kernel, rows: ArrayLike, columns: ArrayLike, *, normalised: bool = True
-) -> FloatArray:
+def shared_information_distance(kernel: Kernel, rows: ArrayLike, columns: ArrayLike, *, normalised: bool = True) -> FloatArray:
     """D_ij = k_ii + k_jj − 2 k_ij, divided by k_ii + k_jj if normalised: the information that two points do not share.
 
     Normalised, 0 means copies and 1 nothing in common; opposed points (k_ij < 0) are further apart, up to 2.

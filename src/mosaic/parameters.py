@@ -71,9 +71,7 @@ class Parameters(Named):
 
     def __repr__(self) -> str:
         own = ((field.name, getattr(self, field.name), field.default) for field in fields(self))  # type: ignore[arg-type]
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value, usual in own if value != usual)})"
-        )
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value, usual in own if value != usual)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name; ``deep`` adds those of settings that have their own."""

@@ -17,9 +17,7 @@ from mosaic.exceptions import MissingDependencyError
 #: Number of names that a message lists at most.
 LISTED = 20
 #: What is said where a row is asked for by name and rows have none.
-NO_NAMES = (
-    "Rows have no names: these come from the index of a data frame, or a column of ids whose values are all different."
-)
+NO_NAMES = "Rows have no names: these come from the index of a data frame, or a column of ids whose values are all different."
 
 
 def library(name: str, where: object) -> Any:

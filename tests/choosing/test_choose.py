@@ -21,8 +21,7 @@ def shares_of(kernel, targets, weights, picks):
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [("rbf", {"gamma": 0.5}), ("laplacian", {}), ("polynomial", {}), ("linear", {}), ("cosine", {})],
+    ("name", "settings"), [("rbf", {"gamma": 0.5}), ("laplacian", {}), ("polynomial", {}), ("linear", {}), ("cosine", {})]
 )
 def test_explained_share_is_that_of_the_metrics_after_every_pick(rng, name, settings):
     X = rng.normal(size=(90, 5))

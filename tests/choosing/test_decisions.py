@@ -107,9 +107,7 @@ def test_groups_that_are_kept_are_counted():
 
 
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
-@pytest.mark.parametrize(
-    "kernel", ["laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "function"]
-)
+@pytest.mark.parametrize("kernel", ["laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "function"])
 def test_every_kernel_is_explained(kernel):
     X = BLOBS.X[:80] + 3.0
     if kernel == "precomputed":

@@ -83,9 +83,7 @@ def plain_greedy(S, weights, slots, twins, forced=()):
         if forced:
             open_ones = [forced.pop(0)]
         else:
-            open_ones = [
-                c for c in range(S.shape[1]) if room[slots.of[c]] > 0 and all(twins[c] != twins[d] for d in chosen)
-            ]
+            open_ones = [c for c in range(S.shape[1]) if room[slots.of[c]] > 0 and all(twins[c] != twins[d] for d in chosen)]
         if not open_ones:
             return chosen
         best = max(open_ones, key=lambda c: value(S, weights, [*chosen, c]))

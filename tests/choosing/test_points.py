@@ -111,9 +111,7 @@ def test_row_without_weight_is_no_point(rng):
     points = Points.of(X, weights)
     assert points.n == 18
     assert points.group[[3, 7]].tolist() == [-1, -1]
-    np.testing.assert_array_equal(
-        X[points.first], np.delete(X, [3, 7], axis=0)[Points.of(np.delete(X, [3, 7], axis=0)).first]
-    )
+    np.testing.assert_array_equal(X[points.first], np.delete(X, [3, 7], axis=0)[Points.of(np.delete(X, [3, 7], axis=0)).first])
     assert points.spread(np.arange(18), -5)[[3, 7]].tolist() == [-5, -5]
     with pytest.raises(InvalidInputError, match="sample_weight is zero for all rows"):
         Points.of(X, np.zeros(20))

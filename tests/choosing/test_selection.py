@@ -113,9 +113,7 @@ def test_program_is_solved_when_somebody_asks_and_not_before():
 def test_coverage_is_the_explained_share_of_the_rows_that_belong():
     selection = MOSAIC(6).fit(BLOBS.X).selection_
     weights = selection.material.points.weights * ~selection.is_outlier
-    assert selection.coverage == pytest.approx(
-        explained_share(selection.kernel, selection.chosen, sample_weight=weights)
-    )
+    assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
 
 
 def test_gains_are_the_mean_similarity_to_the_nearest_pick():

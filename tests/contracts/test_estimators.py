@@ -47,9 +47,7 @@ WITH_WEIGHTS = [
     "sample_weight_equivalence_on_dense_data",
     "sample_weight_equivalence_on_sparse_data",
 ]
-WITH_WEIGHTS = [
-    name for name in WITH_WEIGHTS if hasattr(estimator_checks, f"check_{name}")
-]  # scikit-learn 1.8 lacks one
+WITH_WEIGHTS = [name for name in WITH_WEIGHTS if hasattr(estimator_checks, f"check_{name}")]  # scikit-learn 1.8 lacks one
 
 
 def known_exceptions(estimator):
@@ -70,9 +68,7 @@ def known_exceptions(estimator):
     return {}
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.*taken for outliers:mosaic.SelectionWarning"
-)  # some checks pass zeros for the most part
+@pytest.mark.filterwarnings("ignore:.*taken for outliers:mosaic.SelectionWarning")  # some checks pass zeros for the most part
 @parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=known_exceptions)
 def test_estimator_keeps_the_contract_of_scikit_learn(estimator, check):
     check(estimator)
@@ -149,9 +145,7 @@ def test_copies_answer_as_the_original(kernel, duplicate):
         np.testing.assert_array_equal(getattr(twin, name)(NEW), getattr(model, name)(NEW))
     assert twin.score(NEW) == model.score(NEW)
     assert twin.certificate_ == model.certificate_
-    np.testing.assert_array_equal(
-        twin.rethreshold(n_representatives=4).labels_, model.rethreshold(n_representatives=4).labels_
-    )
+    np.testing.assert_array_equal(twin.rethreshold(n_representatives=4).labels_, model.rethreshold(n_representatives=4).labels_)
 
 
 def test_copy_of_a_precomputed_model_answers_as_the_original():
@@ -189,22 +183,13 @@ def test_parameters_are_read_and_written_by_name():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: MOSAIC(alpha=3),
-            r"MOSAIC has no parameter alpha. Did you mean MOSAIC\(algorithm=Paper\(alpha=…\)\)\?",
-        ),
+        (lambda: MOSAIC(alpha=3), r"MOSAIC has no parameter alpha. Did you mean MOSAIC\(algorithm=Paper\(alpha=…\)\)\?"),
         (lambda: MOSAIC(k=3), r"MOSAIC has no parameter k. Did you mean MOSAIC\(n_representatives=…\)\?"),
         (lambda: MOSAIC().set_params(mode="paper"), r"no parameter mode. Did you mean MOSAIC\(algorithm='paper'\)\?"),
         (lambda: MOSAICSampler(coverge=0.5), r"MOSAICSampler has no parameter coverge. Did you mean coverage\?"),
-        (
-            lambda: MOSAICOutlierDetector(alpha=3),
-            "MOSAICOutlierDetector has no parameter alpha. It has contamination, ",
-        ),
+        (lambda: MOSAICOutlierDetector(alpha=3), "MOSAICOutlierDetector has no parameter alpha. It has contamination, "),
         (lambda: Paper(alfa=3), r"Paper has no parameter alfa. Did you mean alpha\?"),
-        (
-            lambda: MOSAIC().set_params(algorithm__alpha=3),
-            r"algorithm has no settings.* Set algorithm=Paper\(alpha=…\)",
-        ),
+        (lambda: MOSAIC().set_params(algorithm__alpha=3), r"algorithm has no settings.* Set algorithm=Paper\(alpha=…\)"),
     ],
 )
 def test_a_name_that_is_unknown_is_answered_with_the_one_that_was_meant(call, message):
@@ -310,10 +295,7 @@ def test_grid_search_finds_the_settings_with_the_best_held_out_score():
     search = GridSearchCV(MOSAIC(6, algorithm="paper"), grid, cv=folds).fit(X)
     by_hand = {
         (alpha, gamma): np.mean(
-            [
-                MOSAIC(6, algorithm=Paper(alpha=alpha), gamma=gamma).fit(X[train]).score(X[test])
-                for train, test in folds.split(X)
-            ]
+            [MOSAIC(6, algorithm=Paper(alpha=alpha), gamma=gamma).fit(X[train]).score(X[test]) for train, test in folds.split(X)]
         )
         for alpha in grid["algorithm__alpha"]
         for gamma in grid["gamma"]

@@ -335,9 +335,7 @@ def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.on("console", lambda message: heard.append(f"console {message.type}: {message.text}"))
         page.on("pageerror", lambda error: heard.append(f"error: {error}"))
-        page.on(
-            "request", lambda request: heard.append(f"request: {request.url}") if _leaves(request.url, file) else None
-        )
+        page.on("request", lambda request: heard.append(f"request: {request.url}") if _leaves(request.url, file) else None)
         page.goto(file.as_uri())
         if options.get("java_script_enabled", True):
             settled(page)

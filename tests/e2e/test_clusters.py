@@ -75,9 +75,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_fit(expected, monkeypatch):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")  # of Ray's own settings
 def test_ray(expected):
     ray = pytest.importorskip("ray")
-    ray.init(
-        num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", object_store_memory=150_000_000
-    )
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", object_store_memory=150_000_000)
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False
         rows = data()

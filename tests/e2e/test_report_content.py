@@ -57,9 +57,7 @@ def test_downloads_hold_what_is_shown(visit: Any) -> None:
     assert selection["n_outliers"] == 20
     assert [pick["row"] for pick in selection["representatives"]] == [pick["row"] for pick in facts["ranking"][:7]]
     assert [item["row"] for item in selection["outliers"]] == [item["row"] for item in lowest]
-    assert selection["representatives"][0]["cells"] == dict(
-        zip(facts["columns"], facts["ranking"][0]["cells"], strict=True)
-    )
+    assert selection["representatives"][0]["cells"] == dict(zip(facts["columns"], facts["ranking"][0]["cells"], strict=True))
 
 
 def test_list_of_outliers_is_short_until_more_are_wanted(visit: Any) -> None:
@@ -82,12 +80,7 @@ def test_groups_are_counted_at_k_and_threshold(visit: Any) -> None:
     for g, line in enumerate(lines):
         picks = sum(pick["group"] == g for pick in shown)
         outliers = sum(facts["groups"]["low"][g][:20])
-        assert [line[0], line[1], line[3], line[5]] == [
-            f"kind {g}",
-            str(facts["groups"]["rows"][g]),
-            str(picks),
-            str(outliers),
-        ]
+        assert [line[0], line[1], line[3], line[5]] == [f"kind {g}", str(facts["groups"]["rows"][g]), str(picks), str(outliers)]
 
 
 def test_pictures_make_cards(visit: Any) -> None:
@@ -125,9 +118,7 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit: Any) -> None:
     assert "3 points beyond the frame are drawn at its edge" in text_of(page, "#map-text")
     assert "of 1,000,000 points; about 33,000 outliers set aside" in text_of(page, "h1")
     assert text_of(page, "#t-text").startswith("About 33,000 rows that fewer than 2 rows look like")
-    assert "This page and the files that it saves have the lowest 20 of about 33,000." in text_of(
-        page, "#outliers-list"
-    )
+    assert "This page and the files that it saves have the lowest 20 of about 33,000." in text_of(page, "#outliers-list")
     assert all(text.startswith("about ") for text in stands_for(page))
 
 

@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from e2e.pages import (  # noqa: F401
-    hostile,
-    invented,
-    running_browser,
-    set_range,
-    settled,
-    visited,
-    with_pictures,
-)
+from e2e.pages import hostile, invented, running_browser, set_range, settled, visited, with_pictures  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -106,9 +98,7 @@ def test_targets_are_large_enough_for_fingers(visit: Any) -> None:
             .map(([name]) => name)"""
     )
     assert small == []
-    rows = page.evaluate(
-        "() => [...document.querySelectorAll('#picks tr.pick:not([hidden])')].map(e => e.offsetHeight)"
-    )
+    rows = page.evaluate("() => [...document.querySelectorAll('#picks tr.pick:not([hidden])')].map(e => e.offsetHeight)")
     assert min(rows) >= 40
 
 
@@ -152,16 +142,7 @@ def test_print_is_light_without_controls_and_with_the_settings(visit: Any) -> No
     page = visit(with_pictures(invented()), color_scheme="dark")
     page.emulate_media(media="print")
     settled(page)
-    for control in (
-        "#k-range",
-        "#t-range",
-        "#k-number",
-        "#theme",
-        "#save-picks",
-        ".zoom",
-        "[data-colour=none]",
-        ".skip",
-    ):
+    for control in ("#k-range", "#t-range", "#k-number", "#theme", "#save-picks", ".zoom", "[data-colour=none]", ".skip"):
         assert page.locator(control).first.is_hidden(), control
     for part in ("#sentence", "#map", "#curve", "#histogram", "#picks-list li:first-child img", "#settings table"):
         assert page.locator(part).first.is_visible(), part
@@ -242,7 +223,5 @@ def test_skip_link_and_focus_can_be_seen(visit: Any) -> None:
     for control in ("#theme", "#map", "#k-range", "#k-number", "#save-picks", "#settings summary"):
         page.locator(control).focus()
         page.keyboard.press("Shift")
-        style, width = page.locator(control).evaluate(
-            "e => [getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]"
-        )
+        style, width = page.locator(control).evaluate("e => [getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]")
         assert (style, width) == ("solid", "3px"), control

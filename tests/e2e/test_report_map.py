@@ -8,18 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from e2e.pages import (  # noqa: F401
-    invented,
-    place_of,
-    running_browser,
-    settled,
-    stands_for,
-    text_of,
-    unpacked,
-    until,
-    value_of,
-    visited,
-)
+from e2e.pages import invented, place_of, running_browser, settled, stands_for, text_of, unpacked, until, value_of, visited  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -58,9 +47,7 @@ def test_click_pins_a_point_and_leads_to_its_neighbours(visit: Any) -> None:
     assert pick["reason"] in text_of(page, "#detail")
     box = page.locator("#detail").bounding_box()
     assert box["y"] + box["height"] <= 1400  # in sight
-    assert (
-        box["x"] >= page.locator("#map").bounding_box()["x"] + page.locator("#map").bounding_box()["width"]
-    )  # beside the map
+    assert box["x"] >= page.locator("#map").bounding_box()["x"] + page.locator("#map").bounding_box()["width"]  # beside the map
     assert "lit" in page.locator("#picks-list tbody tr").nth(7).get_attribute("class")
     name = page.locator("#detail .chip").first.inner_text()
     assert name in [member["name"] for member in pick["members"]]

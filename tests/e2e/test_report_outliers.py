@@ -104,9 +104,7 @@ def test_detector_reads_the_same_in_the_page_as_in_python(visit: Any) -> None:
     detector = MOSAICOutlierDetector().fit(X)
     page = visit(report_html(detector))
     assert text_of(page, "h1") == detector.facts_.sentence
-    rows = {
-        int(button.get_attribute("data-row")) for button in page.locator("#outliers-list .odd:not(.next) .link").all()
-    }
+    rows = {int(button.get_attribute("data-row")) for button in page.locator("#outliers-list .odd:not(.next) .link").all()}
     assert rows == set(np.flatnonzero(detector.is_outlier_).tolist())
 
 

@@ -44,9 +44,7 @@ def test_slider_changes_sentence_list_curve_and_slider_text(visit: Any) -> None:
     page = visit(invented())
     before = page.locator("#curve .needle").get_attribute("x1")
     set_range(page, "#k-range", 5)
-    assert text_of(page, "h1") == (
-        "5 representatives cover 61.5 % of 600 points; 20 outliers set aside; the proof is for 12."
-    )
+    assert text_of(page, "h1") == ("5 representatives cover 61.5 % of 600 points; 20 outliers set aside; the proof is for 12.")
     assert page.locator("#picks-list tbody tr:visible").count() == 5
     assert float(page.locator("#curve .needle").get_attribute("x1")) < float(before)
     assert text_of(page, "#curve .value") == "61.5 %"
@@ -205,9 +203,7 @@ def test_threshold_moves_outliers_at_once(visit: Any) -> None:
     for threshold in (0, 4, 20, 40):
         set_range(page, "#t-range", threshold)
         outliers = sum(facts["bins"]["rows"][:threshold])
-        assert f"{outliers} outliers set aside" in text_of(page, "h1") or (
-            outliers == 0 and "no outliers" in text_of(page, "h1")
-        )
+        assert f"{outliers} outliers set aside" in text_of(page, "h1") or (outliers == 0 and "no outliers" in text_of(page, "h1"))
         assert page.locator("#t-count").inner_text() == str(outliers)
         assert page.locator("#outliers-tally").inner_text() == str(outliers)
         assert page.locator("#histogram .low").count() == sum(rows > 0 for rows in facts["bins"]["rows"][:threshold])
@@ -267,9 +263,7 @@ def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit
     invention = world()
     facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
     facts["bins"]["threshold"] = 0
-    expected = (
-        "12 representatives cover 88.0 % of 600 points; provably at most 2.8 % more unexplained than by the best 12."
-    )
+    expected = "12 representatives cover 88.0 % of 600 points; provably at most 2.8 % more unexplained than by the best 12."
     assert text_of(visit(facts, java_script_enabled=False), "h1") == expected
     page = visit(facts)
     assert text_of(page, "h1") == expected
@@ -303,16 +297,10 @@ def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit: Any
 
 def test_no_share_is_claimed_at_another_threshold_than_the_fits(visit: Any) -> None:
     page = visit(invented())
-    for threshold, left in (
-        (4, ""),
-        (9, "; at the current threshold 11 of them are left"),
-        (40, "none of them are left"),
-    ):
+    for threshold, left in ((4, ""), (9, "; at the current threshold 11 of them are left"), (40, "none of them are left")):
         set_range(page, "#t-range", threshold)
         assert "%" not in text_of(page, "h1")
-        assert text_of(page, "#k-text").startswith(
-            "At the threshold of the fit, the first 12 representatives cover 88.0 %"
-        )
+        assert text_of(page, "#k-text").startswith("At the threshold of the fit, the first 12 representatives cover 88.0 %")
         assert text_of(page, "#k-text").endswith(f"{left}.") if left else "left" not in text_of(page, "#k-text")
         assert "%" not in page.locator("#k-range").get_attribute("aria-valuetext")
     assert json.loads(saved(page, "#save-all")[1])["coverage"] is None

@@ -237,9 +237,7 @@ def test_fewer_rows_of_a_marked_set_keep_the_share_of_outliers(marked):
         make_case(marked, contamination="uniform", ratio=0.1)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"n": 101}, {"n": 0}, {"n": 2.5}, {"ratio": 0.1}, {"ratio": -1.0, "contamination": "uniform"}]
-)
+@pytest.mark.parametrize("wrong", [{"n": 101}, {"n": 0}, {"n": 2.5}, {"ratio": 0.1}, {"ratio": -1.0, "contamination": "uniform"}])
 def test_impossible_cases_are_refused(labelled, wrong):
     with pytest.raises(InvalidInputError):
         make_case(labelled, **wrong)

@@ -76,9 +76,7 @@ def test_every_wanted_contestant_is_collected_once_with_its_tier():
     paper = {"SMRS", "DS3", "CoP", "Kernel CoP", "L1-KPCA"}
     peers = {"LOF", "kNN distance", "Isolation forest", "One-class SVM", "ECOD", "COPOD", "HBOS"}
     surrogates = {"FDR (surrogate)", "RML (surrogate)", "GCP (surrogate)"}
-    assert tiers == dict.fromkeys(paper, "paper") | dict.fromkeys(peers, "peer") | dict.fromkeys(
-        surrogates, "surrogate"
-    )
+    assert tiers == dict.fromkeys(paper, "paper") | dict.fromkeys(peers, "peer") | dict.fromkeys(surrogates, "surrogate")
     assert all(all_detectors()[name] is detector for name, detector in BY_NAME.items())
 
 

@@ -12,28 +12,13 @@ from experiments.items import PAPER, SCALABLE
 from experiments.job import Job
 from experiments.paper import classification, f1_table, page, robustness, rules, structured
 from experiments.paper._figures import LARGEST
-from experiments.paper._lines import (
-    AUC,
-    F1_INLIER,
-    F1_OUTLIER,
-    OUTLIER_SHARE,
-    Cell,
-    cells,
-    ranks,
-)
+from experiments.paper._lines import AUC, F1_INLIER, F1_OUTLIER, OUTLIER_SHARE, Cell, cells, ranks
 from experiments.paper._markdown import Footnotes, number
 from experiments.paper.claims import CLAIMS, PROVEN
 
 pytestmark = pytest.mark.slow
 
-TIER = {
-    "MOSAIC": "ours",
-    "MOSAIC (paper)": "ours",
-    SCALABLE: "ours",
-    "SMRS": "paper",
-    "DS3": "paper",
-    "L1-KPCA": "paper",
-}
+TIER = {"MOSAIC": "ours", "MOSAIC (paper)": "ours", SCALABLE: "ours", "SMRS": "paper", "DS3": "paper", "L1-KPCA": "paper"}
 TIER |= {"M-kmeans": "surrogate", "FDR (surrogate)": "surrogate", "RML (surrogate)": "surrogate"}
 
 
@@ -47,9 +32,7 @@ def line(item, method, dataset, seed=0, ratio=0.0, k=None, **rest):
 
 
 def shares(method, values, dataset="sphere", ratio=0.5):
-    return [
-        line("robustness", method, dataset, s, ratio, 20, outlier_share=v, n_picks=20) for s, v in enumerate(values)
-    ]
+    return [line("robustness", method, dataset, s, ratio, 20, outlier_share=v, n_picks=20) for s, v in enumerate(values)]
 
 
 def row_of(table, method):
@@ -182,10 +165,7 @@ def accuracies(method, values, dataset="digits", svm=0.5):
 
 def test_classification_tables_are_over_all_sets_and_for_each_without_the_scalable_variant():
     lines = [*accuracies("MOSAIC", {10: [0.5], 30: [0.9]}), *accuracies("SMRS", {10: [0.6], 30: [0.7]}, svm=0.25)]
-    lines += [
-        *accuracies("MOSAIC", {10: [0.3], 30: [0.5]}, "usps"),
-        *accuracies("SMRS", {10: [0.4], 30: [0.1]}, "usps"),
-    ]
+    lines += [*accuracies("MOSAIC", {10: [0.3], 30: [0.5]}, "usps"), *accuracies("SMRS", {10: [0.4], 30: [0.1]}, "usps")]
     lines += [*accuracies(SCALABLE, {10: [0.9], 30: [0.5]}), *accuracies("MOSAIC (paper)", {10: [0.25], 30: [0.5]})]
     parts = classification.parts(lines)
     whole = table_of(parts, "### Mean over all sets")
@@ -233,9 +213,7 @@ def test_the_table_of_the_paper_bears_out_what_the_paper_says_of_it():
     assert rules.as_printed(printed(off=0.06)).status == "not reproduced"
     nearest = rules.as_printed([*printed("swiss_roll/7", off=0.06), *printed(off=0.03)])
     assert nearest.status not in ("reproduced", "not reproduced")
-    assert nearest.words.startswith(
-        "at most 0.030 apart in 5 dimensions: 0.930 (paper 0.930), 0.889 (0.889), 0.821 (0.851)"
-    )
+    assert nearest.words.startswith("at most 0.030 apart in 5 dimensions: 0.930 (paper 0.930), 0.889 (0.889), 0.821 (0.851)")
     assert [reading.outcome for reading in nearest.readings] == ["holds", "fails"]
 
 
@@ -248,9 +226,7 @@ def test_the_table_of_the_paper_bears_out_what_the_paper_says_of_it():
         (0.3, 0.8, 0.2, "cannot be told"),  # beaten by a surrogate only
     ],
 )
-def test_robustness_is_reproduced_if_the_papers_method_picks_half_the_outliers_of_its_baselines(
-    hero, smrs, kmeans, status
-):
+def test_robustness_is_reproduced_if_the_papers_method_picks_half_the_outliers_of_its_baselines(hero, smrs, kmeans, status):
     lines = [*shares("MOSAIC (paper)", [hero], "sphere/50"), *shares("SMRS", [smrs], "sphere/50")]
     lines += shares("M-kmeans", [kmeans], "sphere/50")
     lines += [*shares("random", [0.0], "sphere/50"), *shares("MOSAIC", [0.05], "sphere/50")]  # no part of the claim
@@ -278,8 +254,7 @@ def test_a_claim_that_holds_in_a_part_of_the_range_says_in_which():
 
 
 @pytest.mark.parametrize(
-    ("nearest", "svm", "status"),
-    [(0.48, 0.9, "reproduced"), (0.479, 0.47, "not reproduced"), (0.479, 0.5, "in 1 of 2 readings")],
+    ("nearest", "svm", "status"), [(0.48, 0.9, "reproduced"), (0.479, 0.47, "not reproduced"), (0.479, 0.5, "in 1 of 2 readings")]
 )
 def test_scalable_variant_loses_little_up_to_two_hundredths(nearest, svm, status):
     lines = [*accuracies("MOSAIC (paper)", {10: [0.5, 0.9]}), *accuracies(SCALABLE, {10: [nearest]}, svm=svm)]
@@ -292,11 +267,7 @@ def test_structured_claim_needs_a_win_at_every_ratio_with_either_settings():
         return [line(item, method, "frey", 0, r, auc=v) for r, v in rows]
 
     def status(mine, defaults):
-        lines = [
-            *scores("MOSAIC (paper)", mine),
-            *scores("L1-KPCA", [0.5, 0.5]),
-            *scores("FDR (surrogate)", [0.4, 0.6]),
-        ]
+        lines = [*scores("MOSAIC (paper)", mine), *scores("L1-KPCA", [0.5, 0.5]), *scores("FDR (surrogate)", [0.4, 0.6])]
         lines += scores("L1-KPCA", defaults, "structured_defaults")
         return rules.detection(lines, "structured", [AUC], {"": "frey"})
 
@@ -312,9 +283,7 @@ def test_faces_are_balanced_and_lit_from_all_sides_in_every_run():
     def faces(method, balances, groups, hit=5):
         rows = zip(balances, groups, strict=True)
         return [
-            line(
-                "faces", method, "yaleb/5", s, 0.0, 15, class_balance=b, light_groups_hit=g, classes=5, classes_hit=hit
-            )
+            line("faces", method, "yaleb/5", s, 0.0, 15, class_balance=b, light_groups_hit=g, classes=5, classes_hit=hit)
             for s, (b, g) in enumerate(rows)
         ]
 
@@ -394,9 +363,7 @@ def test_first_page_has_a_line_for_each_claim_and_says_where_the_default_is_behi
 
 def test_second_page_has_sentence_reading_rule_and_what_is_missing():
     lines = lines_of_all_items()
-    jobs = [
-        Job("robustness", "select", m, "sphere", None, 0.5, 300, 20, s) for m in ("MOSAIC", "SMRS") for s in range(3)
-    ]
+    jobs = [Job("robustness", "select", m, "sphere", None, 0.5, 300, 20, s) for m in ("MOSAIC", "SMRS") for s in range(3)]
     jobs += [Job("robustness", "select", "SMRS", "trefoil", None, 0.5, 300, 20, 0)]
     jobs += [Job("robustness", "select", m, "sphere", None, 0.5, 300, 20, 0) for m in ("MOSAIC (paper)", "DS3")]
     text = page.details(lines, jobs)

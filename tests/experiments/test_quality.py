@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.datasets.real import available_names
-from experiments.items import (
-    CLASSIFIED,
-    FAST,
-    MORE_CLASSES,
-    adbench_sets,
-    halves,
-    jobs_of,
-)
+from experiments.items import CLASSIFIED, FAST, MORE_CLASSES, adbench_sets, halves, jobs_of
 from experiments.job import Job
 from experiments.methods import all_detector_variants, all_selector_variants
 from experiments.paper import ablation, page, quality
@@ -63,9 +56,7 @@ def test_ties_share_ranks_and_who_has_no_answer_shares_the_last():
         }
     )
     # a: 1.5, 1, 4; b: 1.5, 2, 3; c: 3, 3.5, 2; d: 4 (one of two seeds), 3.5, 1
-    assert {m: s.rank.mean for m, s in found.items()} == pytest.approx(
-        {"a": 6.5 / 3, "b": 6.5 / 3, "c": 8.5 / 3, "d": 8.5 / 3}
-    )
+    assert {m: s.rank.mean for m, s in found.items()} == pytest.approx({"a": 6.5 / 3, "b": 6.5 / 3, "c": 8.5 / 3, "d": 8.5 / 3})
     assert list(found) == ["a", "b", "c", "d"]
     assert found["a"].score.mean == pytest.approx((0.6 + 0.9 + 0.2) / 3)
     assert found["c"].score.mean == pytest.approx((0.2 + 0.4) / 2)
@@ -164,15 +155,10 @@ def test_ablation_runs_variants_and_ours_on_the_same_cases():
     assert len(jobs) == selection * 3 * (10 + spoilt) + detection * 2 * 25
     both = {*halves()["choosing"], *halves()["confirming"]}
     assert {job.dataset for job in jobs if job.task in ("classify", "select")} <= both
-    for tasks, rules in (
-        (("classify", "select"), ablation.SELECTION_RULES),
-        (("detect as is",), ablation.DETECTION_RULES),
-    ):
+    for tasks, rules in ((("classify", "select"), ablation.SELECTION_RULES), (("detect as is",), ablation.DETECTION_RULES)):
         mine = [job for job in jobs if job.task in tasks]
         assert {job.method for job in mine} == set(rules)
-        each = {
-            m: {(j.task, j.dataset, j.contamination, j.ratio, j.seed) for j in mine if j.method == m} for m in rules
-        }
+        each = {m: {(j.task, j.dataset, j.contamination, j.ratio, j.seed) for j in mine if j.method == m} for m in rules}
         assert all(found == each["MOSAIC"] for found in each.values())
 
 

@@ -282,17 +282,13 @@ def rejected(draw, n, seed):
     return MOSAICOutlierDetector().fit(draw(n, np.random.default_rng(seed))).is_outlier_.mean()
 
 
-@pytest.mark.parametrize(
-    "n", [300, pytest.param(1000, marks=pytest.mark.slow), pytest.param(3000, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("n", [300, pytest.param(1000, marks=pytest.mark.slow), pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("draw", CLEAN.values(), ids=CLEAN.keys())
 def test_of_clean_rows_fewer_than_one_in_a_hundred_are_rejected(draw, n):
     assert max(rejected(draw, n, seed) for seed in range(3)) < 0.01
 
 
-@pytest.mark.parametrize(
-    "n", [300, pytest.param(1000, marks=pytest.mark.slow), pytest.param(3000, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("n", [300, pytest.param(1000, marks=pytest.mark.slow), pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("draw", HEAVY.values(), ids=HEAVY.keys())
 def test_of_rows_with_heavy_tails_hardly_more_are_rejected(draw, n):
     assert np.mean([rejected(draw, n, seed) for seed in range(3)]) <= 0.03
@@ -310,9 +306,7 @@ def test_gross_errors_are_found_among_heavy_tails(draw):
 @pytest.mark.parametrize(("clusters", "seed"), [(80, 2), (150, 0)])
 def test_no_cluster_is_rejected_where_there_are_many(clusters, seed, columns):
     for d in (2, columns):
-        X, y = make_blobs(
-            3000, n_features=d, centers=clusters, cluster_std=0.3, center_box=(-30, 30), random_state=seed
-        )
+        X, y = make_blobs(3000, n_features=d, centers=clusters, cluster_std=0.3, center_box=(-30, 30), random_state=seed)
         flagged = MOSAICOutlierDetector().fit(X).is_outlier_
         assert max(flagged[y == cluster].mean() for cluster in range(clusters)) < 0.5
         assert flagged.mean() <= 0.01

@@ -211,7 +211,5 @@ def test_wrong_sizes_are_refused(wrong, rng):
 
 def test_too_many_outliers_to_look_for_groups_among_are_refused(rng):
     kernel = make_kernel(rng.normal(size=(5001, 2)), "rbf", gamma=1.0)
-    with pytest.raises(
-        InvalidInputError, match="min_group looks for groups among 5,000 outliers at most, and there are 5,001"
-    ):
+    with pytest.raises(InvalidInputError, match="min_group looks for groups among 5,000 outliers at most, and there are 5,001"):
         find_groups(kernel, np.ones(5001, dtype=bool), np.ones(5001), 5)

@@ -99,9 +99,7 @@ class Together:
         return self._named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        return self._named(
-            {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
-        )
+        return self._named({name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()})
 
     def _named(self, found: dict[str, BlockResult]) -> BlockResult:
         return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}

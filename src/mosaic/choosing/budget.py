@@ -62,21 +62,14 @@ def available_memory(root: Path = Path("/")) -> float:
             with suppress(OSError, ValueError):
                 stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
                 left = int((place / "memory.max").read_text()) - int((place / "memory.current").read_text())
-                free.append(
-                    float(left + int(stat.get("inactive_file", 0)))
-                )  # such pages are given up when there is need
+                free.append(float(left + int(stat.get("inactive_file", 0))))  # such pages are given up when there is need
             if place == mount:
                 break
     return max(min(free), 0.0)
 
 
 def affordable_rank(
-    n: int,
-    itemsize: int,
-    n_features: int,
-    memory_budget: float | None,
-    max_rank: int | None = None,
-    size: float | None = None,
+    n: int, itemsize: int, n_features: int, memory_budget: float | None, max_rank: int | None = None, size: float | None = None
 ) -> int:
     """Columns of F, limited by n·p² and by the budget, which must hold the fit and its certificate (``memory_needed``).
 

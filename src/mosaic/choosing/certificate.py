@@ -101,8 +101,7 @@ class SelectionCertificate:
         if self.k == 1:
             them, they, others = ("it", "It leaves", "none leaves")
         error, bound, free_error, free_bound = (
-            percent(value / self.total)
-            for value in (self.error, self.bound, self.error_without_ridge, self.bound_without_ridge)
+            percent(value / self.total) for value in (self.error, self.bound, self.error_without_ridge, self.bound_without_ridge)
         )
         solved = (
             f"Nothing is known about the optimum of the program behind {them}."
@@ -137,10 +136,7 @@ def _html_of(proven: SelectionCertificate) -> str:
             ["program", ""],
             [
                 ["gap: how far it can be from its optimum, of the value of choosing nothing", percent(proven.gap)],
-                [
-                    "kernel error: what similarities lose when they are computed from few numbers",
-                    percent(proven.kernel_error),
-                ],
+                ["kernel error: what similarities lose when they are computed from few numbers", percent(proven.kernel_error)],
                 ["rank: how many numbers a row these are", proven.rank],
             ],
         ),

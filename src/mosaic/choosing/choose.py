@@ -63,9 +63,7 @@ def choose(material: Material, settings: Settings) -> Selection:
     chosen = material.points.group[found.rows]
     changes = None if material.constraints.start is None else chooser.changes(found)
     silhouette = None if suggested is None else suggested.silhouette
-    return Selection(
-        material, settings, found.rows, chosen, found.gains, cut, groups, changes=changes, silhouette=silhouette
-    )
+    return Selection(material, settings, found.rows, chosen, found.gains, cut, groups, changes=changes, silhouette=silhouette)
 
 
 def flag_only(material: Material, settings: Settings) -> Selection:
@@ -302,8 +300,7 @@ class Chooser:
 
         now = similarity(chosen)
         gains = [
-            (old, new, now - similarity(np.where(chosen == group[new], group[old], chosen)))
-            for old, new in replaced.items()
+            (old, new, now - similarity(np.where(chosen == group[new], group[old], chosen))) for old, new in replaced.items()
         ]
         there = np.unique(group[start[group[start] >= 0]])
         return Changes(

@@ -113,12 +113,7 @@ class Draw:
         self.limits[kinds[last]] = np.minimum(self.limits[kinds[last]], priority[last])
         kept = np.flatnonzero(rank < sizes[kinds])
         places = places[kept]
-        return places, {
-            "kinds": kinds[kept],
-            "priority": priority[kept],
-            "first": first[places],
-            "copies": copies[kept],
-        }
+        return places, {"kinds": kinds[kept], "priority": priority[kept], "first": first[places], "copies": copies[kept]}
 
 
 @dataclass(frozen=True)
@@ -142,11 +137,7 @@ class Drawn:
 
 
 def draw_by_passes(
-    run: Callable[[str, Task], BlockResult],
-    n: int,
-    size: int,
-    constraints: Constraints | None = None,
-    check: Check | None = None,
+    run: Callable[[str, Task], BlockResult], n: int, size: int, constraints: Constraints | None = None, check: Check | None = None
 ) -> Drawn:
     """Of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
     kinds, sizes, named = _named(n, size, constraints)

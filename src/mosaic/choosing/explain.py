@@ -205,11 +205,7 @@ class _Asked:
 
 
 def _explained(
-    selection: Selection,
-    asked: _Asked,
-    columns: TableColumns | None,
-    reasons: Sequence[ColumnReason],
-    labels: RowLabels,
+    selection: Selection, asked: _Asked, columns: TableColumns | None, reasons: Sequence[ColumnReason], labels: RowLabels
 ) -> Explanation:
     material, rows = selection.material, selection.rows
     rank, members, closest = None, np.zeros(0, np.intp), np.zeros(0, np.intp)
@@ -244,9 +240,7 @@ def _explained(
     else:
         who = f"{labels.called(int(rows[asked.label]))} stands for it with similarity {similarity[asked.label]:.3g}"
         why = "" if asked.at < 0 or material.constraints.allowed[asked.at] else " It was not allowed to be chosen."
-        reason = (
-            f"not chosen: {who}, and {100 * asked.error:.0f} % of it are left unexplained by all representatives.{why}"
-        )
+        reason = f"not chosen: {who}, and {100 * asked.error:.0f} % of it are left unexplained by all representatives.{why}"
     return Explanation(
         row=labels.number(asked.row),
         name=labels.name(asked.row),
@@ -273,11 +267,7 @@ def _why_detected(selection: Selection, asked: _Asked, reasons: Sequence[ColumnR
     cut, shown = selection.cut, f"{asked.count:.3g}"
     says = f"{shown} of {selection.material.count_total:,.0f} rows look like it, itself included"
     says = "no other row looks like it" if shown == "1" else says
-    why = (
-        f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}"
-        if cut.count > 0
-        else "there is no threshold"
-    )
+    why = f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}" if cut.count > 0 else "there is no threshold"
     protected, smallest = selection.protected, selection.settings.min_group
     if protected is not None and asked.at >= 0 and protected[asked.at] and cut.count > 0:
         group = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
@@ -548,9 +538,7 @@ def decisions(selection: Selection) -> Decisions:
         told += selection.changes.sentences(material)
     number, about = selection.n_outliers, "About " if selection.is_sampled else ""
     found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
-    told.append(
-        "Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}"
-    )
+    told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
     if selection.protected is not None and settings.min_group is not None:
         number, smallest = int(selection.protected.sum()), settings.min_group
         told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")

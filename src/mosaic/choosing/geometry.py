@@ -26,27 +26,12 @@ from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import FloatArray, in_blocks, in_double, subsample
 from mosaic.arrays.scaling import Prepare, row_lengths
-from mosaic.arrays.xp import (
-    as_double,
-    host_rows,
-    is_on_device,
-    namespace,
-    on_host,
-    rows_of,
-    to_device_of,
-)
+from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import (
-    STATIONARY_KERNELS,
-    EffectiveCount,
-    Kernel,
-    StationaryKernel,
-    make_kernel,
-    resolve_gamma,
-)
+from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma
 
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
@@ -229,9 +214,7 @@ def compares_directions(X: Any) -> bool:
     return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths))
 
 
-def geometry_of(
-    X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
-) -> Geometry:
+def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int) -> Geometry:
     """The kernel over the distinct points of prepared rows X, and the decisions that led to it."""
     kernel = _kernel(X, points, settings, prepare, seed)
     decisions = (_on_columns(prepare, settings, names), _on_bandwidth(kernel, settings, points.n))

@@ -129,9 +129,7 @@ class Cover:
         if not D.any():
             return cls(kernel, 1.0)
         rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
-        return cls(
-            kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0
-        )  # ∞: each row resembles copies alone
+        return cls(kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0)  # ∞: each row resembles copies alone
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
@@ -336,9 +334,7 @@ class _Nearest(NamedTuple):
         gains = np.empty((C.shape[0], len(self.lost)))
 
         def gain(rows: slice) -> None:
-            gains[rows] = (
-                self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
-            )
+            gains[rows] = self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
 
         in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=EXCHANGES_AT_ONCE, on=C)
         return gains - self.lost

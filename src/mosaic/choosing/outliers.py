@@ -49,16 +49,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
-from mosaic.arrays.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Seed,
-    in_blocks,
-    row_blocks,
-    subsample,
-    subsample_of_weights,
-)
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
 from mosaic.arrays.xp import namespace, on_host, rows_of, to_device_of, with_entries
 from mosaic.exceptions import InvalidInputError
@@ -125,12 +116,7 @@ class EffectiveCounts:
 
     @classmethod
     def of(
-        cls,
-        kernel: Kernel,
-        weights: FloatArray,
-        random_state: Seed = 0,
-        size: int | None = None,
-        tol: float = PROGRAM_GAP,
+        cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = PROGRAM_GAP
     ) -> EffectiveCounts:
         """Draw parts of ``size`` points, each in proportion to its weight, and solve their programs to a relative gap ``tol``.
 
@@ -141,9 +127,7 @@ class EffectiveCounts:
         n_programs = PROGRAMS if kernel.n > size else 1
         drawn = [subsample_of_weights(weights, size, rng) for _ in range(n_programs)]
         # The weights of a sample are scaled by its share of the points: each point counts in proportion to its copies.
-        drawn = [
-            (some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn
-        ]
+        drawn = [(some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn]
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         check_similarities(float(reference.diagonal().max()), kernel.dtype)
@@ -185,9 +169,7 @@ class EffectiveCounts:
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
         known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
         # The similarity to itself, which a given kernel need not hold.
-        Q = xp.reshape(
-            np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left), (programs * rows, size)
-        )
+        Q = xp.reshape(np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left), (programs * rows, size))
         if isinstance(Q, np.ndarray):
             Q[known, place] = itself[known]
         else:  # rows without such a place have column -1, which is none
@@ -501,9 +483,7 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
         rows = np.arange(len(D))[:, None]
         nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
         among = low[nearest]
-        named.append(
-            (np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among])
-        )
+        named.append((np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among]))
     a, b, apart = (np.concatenate(parts) for parts in zip(*named, strict=True))
     mutual = np.isin(a * len(outliers) + b, b * len(outliers) + a)
     a, b = a[mutual], b[mutual]

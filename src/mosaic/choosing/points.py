@@ -13,20 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic.arrays.blocks import (
-    FloatArray,
-    IntArray,
-    in_blocks,
-    row_norms_squared,
-)
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
-from mosaic.arrays.xp import (
-    as_double,
-    is_on_device,
-    on_host,
-    rows_of,
-    to_device_of,
-)
+from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, to_device_of
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights

@@ -403,11 +403,7 @@ class Selection:
                 f"{self.n_outliers:,} of {n:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows look "
                 "like. If they belong, set `outliers='keep'` or `min_group`; if you know their share, set `contamination`."
             )
-        if (
-            len(self.chosen)
-            and self.cut.sparse_group > 0
-            and (material.counts[self.chosen] >= self.cut.sparse_group).all()
-        ):
+        if len(self.chosen) and self.cut.sparse_group > 0 and (material.counts[self.chosen] >= self.cut.sparse_group).all():
             found.append(
                 f"{100 * self.crowd_share:.0f} % of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
                 "Ask for more representatives, or, if they are outliers, set `contamination`."

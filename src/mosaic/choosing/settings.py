@@ -354,9 +354,7 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
         return ("all",), np.zeros(n, np.intp)
     labels = np.asarray(groups)
     if labels.shape != (n,):
-        raise InvalidInputError(
-            f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups"
-        )
+        raise InvalidInputError(f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups")
     missing = [_is_missing(label) for label in labels.tolist()]
     if any(missing):
         raise InvalidInputError(
@@ -389,9 +387,7 @@ def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
         if name not in names:
             more = len(names) - MOST_LISTED_GROUPS
             listed = ", ".join(map(repr, names[:MOST_LISTED_GROUPS])) + (f" and {more} more" if more > 0 else "")
-            raise InvalidInputError(
-                f"name the group {name!r}, which no row has", f"Groups are {listed}.", parameter="quotas"
-            )
+            raise InvalidInputError(f"name the group {name!r}, which no row has", f"Groups are {listed}.", parameter="quotas")
         if not (is_whole(value, 0) or (_is_fraction(value) and 0 <= float(value) <= 1)):
             raise InvalidInputError(
                 f"must be whole numbers >= 0 or shares between 0.0 and 1.0; that of group {name!r} is {value!r}",

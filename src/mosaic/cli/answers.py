@@ -155,9 +155,7 @@ class PathAnswer(Answer):
 class EstimateAnswer(Answer):
     """The answer of estimate."""
 
-    estimate: Annotated[
-        dict[str, Any], "strategy, points, rank, and bytes and passes of the fit and of the certificate"
-    ]
+    estimate: Annotated[dict[str, Any], "strategy, points, rank, and bytes and passes of the fit and of the certificate"]
 
 
 @dataclass(frozen=True)
@@ -180,9 +178,7 @@ class Fault:
     remedy: Annotated[str | None, "what to do"]
     file: Annotated[str | None, "file that caused the error"]
     where: Annotated[str | None, "line or column in the file"]
-    exit_code: Annotated[
-        int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"
-    ]
+    exit_code: Annotated[int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"]
 
 
 @dataclass(frozen=True)

@@ -204,9 +204,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--n-jobs", "threads, -1 for all cores", "N", int),
     ),
 }  # fmt: skip
-_AS_WRITTEN = _option(
-    "--as-written", "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1", **_FLAG
-)
+_AS_WRITTEN = _option("--as-written", "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1", **_FLAG)
 _TITLE = _option("--title", "of the report")
 _SAVE = _option("--save", "also write the fitted model, for predict, explain and report", "model.mosaic")
 _REPORT = _option("--report", "also write the HTML report", "report.html")

@@ -56,9 +56,7 @@ def outliers(args: Namespace) -> int:
         found = found[np.argsort(counts[found], kind="stable")]
         rows = np.arange(run.table.n) if args.all else found
         # A fit by passes says what became of an outlier, too; here nothing is rejected.
-        told = (
-            f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table)
-        )
+        told = (f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table))
         reasons = dict(zip(found.tolist(), told, strict=True))
         judged = {
             "row": run.numbers(rows),
@@ -206,8 +204,7 @@ def _write_placed(answer: PredictAnswer) -> None:
     if stands_for:
         picks = [pick for pick, _ in stands_for.most_common()]
         similarity = {
-            pick: [row.similarity or 0.0 for row in answer.rows if row.representative == pick]
-            for pick in picks[:MOST_ROWS]
+            pick: [row.similarity or 0.0 for row in answer.rows if row.representative == pick] for pick in picks[:MOST_ROWS]
         }
         columns: dict[str, list[Any]] = {
             "row of the model": [pick.row for pick in picks],

@@ -9,15 +9,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from mosaic import __version__
-from mosaic.cli.options import (
-    COMMAND_OPTIONS,
-    CONSTRAINTS,
-    DETECTOR_SETTINGS,
-    FILE_OPTIONS,
-    NEW_ROWS,
-    SETTINGS,
-    add_group,
-)
+from mosaic.cli.options import COMMAND_OPTIONS, CONSTRAINTS, DETECTOR_SETTINGS, FILE_OPTIONS, NEW_ROWS, SETTINGS, add_group
 from mosaic.exceptions import MissingDependencyError
 from mosaic.parameters import ELSEWHERE
 
@@ -99,10 +91,7 @@ COMMANDS = {
         "as in the fit, and large files are read in passes.\n\n"
         "Rows get row, name, representative_row, representative, similarity, representation_error, is_outlier, effective_count\n"
         "and reason.",
-        (
-            "mosaic predict model.mosaic points.csv",
-            "mosaic predict model.mosaic points.csv --json",
-        ),
+        ("mosaic predict model.mosaic points.csv", "mosaic predict model.mosaic points.csv --json"),
         "mosaic.cli.others:predict",
         "MODEL FILE",
         output=("placed.csv", f"the answers: {ENDINGS}"),
@@ -128,10 +117,7 @@ COMMANDS = {
         "select, and show the answer as one HTML page",
         "Select, and write one self-contained HTML page: the map of the data, the picks, the outliers, the coverage curve\n"
         "and the settings. It needs no network and no server. FILE may be a saved model, which is not fitted again.",
-        (
-            "mosaic report points.csv -k 10",
-            "mosaic report model.mosaic -o model.html",
-        ),
+        ("mosaic report points.csv -k 10", "mosaic report model.mosaic -o model.html"),
         "mosaic.cli.select:report",
         output=("report.html", "the page (default: report.html)"),
         groups=("how many", OUTPUT, *_FIT),

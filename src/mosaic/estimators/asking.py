@@ -133,9 +133,7 @@ def explain_new(model: Any, X: Any) -> NewRows:
     picks = np.append(selection.rows, -1)
     reason: list[str | None] = [None] * len(found)
     for number, why in zip(np.flatnonzero(is_outlier), _reasons(model, X, source, rows_at, is_outlier), strict=True):
-        reason[number] = (
-            f"{why}{_alike(float(count[number]), selection.material.count_total)}; the threshold is {cut:.3g}."
-        )
+        reason[number] = f"{why}{_alike(float(count[number]), selection.material.count_total)}; the threshold is {cut:.3g}."
     return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
 
 
@@ -149,9 +147,7 @@ def explain_model(model: Any, rows: Sequence[int], file: Rows | None = None) -> 
     return explain_rows(selection, rows, columns, RowLabels(selection, file))
 
 
-def _reasons(
-    model: Any, X: Any, source: Source | None, rows_at: Callable[[IntArray], Any], is_outlier: BoolArray
-) -> list[str]:
+def _reasons(model: Any, X: Any, source: Source | None, rows_at: Callable[[IntArray], Any], is_outlier: BoolArray) -> list[str]:
     """For each outlier the columns in which it is odd, as the beginning of a sentence."""
     selection, odd = model.selection_, np.flatnonzero(is_outlier)
     columns = columns_of(selection, _texts(model, X, source, odd), getattr(model, "feature_names_in_", None))

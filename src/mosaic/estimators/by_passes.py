@@ -15,12 +15,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import row_codes
 from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together
 from mosaic.choosing import Answers, Drawn, Geometry, Material, Points, Selection, SelectionCertificate, Settings
-from mosaic.choosing.budget import (
-    DECISION_SAMPLE,
-    budget_of,
-    memory_of_fit,
-    memory_of_proof,
-)
+from mosaic.choosing.budget import DECISION_SAMPLE, budget_of, memory_of_fit, memory_of_proof
 from mosaic.estimators.in_memory import answers_by_pass, strength, warn_of_gap
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import PointKernel
@@ -28,17 +23,7 @@ from mosaic.parameters import Sketch
 from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
 from mosaic.program.encoding import Encoding
 from mosaic.program.problem import DesignProblem
-from mosaic.sketch import (
-    MOST_ROUNDS,
-    ROWS_AT_ONCE,
-    Basis,
-    GramSum,
-    LargestScores,
-    Sample,
-    features,
-    run_sketch,
-    triangle,
-)
+from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, features, run_sketch, triangle
 from mosaic.sketch import Sketch as SolvedSketch
 from mosaic.sketch.sources import Passes
 from mosaic.text import readable_size
@@ -236,9 +221,7 @@ class ByPasses:
         )
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given
-        return SelectionCertificate(
-            certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained
-        )
+        return SelectionCertificate(certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained)
 
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, computed in one pass."""

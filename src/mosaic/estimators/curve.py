@@ -11,22 +11,8 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import is_on_device, numpy_dtype
 from mosaic.checks import whole_number
-from mosaic.choosing import (
-    CERTIFIED_GAP,
-    Constraints,
-    Points,
-    Settings,
-    draw_in_memory,
-    geometry_of,
-    rank,
-)
-from mosaic.choosing.budget import (
-    Estimate,
-    expected_rank,
-    memory_of_fit,
-    memory_of_proof,
-    memory_on_device,
-)
+from mosaic.choosing import CERTIFIED_GAP, Constraints, Points, Settings, draw_in_memory, geometry_of, rank
+from mosaic.choosing.budget import Estimate, expected_rank, memory_of_fit, memory_of_proof, memory_on_device
 from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
 from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read_data, size_of
 from mosaic.estimators.reading import ColumnArguments, prepare_for, read_rows, seed_of, without_scaling
@@ -77,9 +63,7 @@ class CoverageCurve:
 
 
 @one_thread()
-def path(
-    X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
-) -> CoverageCurve:
+def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverageCurve:
     """The coverage curve of X: the representatives for every k, and the number that is suggested.
 
     Parameters

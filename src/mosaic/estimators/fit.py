@@ -29,25 +29,10 @@ from mosaic.choosing import (
     geometry_of,
     preparation_of,
 )
-from mosaic.choosing.budget import (
-    EXACT_SIZE,
-    LARGEST_RANK,
-    affordable_rank,
-    budget_of,
-    leaves_room,
-    memory_needed,
-    useful_rank,
-)
+from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.door import check_entries, refuse_masked
-from mosaic.estimators.by_passes import (
-    FEWEST_FIRST_CANDIDATES,
-    SMALLEST_SAMPLE,
-    ByPasses,
-    Plan,
-    memory_by_passes,
-    sample_size,
-)
+from mosaic.estimators.by_passes import FEWEST_FIRST_CANDIDATES, SMALLEST_SAMPLE, ByPasses, Plan, memory_by_passes, sample_size
 from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import Narrator
 from mosaic.estimators.reading import (
@@ -166,9 +151,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     return source
 
 
-def fit_data(
-    estimator: Any, data: Data, narrator: Narrator, *, quotas: Any = None, start: Any = None, **rows: Any
-) -> Material:
+def fit_data(estimator: Any, data: Data, narrator: Narrator, *, quotas: Any = None, start: Any = None, **rows: Any) -> Material:
     """The input of choosing: points, similarity, effective counts, and constraints.
 
     Parameters

@@ -21,16 +21,7 @@ from mosaic.checks import check_seed
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.door import check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.frames import (
-    cells_of,
-    column_names,
-    id_columns,
-    n_rows,
-    numeric_part,
-    split_columns,
-    to_matrix,
-    without_empty,
-)
+from mosaic.frames import cells_of, column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic.kernels import where_compared
 from mosaic.rows import Rows, is_source, open_source, read
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of
@@ -225,18 +216,14 @@ def _check_columns(asked: ColumnArguments, there: list[str]) -> None:
             raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
 
 
-def read_named(
-    estimator: Any, X: Any, memory_budget: float | None, asked: ColumnArguments = NO_ARGUMENTS
-) -> NamedRows | None:
+def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
     """For fit: the rows of a file or a data frame, with groups and weights that are named as columns; None for all else."""
     read = rows_of_file(X, memory_budget, asked=asked)
     if read is None and not is_source(X):
         read = rows_of_frame(estimator, X, reset=True, asked=asked)
     if read is None and asked.columns:
         parameter, column = next(iter(asked.columns.items()))
-        fault = (
-            f"names the column {column!r}, but X is a {type(X).__name__}, and neither a file nor a data frame in memory"
-        )
+        fault = f"names the column {column!r}, but X is a {type(X).__name__}, and neither a file nor a data frame in memory"
         raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
     return read
 

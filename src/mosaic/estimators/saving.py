@@ -92,9 +92,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
     except (TypeError, ValueError) as error:
         if isinstance(error, MosaicError):
             raise
-        raise InvalidInputError(
-            f"the model cannot be saved: {error}", "Fit it with parameters of these types."
-        ) from error
+        raise InvalidInputError(f"the model cannot be saved: {error}", "Fit it with parameters of these types.") from error
 
 
 def load(path: str | PathLike[str]) -> Any:

@@ -63,9 +63,7 @@ class Proof:
     ridge: Annotated[float | None, "ridge of least squares: the mean similarity of a row to itself"] = None
     total: Annotated[float | None, "total to be explained, of which errors and bounds are parts"] = None
     error_without_ridge: Annotated[float | None, "error of the picks without a ridge"] = None
-    bound_without_ridge: Annotated[float | None, "lower bound of the error of every set of as many, without ridge"] = (
-        None
-    )
+    bound_without_ridge: Annotated[float | None, "lower bound of the error of every set of as many, without ridge"] = None
 
     @classmethod
     def of(cls, proven: Any) -> Proof:

@@ -136,9 +136,7 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
     return np.asarray(points * np.where(farthest < 0, -1.0, 1.0)), shares
 
 
-def plane_of_neighbours(
-    kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator
-) -> Plane:
+def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator) -> Plane:
     """The points moved from where they start, between 0 and 1, so that points that are similar lie together.
 
     If there are too many for all, those at the places ``first`` are moved in any case, and others that ``rng`` draws.

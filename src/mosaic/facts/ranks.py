@@ -169,9 +169,7 @@ class Changes:
     stands_for: FloatArray
 
 
-def changes_of(
-    kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray
-) -> Changes:
+def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray) -> Changes:
     """Follow all points along the ranking, by the distance k_jj − 2 k_ij that also defines labels.
 
     Changes of the ``shown`` points are kept. Points stand for so many ``copies``; those ``aside`` have no representative.
@@ -204,9 +202,7 @@ def changes_of(
     firsts = np.searchsorted(to[order], np.arange(n_ranks + 1))
     members = []
     for j, point in enumerate(ranked.tolist()):
-        near = at[
-            order[firsts[j] : firsts[j + 1]][: MEMBERS_PER_RANK + 1]
-        ]  # one of them may be the ranked point itself
+        near = at[order[firsts[j] : firsts[j + 1]][: MEMBERS_PER_RANK + 1]]  # one of them may be the ranked point itself
         members.append(near[near != place[point]][:MEMBERS_PER_RANK])
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))

@@ -148,9 +148,7 @@ class Bound:
         return max((0.0 if self.spectrum is None else self.spectrum.tail(k)) + self.outside, 0.0)
 
 
-def with_residual(
-    kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatArray, lam: float, k: int, ridge: float
-) -> Bound:
+def with_residual(kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatArray, lam: float, k: int, ridge: float) -> Bound:
     """The bound of θ = [E; c Δ^½ D^½] for the kernel itself, K = F Fᵀ + Δ, from A = M⁻¹ Fᵀ, which has E = A D^½:
 
     ⟨θ,T⟩ = ⟨E,T⟩ + c tr ΔD,   ‖θ‖² = ‖E‖² + c² tr ΔD,   z_j² = Σ_i ω_i (f_iᵀ M⁻¹ f_j + c Δ_ij)².
@@ -221,9 +219,7 @@ def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float
         return float(np.log(max(few.lam * ridge * total, 1e-12 * k) / k))
 
     low, high = np.log(1.05), np.log(1e4)
-    log_alpha = (
-        low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=STRENGTH_PRECISION)
-    )
+    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=STRENGTH_PRECISION)
     return float(np.exp(log_alpha)) * lam_crit
 
 

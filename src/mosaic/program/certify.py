@@ -224,12 +224,7 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
 
 
 def _kernel_excess(
-    kernel: Kernel,
-    factor: Factor,
-    members: IntArray,
-    rows: DesignRows | GivenRows,
-    weights: FloatArray,
-    room: float,
+    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray, room: float
 ) -> float:
     """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``.
 

@@ -89,9 +89,7 @@ class Certificate:
 
     def __str__(self) -> str:
         kernel = (
-            "exact kernel"
-            if self.kernel_error < 1e-12
-            else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
+            "exact kernel" if self.kernel_error < 1e-12 else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
         )
         rounding = self.slack / self.scale
         if rounding > VISIBLE_ROUNDING:
@@ -254,9 +252,7 @@ class Encoding:
         for rows in row_blocks(n, len(targets)):
             own_left = left[:, rows].T if len(targets) == n else self._left_over(rows).T
             residual, weight = self.factor.residual[rows], self.weights[rows]
-            counts[rows] = counts_against(
-                on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights
-            )
+            counts[rows] = counts_against(on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights)
         as_they_are = np.arange(len(self.members) if isinstance(self.member_rows, GivenRows) else 0)
         for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
             R = np.abs(self.member_rows.part(places, slice(None)))
@@ -307,9 +303,9 @@ class Encoding:
         if isinstance(self.member_rows, DesignRows):
             return np.asarray(self._complement @ on_host(rows_of(F, targets)).T).astype(numpy_dtype(F), copy=False)
         members = host_rows(F, self.members)
-        return np.asarray(
-            on_host(rows_of(F, targets)).T - members.T @ self.member_rows.part(slice(None), targets)
-        ).astype(numpy_dtype(F))
+        return np.asarray(on_host(rows_of(F, targets)).T - members.T @ self.member_rows.part(slice(None), targets)).astype(
+            numpy_dtype(F)
+        )
 
     @cached_property
     def representation_error(self) -> FloatArray:

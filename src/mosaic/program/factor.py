@@ -129,8 +129,7 @@ def factorize(
 def nothing_to_compare() -> InvalidInputError:
     """The error for points that all have length 0."""
     return InvalidInputError(
-        "all similarities are zero, so no point can represent another",
-        "Check the data (all rows zero?) or the `kernel`.",
+        "all similarities are zero, so no point can represent another", "Check the data (all rows zero?) or the `kernel`."
     )
 
 

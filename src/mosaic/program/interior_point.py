@@ -117,9 +117,7 @@ def run_interior_point(
     return replace(found, iterations=steps + found.iterations)
 
 
-def _run_in_single_precision(
-    problem: DesignProblem, tol: float, start: FloatArray | None, target: float
-) -> Solution | None:
+def _run_in_single_precision(problem: DesignProblem, tol: float, start: FloatArray | None, target: float) -> Solution | None:
     """The result of a run in single precision, or None if the problem needs more digits."""
     solver = InteriorPoint(patience=3)
     with np.errstate(all="ignore"):

@@ -24,9 +24,7 @@ class Status(Enum):
     CONVERGED = "The gap is within the tolerance."
     TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
-    STALLED = (
-        "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, lower `lam`, or pass float64 data."
-    )
+    STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, lower `lam`, or pass float64 data."
     KERNEL_ERROR = (
         "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, "
         "pass float64 data, or loosen `tol`."
@@ -95,13 +93,7 @@ class Solver(Protocol[P_contra, S]):
 
 
 def run(
-    solver: Solver[Any, S],
-    problem: Any,
-    *,
-    tol: float,
-    max_iter: int,
-    start: FloatArray | None = None,
-    target: float = -np.inf,
+    solver: Solver[Any, S], problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
 

@@ -115,9 +115,7 @@ def solve(
     weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
     if not 1.0 / LARGEST_WEIGHT <= float(weights.max()) <= LARGEST_WEIGHT:
         fault = f"must be at most {LARGEST_WEIGHT:.0e}, and one of them more than 0; the largest is {weights.max():.3g}"
-        raise InvalidInputError(
-            fault, "Divide all by the largest; `alpha` does not depend on it.", parameter="sample_weight"
-        )
+        raise InvalidInputError(fault, "Divide all by the largest; `alpha` does not depend on it.", parameter="sample_weight")
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
     groups = EqualRows.trivial(n) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
     # Bandwidth rules count all points, copies included.

@@ -85,9 +85,7 @@ def solve_design(
 class _WorkingSet:
     """The members S with their η, the candidates that may still enter, and the best bounds so far."""
 
-    def __init__(
-        self, problem: DesignProblem, initial: IntArray | None, start: FloatArray | None, rng: np.random.Generator
-    ):
+    def __init__(self, problem: DesignProblem, initial: IntArray | None, start: FloatArray | None, rng: np.random.Generator):
         self.problem, self.rng = problem, rng
         n = problem.n
         self.left = np.arange(n)  # candidates that may still enter

@@ -6,14 +6,4 @@ from mosaic.rows.rows import Rows
 from mosaic.rows.source import is_source, open_source
 from mosaic.rows.write import check_output, csv_bytes, replacing, write_rows
 
-__all__ = [
-    "FileFault",
-    "Rows",
-    "check_output",
-    "csv_bytes",
-    "is_source",
-    "open_source",
-    "read",
-    "replacing",
-    "write_rows",
-]
+__all__ = ["FileFault", "Rows", "check_output", "csv_bytes", "is_source", "open_source", "read", "replacing", "write_rows"]

@@ -155,12 +155,7 @@ def _parquet_files(path: Path) -> list[Path]:
 
 
 def rows_of_batches(
-    request: Request,
-    batches: Iterable[Any],
-    *,
-    notes: Sequence[str] = (),
-    line: Line = None,
-    decimal: str | None = None,
+    request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Line = None, decimal: str | None = None
 ) -> Rows:
     """Rows of ``pyarrow.RecordBatch``; those of more than a sixth of the budget are laid out in a temporary Parquet file."""
     batches, kept, size = iter(batches), [], 0
@@ -207,9 +202,7 @@ def open_arrow_stream(request: Request) -> Rows:
         X = request.stream
         with readable(request.path, "Run the query again, or pass a table in memory."):
             tables: Iterator[Any]
-            if isinstance(
-                X, dict
-            ):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
+            if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
                 fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
                 raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
             if type(X).__module__.partition(".")[0] == "datasets":
@@ -271,9 +264,7 @@ def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
 def decoded(request: Request, head: bytes) -> str:
     """The beginning of a file as text, be it cut off within a letter."""
     path = request.path
-    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(
-        head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None
-    )
+    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None)
     if wide is not None:
         remedy = f"Convert it: iconv -f utf-{wide} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
         raise FileFault(path, f"is written in UTF-{wide}", remedy, line=1)
@@ -363,9 +354,7 @@ def open_json_lines(request: Request) -> Rows:
         if types.is_timestamp(column.type):  # dates stay as they are written
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
-        whole = types.is_integer(column.type) and not (
-            column.name in (request.id, request.group) or looks_like_id(column.name)
-        )
+        whole = types.is_integer(column.type) and not (column.name in (request.id, request.group) or looks_like_id(column.name))
         return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
 
     blocks = list(batches()) if is_small else [block for block, _ in zip(batches(), range(1), strict=False)]

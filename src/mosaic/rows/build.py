@@ -49,9 +49,7 @@ SHOWN_LETTERS = 40
 Line = Callable[[int], int | None] | None
 
 
-def table_rows(
-    request: Request, store: Any, *, notes: Sequence[str] = (), line: Line = None, decimal: str | None = None
-) -> Rows:
+def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line: Line = None, decimal: str | None = None) -> Rows:
     """Rows of columns in memory or in Parquet files. Of the latter, a part of the rows decides how columns become numbers.
 
     ``store`` is ``InMemory`` or ``InParquet``; ``decimal`` is, of a text table, the sign before fractions.
@@ -61,9 +59,7 @@ def table_rows(
     if request.id is not None and in_memory:
         check_ids(request, store.table.column(request.id), line)
     elif request.id is not None:
-        roles.notes.append(
-            f"Whether the values of {request.id!r} are all different was not checked in a file of this size."
-        )
+        roles.notes.append(f"Whether the values of {request.id!r} are all different was not checked in a file of this size.")
     scan = MissingScan(request, roles.features, line, store.n)
     matrix: Any = None
     if roles.features and (in_memory or request.drop_missing or request.embedding is not None or roles.compared):

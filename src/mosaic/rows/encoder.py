@@ -45,8 +45,7 @@ HARDLY_REPEATED = 0.5
 COPY_ROWS, COPY_DIGITS = 64, 6
 #: Column names that say that numbers are codes.
 CODE_NAMES = re.compile(
-    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])",
-    re.I,
+    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])", re.I
 )
 PHONE = re.compile(r"\+?[\d\s()./-]{7,20}")
 ADDRESS = re.compile(r"\S+@\S+\.\S+|https?://\S+|www\.\S+")
@@ -135,9 +134,7 @@ class TableEncoder:
                 left_out.append(rule)
                 continue
             others = alike.setdefault(_signature(rule, values), [])
-            copied = (
-                other.name for other in others if _is_copy(rule.encode(cells[name]), other.encode(cells[other.name]))
-            )
+            copied = (other.name for other in others if _is_copy(rule.encode(cells[name]), other.encode(cells[other.name])))
             twin = None if name in keep else next(copied, None)
             if twin is not None:
                 left_out.append(LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead"))
@@ -305,9 +302,7 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     whole = bool((distinct == np.round(distinct)).all())
     if whole and not forced:
         if CODE_NAMES.search(name):
-            return LeftOut(
-                name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text"
-            )
+            return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
         if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
@@ -343,9 +338,7 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             if len(levels) == there > 1:
                 return LeftOut(name, "is different in every row, as names are")
             if hardly_repeated and _mostly(CODE, levels):
-                return LeftOut(
-                    name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats"
-                )
+                return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
     rule = Category.of(name, levels, codes, weights)
     n, present = (len(codes), there) if weights is None else (weights.sum(), weights[codes >= 0].sum())
     if rule.shares[-2] * n > present / 2 and there > 2:

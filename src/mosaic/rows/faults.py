@@ -158,9 +158,7 @@ def close_to(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
 
 
-def unknown_name(
-    file: str | Path, what: str, name: str, names: Sequence[str], parameter: str | None = None
-) -> FileFault:
+def unknown_name(file: str | Path, what: str, name: str, names: Sequence[str], parameter: str | None = None) -> FileFault:
     """The fault of a column or an array (``what``) that is not there; the remedy lists those that are."""
     there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
     by = "" if parameter is None else f" (`{parameter}`)"

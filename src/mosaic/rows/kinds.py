@@ -298,9 +298,7 @@ class Text:
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        weighted = (
-            normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
-        )
+        weighted = normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
         Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
         return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
 
@@ -334,9 +332,7 @@ def _letters(texts: Sequence[str]) -> Any:
     """Counts of three letters."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    hashing = HashingVectorizer(
-        analyzer="char_wb", ngram_range=(3, 3), n_features=TEXT_HASHES, alternate_sign=False, norm=None
-    )
+    hashing = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), n_features=TEXT_HASHES, alternate_sign=False, norm=None)
     return hashing.transform(texts)
 
 
@@ -344,9 +340,7 @@ def _share(rows: BoolArray, weights: FloatArray | None) -> float:
     return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
 
 
-def quantiles(
-    x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False
-) -> FloatArray:
+def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False) -> FloatArray:
     """Quantiles of numbers; a weight of 2 is the same as a number twice.
 
     Examples

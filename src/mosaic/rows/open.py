@@ -153,10 +153,7 @@ def read(
     ...         print(rows.kind, rows.feature_names, rows.names([1]), rows.X.tolist())
     CSV file ['height', 'age'] ['Max'] [[1.7, 36.0], [1.8, 41.0]]
     """
-    if format is not None and f".{format}" not in {
-        *KINDS,
-        *(e + packed for e in COMPRESSED for packed in COMPRESSIONS),
-    }:
+    if format is not None and f".{format}" not in {*KINDS, *(e + packed for e in COMPRESSED for packed in COMPRESSIONS)}:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     if embedding is not None and embeddings is not None:

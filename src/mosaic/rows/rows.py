@@ -302,9 +302,7 @@ class SavedRows:
     def __post_init__(self) -> None:
         fits = (self.ids is None) == (self.id_name is None) and (self.ids is None or len(self.ids) == len(self.named))
         for numbers in (self.named, self.listed, self.dropped):
-            fits = fits and (
-                not len(numbers) or bool(numbers[0] >= 0 and numbers[-1] < self.n and (np.diff(numbers) > 0).all())
-            )
+            fits = fits and (not len(numbers) or bool(numbers[0] >= 0 and numbers[-1] < self.n and (np.diff(numbers) > 0).all()))
         if not fits or any(len(values) != len(self.listed) for values in self.cells.values()):
             raise ValueError("kept rows, their names and their cells do not fit together")
 

@@ -107,9 +107,7 @@ class StoredArray(ArraySource):
     ``where`` is what it is called in messages, or the file that it is in.
     """
 
-    def __init__(
-        self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None
-    ):
+    def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
         _check_stored(X, where)
         super().__init__(X, kind, n_jobs)
         self.where, self.names = where, names

@@ -125,14 +125,7 @@ def _number(ax: Any, points: FloatArray, *, size: float, reach: float) -> None:
             overlaps = ((box[:2] < boxes[:, 2:]) & (box[2:] > boxes[:, :2])).all(axis=1)
             if not np.delete(overlaps, i).any() and ax.bbox.padded(2).contains(*(pixels[i] + shift)):
                 boxes = np.vstack([boxes, box])
-                style = {
-                    "ha": "center",
-                    "va": "center",
-                    "fontsize": size,
-                    "color": INK,
-                    "fontweight": "bold",
-                    "zorder": 6,
-                }
+                style = {"ha": "center", "va": "center", "fontsize": size, "color": INK, "fontweight": "bold", "zorder": 6}
                 ax.annotate(text, points[i], shift / unit, textcoords="offset points", **style)
                 break
 

@@ -149,9 +149,7 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
         return f"{counted(left_out, 'more column')} on the page itself." if left_out > 0 else ""
 
     return templates | {
-        "sentence": sentence(
-            templates, k, facts["coverage"][k - 1] if k else 0.0, facts["n_outliers"], proof["excess"]
-        ),
+        "sentence": sentence(templates, k, facts["coverage"][k - 1] if k else 0.0, facts["n_outliers"], proof["excess"]),
         "excesses": excesses,
         "proven_elsewhere": "" if not k or excesses[k - 1] is None else f"; the proof is for {number}",
         "certificate_elsewhere": f"For the chosen {number}: {proof['sentence'][0].lower()}{proof['sentence'][1:]}",

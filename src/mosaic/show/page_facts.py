@@ -14,16 +14,7 @@ from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
 from mosaic.metrics import unexplained_along
-from mosaic.show.page_rows import (
-    LONGEST_NAME,
-    cells_of,
-    cells_within,
-    names_of,
-    page_bytes,
-    pictures_of,
-    shortened,
-    within,
-)
+from mosaic.show.page_rows import LONGEST_NAME, cells_of, cells_within, names_of, page_bytes, pictures_of, shortened, within
 
 #: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
@@ -34,13 +25,7 @@ USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
 #: Longer side of the pictures of similar rows, in pixels.
 SMALL_PICTURE_SIDE = 48
 #: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
-MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, CELL_BYTES, PICTURE_BYTES = (
-    400_000,
-    200_000,
-    80_000,
-    300_000,
-    650_000,
-)
+MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, CELL_BYTES, PICTURE_BYTES = (400_000, 200_000, 80_000, 300_000, 650_000)
 #: Largest size of cells, in bytes, that the page contains a second time for readers without JavaScript.
 STATIC_CELL_BYTES = 100_000
 
@@ -215,9 +200,7 @@ def _why_chosen(facts: Facts) -> list[str]:
     for rank, (point, reasons) in enumerate(zip(ranked.tolist(), typical, strict=True)):
         reason = "" if reasons is None else contrasts(reasons)
         if reasons is None and selection.settings.mode == "paper" and rank < len(selection.gains):
-            reason = (
-                f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
-            )
+            reason = f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
         if rank >= len(selection.rows):
             reason = f"would come next: {reason}" if reason else "would come next"
         reason = "must be included" if facts.bins.must[point] else reason

@@ -83,9 +83,7 @@ class DaskSource(Source):
         from dask.delayed import delayed
         from dask.utils import parse_bytes
 
-        with suppress(
-            ImportError
-        ):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
+        with suppress(ImportError):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
             import distributed
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)

@@ -48,8 +48,7 @@ class RaySource(Source):
 
         if not isinstance(X, ray.data.Dataset):
             raise InvalidInputError(
-                f"X must be a ray.data.Dataset; got {type(X).__name__}",
-                "Make one, for example with ray.data.from_numpy.",
+                f"X must be a ray.data.Dataset; got {type(X).__name__}", "Make one, for example with ray.data.from_numpy."
             )
         schema, n = X.schema(), int(X.count())
         if schema is None or n == 0:  # column types are not known either

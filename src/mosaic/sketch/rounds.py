@@ -265,12 +265,7 @@ def _error_map(solved: _Solved) -> FloatArray:
 
 
 def _newcomers(
-    kernel_of: Callable[[FloatArray], PointKernel],
-    scores: BlockResult,
-    size: int,
-    rule: Rule,
-    prepare: Prepare,
-    seed: int,
+    kernel_of: Callable[[FloatArray], PointKernel], scores: BlockResult, size: int, rule: Rule, prepare: Prepare, seed: int
 ) -> Sample:
     """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
     worst, drawn = (
@@ -290,9 +285,7 @@ def _newcomers(
     return some.with_more(drawn.take(finite[: size - len(some)]))
 
 
-def _needed(
-    basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: BlockResult, most: int
-) -> IntArray:
+def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: BlockResult, most: int) -> IntArray:
     """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ.
 
     Removing pivot j alone raises tr Δ by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.

@@ -53,9 +53,7 @@ def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int
     return Sample(rows, codes, first, np.ones(len(codes)), np.ones(len(codes)))
 
 
-def counted(
-    run: Callable[[str, Task], BlockResult], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE
-) -> Sample:
+def counted(run: Callable[[str, Task], BlockResult], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE) -> Sample:
     """Points that were not drawn, by the codes of their prepared rows, with the number of copies and the first row of each."""
     if not len(points):
         return points
