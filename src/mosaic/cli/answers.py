@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from mosaic.choosing import Explanation
+from mosaic.cli.faults import ErrorAnswer
 from mosaic.cli.terminal import write_bytes
 from mosaic.facts import Outliers, Proof, Settings
-from mosaic.text import json_text, jsonable
 
-FaultKind: TypeAlias = Literal["unexpected", "usage", "input", "output", "memory", "missing", "interrupted"]
 Values: TypeAlias = Annotated[dict[str, Any], "all columns of the row, by name; lists are left out"]
 EffectiveCount: TypeAlias = Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
 Reason: TypeAlias = Annotated[str | None, "why it is an outlier"]
@@ -166,28 +165,6 @@ class ExplainAnswer(Answer):
     rows: Annotated[list[Explanation], "one entry for each row that was named"]
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What went wrong."""
-
-    kind: Annotated[FaultKind, "each kind has its exit code"]
-    message: Annotated[str, "the whole message"]
-    parameter: Annotated[str | None, "option that caused the error"]
-    value: Annotated[str | None, "value of the option"]
-    fault: Annotated[str | None, "what is wrong"]
-    remedy: Annotated[str | None, "what to do"]
-    file: Annotated[str | None, "file that caused the error"]
-    where: Annotated[str | None, "line or column in the file"]
-    exit_code: Annotated[int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"]
-
-
-@dataclass(frozen=True)
-class ErrorAnswer:
-    """The answer of a command that has failed."""
-
-    error: Fault
-
-
 ANSWERS: dict[str, type[Any]] = {
     "select": SelectAnswer,
     "report": SelectAnswer,
@@ -199,13 +176,6 @@ ANSWERS: dict[str, type[Any]] = {
     "explain": ExplainAnswer,
     "error": ErrorAnswer,
 }
-
-
-def write_answer(command: str, answer: Any) -> None:
-    """Write one object on one line, without NaN and Infinity, which are not JSON."""
-    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(asdict(answer))})
-    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
-    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def schema(args: Namespace) -> int:

@@ -10,13 +10,15 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
 
-from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
 from mosaic.cli.options import in_options
 from mosaic.cli.parser import UsageError
-from mosaic.cli.terminal import discard_output, say, visible
+from mosaic.cli.terminal import discard_output, say, visible, write_answer
 from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, NotWrittenError, Wording
 
+FaultKind: TypeAlias = Literal["unexpected", "usage", "input", "output", "memory", "missing", "interrupted"]
 #: Exit codes by kind of fault.
 CODES: dict[FaultKind, int] = {
     "unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130,
@@ -24,6 +26,28 @@ CODES: dict[FaultKind, int] = {
 #: Letters of the longest message.
 LONGEST_MESSAGE = 1500
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong."""
+
+    kind: Annotated[FaultKind, "each kind has its exit code"]
+    message: Annotated[str, "the whole message"]
+    parameter: Annotated[str | None, "option that caused the error"]
+    value: Annotated[str | None, "value of the option"]
+    fault: Annotated[str | None, "what is wrong"]
+    remedy: Annotated[str | None, "what to do"]
+    file: Annotated[str | None, "file that caused the error"]
+    where: Annotated[str | None, "line or column in the file"]
+    exit_code: Annotated[int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"]
+
+
+@dataclass(frozen=True)
+class ErrorAnswer:
+    """The answer of a command that has failed."""
+
+    error: Fault
 
 
 class OutputError(MosaicError):

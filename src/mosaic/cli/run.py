@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.cli.answers import File, write_answer
+from mosaic.cli.answers import File
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
-from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
+from mosaic.cli.terminal import ProgressBar, say, visible, write_answer, write_bytes
 from mosaic.estimators import MOSAIC, load
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts

@@ -9,9 +9,10 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict
 from typing import Any, Self, TextIO
 
-from mosaic.text import printable, readable_size
+from mosaic.text import json_text, jsonable, printable, readable_size
 
 #: Exit code if the output is no longer read: 128 plus the number of SIGPIPE.
 BROKEN_PIPE = 141
@@ -196,3 +197,10 @@ class ProgressBar:
         from mosaic.estimators import listening
 
         return nullcontext() if self.shown is None else listening(self.update)
+
+
+def write_answer(command: str, answer: Any) -> None:
+    """Write one object on one line, without NaN and Infinity, which are not JSON."""
+    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(asdict(answer))})
+    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
+    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
