@@ -84,7 +84,7 @@ class Program:
 
 
 def check(number):
-    """Solve a drawn problem and compare; False if there is nothing to solve."""
+    """Solve a drawn problem and compare; False if there is nothing to solve, or no optimum to compare with."""
     X, arguments = drawn(number)
     try:
         encoding = mosaic.solve(X, **arguments)
@@ -95,7 +95,10 @@ def check(number):
     program, certificate = Program(X, arguments, encoding.lam), encoding.certificate
     eps = float(np.finfo(X.dtype).eps)
     rounding = ROUNDINGS * eps * program.trace
-    value, optimum = program.value(encoding.rows(np.arange(len(X)))), program.optimum()
+    try:
+        value, optimum = program.value(encoding.rows(np.arange(len(X)))), program.optimum()
+    except UserWarning:  # the conic solver says that its answer may be inaccurate
+        return False
     assert certificate.gap >= 0
     assert value - optimum <= certificate.gap * certificate.scale + SOLVED * optimum + rounding, number
     assert value - optimum <= (certificate.suboptimality + SOLVED) * optimum + rounding, number

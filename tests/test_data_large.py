@@ -95,7 +95,7 @@ def test_a_csv_file_of_5_gb_is_opened_within_the_budget(roomy):
     answer = opened(roomy / "points.csv")
     assert (roomy / "points.csv").stat().st_size >= SIZE
     assert (answer["n"], answer["n_features"]) == (times * len(X), 10)
-    assert answer["X"] == "ParquetSource"
+    assert answer["X"] == "TableSource"
     assert answer["last"] == X[-1].tolist()
     assert answer["names"] == ["p99999", "p0"]
     assert answer["rows"][1] == {"name": "p99999", **{f"f{j}": x for j, x in enumerate(X[-1].tolist())}, "city": "Ulm"}
