@@ -1,11 +1,11 @@
-"""Quotas as whole numbers of picks."""
+"""Quotas as whole numbers of picks, and rows that must be chosen."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mosaic import InvalidInputError
+from mosaic import MOSAIC, InvalidInputError
 from mosaic.choosing.settings import whole_numbers
 
 
@@ -45,3 +45,9 @@ def test_equal_remainders_are_rounded_up_in_the_order_given():
 def test_shares_without_a_sum_are_refused(shares):
     with pytest.raises(InvalidInputError, match="positive sum"):
         whole_numbers(shares, 3)
+
+
+def test_rows_that_must_be_chosen_are_chosen_however_few_rows_have_the_support(rng):
+    X = rng.normal(size=(60, 2))
+    chosen = MOSAIC(min_support=40, outliers="keep").fit(X, must_include=[3, 17, 41]).representative_indices_
+    assert {3, 17, 41} <= set(chosen.tolist())
