@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from cli_runs import COLUMNS, write_points
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 
 # The same drawn examples every time, so that nobody's change fails by luck; ``make test-all`` draws new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -29,6 +30,18 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def model() -> MOSAIC:
+    """Fitted to 392 points in the plane and 8 gross outliers."""
+    return MOSAIC(12).fit(datasets.blobs_with_gross_outliers().X)
+
+
+@pytest.fixture(scope="session")
+def detector() -> MOSAICOutlierDetector:
+    """Fitted to the same points."""
+    return MOSAICOutlierDetector().fit(datasets.blobs_with_gross_outliers().X)
 
 
 @pytest.fixture(scope="session")

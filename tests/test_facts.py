@@ -27,17 +27,6 @@ from mosaic.kernels import make_kernel
 BLOBS = datasets.blobs_with_gross_outliers()
 
 
-@pytest.fixture(scope="module")
-def model():
-    """Fitted to 392 points in the plane and 8 gross outliers."""
-    return MOSAIC(12).fit(BLOBS.X)
-
-
-@pytest.fixture(scope="module")
-def detector():
-    return MOSAICOutlierDetector().fit(BLOBS.X)
-
-
 def plain(facts):
     """The facts as JSON, which must hold no tuples, no arrays and no NaN."""
     found = facts.to_dict()

@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, show
+from mosaic import MOSAIC, datasets, show
 from mosaic.choosing.outliers import Rule
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.show import figures
@@ -25,16 +25,6 @@ BLOBS = datasets.blobs_with_gross_outliers()
 def closed_figures():
     yield
     plt.close("all")
-
-
-@pytest.fixture(scope="module")
-def model():
-    return MOSAIC(12).fit(BLOBS.X)
-
-
-@pytest.fixture(scope="module")
-def detector():
-    return MOSAICOutlierDetector().fit(BLOBS.X)
 
 
 def drawn(ax):
