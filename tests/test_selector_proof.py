@@ -48,6 +48,16 @@ def test_certificate_bounds_every_choice_of_the_same_size(seed):
     assert str(certificate).startswith("These 2 leave at most ")
 
 
+def test_bound_of_many_points_is_the_same_in_single_and_double_precision():
+    X = np.random.default_rng(3).normal(size=(4500, 2))
+    model = MOSAIC(20).fit(X)
+    quick, fine = model.certificate_, model.rethreshold(tol=5e-4).certificate_  # factors in single and in double precision
+    assert fine.gap <= 5e-4
+    assert quick.bound == pytest.approx(fine.bound, rel=0.02)
+    assert quick.bound <= fine.error
+    assert quick.error == pytest.approx(fine.error, rel=1e-9)
+
+
 def test_certificate_belongs_to_the_choice_and_follows_it():
     model = MOSAIC(20).fit(GROSS.X)
     first = model.certificate_

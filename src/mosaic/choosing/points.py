@@ -55,8 +55,12 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
-        """The distinct points among the rows of X; X holds similarities if ``pairwise``."""
+    def of(
+        cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False, central_first: bool = True
+    ) -> Points:
+        """The distinct points among the rows of X; X holds similarities if ``pairwise``. Unless ``central_first``, in the order of
+        their priorities, which is faster.
+        """
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
@@ -70,7 +74,7 @@ class Points:
             order = np.argsort(_in_steps(_pairwise_distances(X, rows[equal.first], total)), kind="stable")
         else:
             drawn = priority(codes if equal.is_trivial else codes[equal.first])
-            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
+            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total)))) if central_first else np.argsort(drawn)
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
         if equal.is_trivial and len(rows) == n:  # at many points every step counts

@@ -73,7 +73,7 @@ class InMemory:
         if not self.cache:
             assert isinstance(material.kernel, PointKernel)
             matrix = material.geometry.prepare(self.X)
-            points = Points.of(matrix, self.weights)
+            points = Points.of(matrix, self.weights, central_first=False)
             self.cache["everyone"] = points, material.kernel.over(rows_of(matrix, points.first))
         return self.cache["everyone"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_norms_squared
-from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace
+from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
 from mosaic.checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
@@ -58,6 +58,7 @@ def factorize(
     memory_budget: float | None = None,
     weights: FloatArray | None = None,
     all_matter: bool = False,
+    in_single: bool = False,
     random_state: Seed = 0,
 ) -> Factor:
     """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to a memory budget.
@@ -73,9 +74,10 @@ def factorize(
     weights : weight of each point in the trace and in the draws
     all_matter : whether points must be approximated whatever their weight: all together then count in the draws as much as all
         weights, and the factorisation continues until their relative trace error, too, is within ``tol``
+    in_single : whether F is in single precision, whatever the precision of the points; explicit factors stay as they are
     random_state : seed of the draws
     """
-    n = kernel.n
+    n, dtype = kernel.n, np.dtype(np.float32) if in_single else kernel.dtype
     one_of("method", method, get_args(Method))
     if max_rank is not None:
         whole_number("max_rank", max_rank, remedy="None sets no limit.")
@@ -85,7 +87,7 @@ def factorize(
     if not trace > 0:
         raise nothing_to_compare()
     check_similarities(largest, kernel.dtype)
-    limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)
+    limit = _rank_limit(n, dtype.itemsize, max_rank, memory_budget)
     explicit = kernel.explicit_factor()
     if explicit is not None and explicit.shape[1] < n and explicit.shape[1] <= limit:
         if not sp.issparse(explicit):
@@ -93,14 +95,15 @@ def factorize(
             return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
         if explicit.shape[1] <= MOST_DENSE_COLUMNS:
             return Factor(explicit.toarray(), np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
-    rows_matter = np.full(n, float(ω.sum()) / n if all_matter else 0.0)
-    eps = float(np.finfo(kernel.dtype).eps)
+    each = float(ω.sum()) / n if all_matter else 0.0  # what a point counts whatever its weight
+    chance = ω + each if each else ω
+    eps = float(np.finfo(dtype).eps)
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
     stopped: Stop = "tolerance" if tol > 50 * eps else "exact"
     rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
-    Ft = empty_on_device_of(kernel.points, (0, n), kernel.dtype)
+    Ft = empty_on_device_of(kernel.points, (0, n), dtype)
     pivots = np.zeros(0, np.intp)
-    while max(float(ω @ left), float(rows_matter @ left)) > target * trace:
+    while max(float(ω @ left), each * float(left.sum())) > target * trace:
         room = min(limit - len(pivots), 1 if method == "greedy" else PIVOTS_PER_BLOCK)
         if room <= 0:
             stopped = "exact" if limit >= n else "memory" if max_rank is None or limit < max_rank else "rank"
@@ -109,7 +112,7 @@ def factorize(
             new = np.array([int(left.argmax())])
             gram = _residual_gram(kernel, Ft, new)
         else:
-            new, gram = _draw(kernel, Ft, (ω + rows_matter) * left, room, rng, 20 * eps * largest)
+            new, gram = _draw(kernel, Ft, chance * left, room, rng, 20 * eps * largest)
         if not len(new):
             break
         Ft = _extended(kernel, Ft, new, gram, left)
@@ -190,7 +193,7 @@ def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left:
     if isinstance(Ft, np.ndarray):
         Ft.resize((rank + len(pivots), n), refcheck=False)  # no data is moved if the system can remap memory
     else:
-        Ft = namespace(Ft).concat([Ft, empty_on_device_of(Ft, (len(pivots), n), kernel.dtype)], axis=0)
+        Ft = namespace(Ft).concat([Ft, empty_on_device_of(Ft, (len(pivots), n), numpy_dtype(Ft))], axis=0)
 
     def extend(rows: slice) -> None:
         part = astype_like(Ft, kernel.device_block(rows, pivots).T)

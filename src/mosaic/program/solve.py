@@ -34,6 +34,8 @@ from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
 SOLVE_ALPHA = 10.0
 #: Largest relative trace error of the factor, as a share of the tolerance.
 KERNEL_SHARE = 0.25
+#: From this gap on, single precision of the factor of many points loses nothing: its rounding is 1e-5 of the value, stated as slack.
+LOOSE_GAP = 1e-3
 #: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
 LARGEST_SQUARE_BYTES = 8e9
 #: The largest value of the program, and the largest weight, that is computed with, and the inverse of the smallest.
@@ -180,6 +182,7 @@ def encode(
             memory_budget=as_bytes(memory_budget),
             weights=weights,
             all_matter=True,
+            in_single=not thin and n > MOST_SOLVED_WHOLE and tol >= LOOSE_GAP,
             random_state=random_state,
         )
         if n <= MOST_SOLVED_WHOLE or solver not in ("auto", "interior-point"):
