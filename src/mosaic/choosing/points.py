@@ -55,12 +55,8 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(
-        cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False, central_first: bool = True
-    ) -> Points:
-        """The distinct points among the rows of X; X holds similarities if ``pairwise``. Unless ``central_first``, in the order of
-        their priorities, which is faster.
-        """
+    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False, central_first: bool = True) -> Points:
+        """The distinct points among the rows of X, which holds similarities if ``pairwise``; by centrality, or by priority (faster)."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)

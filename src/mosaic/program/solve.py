@@ -34,7 +34,7 @@ from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
 SOLVE_ALPHA = 10.0
 #: Largest relative trace error of the factor, as a share of the tolerance.
 KERNEL_SHARE = 0.25
-#: From this gap on, single precision of the factor of many points loses nothing: its rounding is 1e-5 of the value, stated as slack.
+#: From this gap on, a factor of many points is in single precision: its rounding is 1e-5 of the value, and stated as slack.
 LOOSE_GAP = 1e-3
 #: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
 LARGEST_SQUARE_BYTES = 8e9
