@@ -56,7 +56,7 @@ class Points:
 
     @classmethod
     def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False, central_first: bool = True) -> Points:
-        """The distinct points among the rows of X, which holds similarities if ``pairwise``; by centrality, or by priority (faster)."""
+        """The distinct points of X (similarities if ``pairwise``), by centrality or, which is faster, by priority."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
