@@ -9,12 +9,12 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import mosaic
-from mosaic.arrays.codes import row_codes
+from mosaic.arrays.codes import EqualRows, row_codes
 from mosaic.datasets import swiss_roll
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
+from mosaic.program.certify import Program
 from mosaic.program.encoding import counts_against
-from mosaic.program.solve import encode
 
 N = 120
 X = swiss_roll(N, random_state=1)
@@ -154,7 +154,8 @@ def crowd():
 
 
 def encoded(X, max_rank=None):
-    return encode(make_kernel(X, "rbf", gamma=2.0), alpha=20.0, tol=1e-3, max_rank=max_rank)
+    groups = EqualRows.trivial(len(X))
+    return Program(make_kernel(X, "rbf", gamma=2.0), np.ones(len(X)), groups, tol=1e-3, max_rank=max_rank).encode(20.0)
 
 
 def as_a_sample(encoding):

@@ -1,70 +1,62 @@
-"""Run a solver on a posed problem, and certify its solution for the kernel itself."""
+"""Factor the kernel, pose, solve and certify the program for the kernel itself, and refine the factor if the gap requires it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, numpy_dtype, on_host, rows_of, to_device_of
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Kernel
 from mosaic.program import SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
-from mosaic.program.factor import Factor
+from mosaic.program.factor import Factor, factorize
 from mosaic.program.first_order import FIRST_ORDER
 from mosaic.program.loop import Solution, Status, run
 from mosaic.program.problem import (
+    MOST_SOLVED_WHOLE,
     PRODUCT_ENTRIES,
     DesignProblem,
     RowNorm,
     RowProgram,
+    bounds_of,
     critical_lam,
     critical_strength,
     weighted_gram,
 )
 from mosaic.program.working_set import solve_design
 
+#: Default strength, as a multiple of the critical strength.
+SOLVE_ALPHA = 10.0
+#: Largest relative trace error of the factor, as a share of the tolerance.
+KERNEL_SHARE = 0.25
 #: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
 SOLVER_SHARE = 0.6
 #: Share of it without thinning, where bounds for k are wanted: they gain from a finer solution, which costs a step or two.
 BOUND_SHARE = 0.1
 #: Share of the tolerance that rounding may take before values are computed directly from the rows and from E.
 ROUNDING_SHARE = 1e-3
-#: Machine precision of the solvers' arithmetic.
-SOLVER_EPS = float(np.finfo(np.float64).eps)
+#: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
+LARGEST_SQUARE_BYTES = 8e9
+#: The largest value of the program that is computed with, and the inverse of the smallest.
+LARGEST_VALUE = 2.0**500
 
 
 @dataclass(frozen=True)
 class PosedProblem:
-    """The design problem over distinct points.
-
-    Attributes
-    ----------
-    problem : the design problem, at strength 1
-    lam_crit : strength below which nothing is selected
-    candidates : distinct points that may be chosen
-    initial : candidates that the solver begins with, best first
+    """The design problem of a factor, at strength 1: its critical strength, the distinct points that may be chosen, and those of
+    them that the solver begins with, best first.
     """
 
+    factor: Factor
     problem: DesignProblem
     lam_crit: float
     candidates: IntArray
     initial: IntArray
-
-    @classmethod
-    def of(cls, factor: Factor, weights: FloatArray, row_norm: RowNorm) -> PosedProblem:
-        """The problem for distinct points with these weights and the kernel F Fᵀ."""
-        F = factor.F
-        square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
-        problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
-        if row_norm == "l2":
-            lam_crit = critical_lam(problem)
-        else:
-            blocks = row_blocks(len(F), len(F))
-            lam_crit = critical_strength(np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in blocks]))
-        return cls(problem, lam_crit, np.arange(F.shape[0]), factor.pivots)
 
     def restrict(self, kept: IntArray) -> PosedProblem:
         """The same problem with fewer candidates; the solver begins with all of them."""
@@ -72,36 +64,90 @@ class PosedProblem:
 
 
 @dataclass(frozen=True)
-class CertifiedRun:
-    """A solver at one strength on a factor of the kernel: ``solve`` certifies for the kernel itself.
+class Program:
+    """``solve`` for a kernel between distinct points and their weights, without a warning if the gap is above ``tol``.
 
-    Attributes
-    ----------
-    kernel, factor : the similarity between distinct points, and its factor
-    groups : which points are equal
-    weights : how much each distinct point counts as a target
-    row_norm, lam, solver, tol, max_iter, thin : as in ``mosaic.program.solve.encode``
+    ``groups`` says which rows are equal. Without ``thin``, points that the certificate does not need keep their rows: faster, and
+    ``bounds.bound_of`` is tighter.
     """
 
     kernel: Kernel
-    factor: Factor
-    groups: EqualRows
     weights: FloatArray
-    row_norm: RowNorm
-    lam: float
-    solver: SolverName
-    tol: float
-    max_iter: int
-    thin: bool
+    groups: EqualRows
+    row_norm: RowNorm = "l2"
+    solver: SolverName = "auto"
+    tol: float = 1e-4
+    max_iter: int = 10_000
+    max_rank: int | None = None
+    memory_budget: float | None = None
+    thin: bool = True
+    random_state: Seed = 0
 
-    @property
-    def has_finest_factor(self) -> bool:
-        """Whether no finer factor is possible: rank, memory or rounding stopped it, not its tolerance."""
-        return self.factor.stopped != "tolerance"
+    def encode(self, alpha: float | None = None, lam: float | Callable[[PosedProblem], float] | None = None) -> Encoding:
+        """The certified encoding at a strength, which may be computed from the posed problem."""
+        n, tol, trace_tol = self.kernel.n, self.tol, KERNEL_SHARE * self.tol
+        limit = LARGEST_SQUARE_BYTES if self.memory_budget is None else self.memory_budget
+        needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
+        if (self.row_norm == "linf" or self.solver == "admm-paper") and needed > limit:
+            raise MemoryBudgetError(
+                f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
+                "Use `row_norm='l2'` with `solver='auto'`.",
+            )
+        while True:
+            posed = self._pose(trace_tol)
+            factor = posed.factor
+            if lam is None:
+                strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+            else:
+                strength = float(lam(posed) if callable(lam) else lam)
+            if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
+                raise InvalidInputError(
+                    f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
+                    f"Near {posed.lam_crit:.1e} the first points are selected.",
+                    parameter="alpha" if lam is None else "lam",
+                    value=alpha if lam is None else lam,
+                )
+            solution, encoding = self._solve(posed, strength)
+            # If the error of the factor takes more than its share of the gap, a finer factor is needed.
+            is_fine = trace_tol < 1e-3 * tol
+            if encoding.dual_gap <= tol or factor.is_finest or solution.gap > tol or is_fine:
+                break
+            trace_tol = 0.25 * trace_tol
+        if self.thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
+            # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
+            encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
+        if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
+            encoding = self._better(encoding, posed.restrict(np.zeros(0, np.intp)))
+        if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
+            encoding = replace(encoding, status=Status.KERNEL_ERROR)
+        return encoding
 
-    def solve(self, posed: PosedProblem) -> tuple[Solution, Encoding]:
+    def _pose(self, trace_tol: float) -> PosedProblem:
+        """The problem for distinct points with these weights and the kernel F Fᵀ."""
+        n, weights = self.kernel.n, self.weights
+        factor = factorize(
+            self.kernel,
+            tol=trace_tol,
+            max_rank=self.max_rank,
+            memory_budget=self.memory_budget,
+            weights=weights,
+            all_matter=True,
+            random_state=self.random_state,
+        )
+        if n <= MOST_SOLVED_WHOLE or self.solver not in ("auto", "interior-point"):
+            factor = replace(factor, F=on_host(factor.F))
+        F = factor.F
+        square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
+        problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
+        if self.row_norm == "l2":
+            lam_crit = critical_lam(problem)
+        else:
+            lam_crit = critical_strength(np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)]))
+        return PosedProblem(factor, problem, lam_crit, np.arange(n), factor.pivots)
+
+    def _solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""
-        problem = posed.problem.with_lam(self.lam)
+        problem = posed.problem.with_lam(lam)
         try:
             solution = self._run(problem, posed)
             return solution, self._certify(problem, posed, solution)
@@ -109,16 +155,16 @@ class CertifiedRun:
             solution = self._nothing(problem, Status.STALLED, dual=0.0)
             return solution, self._certify(problem, posed, solution)
 
-    def better(self, encoding: Encoding, fewer: PosedProblem) -> Encoding:
+    def _better(self, encoding: Encoding, fewer: PosedProblem) -> Encoding:
         """The encoding, or one with fewer candidates if its value is lower; the lower bound holds for both."""
-        other = self.solve(fewer)[1]
+        other = self._solve(fewer, encoding.lam)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
         proven = min(encoding.certificate.dual, other.certificate.primal)
         return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
-        value = np.zeros((problem.n, self.factor.F.shape[0]) if self.row_norm == "linf" else problem.n)
+        value = np.zeros((problem.n, self.kernel.n) if self.row_norm == "linf" else problem.n)
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
         return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
 
@@ -128,20 +174,17 @@ class CertifiedRun:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
         aim = self.tol if self.thin else BOUND_SHARE * self.tol
-        missed = self.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
-        tol = SOLVER_SHARE * (max(aim, missed) if self.has_finest_factor else aim)
+        missed = posed.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
+        tol = SOLVER_SHARE * (max(aim, missed) if posed.factor.is_finest else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver not in FIRST_ORDER:
             return solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
-        targets: FloatArray
+        T = problem.T
         if self.row_norm == "linf":
-            targets = np.asarray(self.factor.F, np.float64).T
+            T = np.asarray(posed.factor.F, np.float64).T
         elif solver == "admm-paper":  # TTᵀ = FᵀΩF, as in the reduced form
-            targets = np.asarray(np.sqrt(self.weights)[:, None] * self.factor.F, np.float64).T
-        else:
-            targets = problem.T
-        F, T = np.asarray(problem.F, np.float64), np.ascontiguousarray(targets)
-        program = RowProgram(F, T, problem.lam, self.row_norm)
+            T = np.asarray(np.sqrt(self.weights)[:, None] * posed.factor.F, np.float64).T
+        program = RowProgram(np.asarray(problem.F, np.float64), np.ascontiguousarray(T), problem.lam, self.row_norm)
         found = run(FIRST_ORDER[solver], program, tol=tol, max_iter=self.max_iter)
         if self.row_norm == "linf":
             return found
@@ -149,7 +192,7 @@ class CertifiedRun:
         eta = found.row_norms
         point = problem.dual_point(eta)
         z = problem.scores(point.E)
-        primal, dual = problem.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
+        primal, dual = bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
         dual = max(dual, found.dual)
         gap = (primal - dual) / problem.scale
         return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=gap)
@@ -160,7 +203,7 @@ class CertifiedRun:
         If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
         the attained value is wrong and is replaced by 0.
         """
-        factor, half = self.factor, 0.5 * problem.lam
+        factor, groups, half = posed.factor, self.groups, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
         norms = solution.row_norms[used]
         members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
@@ -173,7 +216,7 @@ class CertifiedRun:
             rows = DesignRows(factor.F, members, problem.restrict(used), eta)
             # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
             condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
-            lost = SOLVER_EPS * condition
+            lost = float(np.finfo(np.float64).eps) * condition
             if lost > ROUNDING_SHARE * self.tol:
                 dual, lost = _lower_bound(problem, solution.value), 0.0
                 norms = rows.norms()
@@ -185,8 +228,12 @@ class CertifiedRun:
         primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
         if dual > primal + slack:
             dual, status = 0.0, Status.STALLED
+        influence = np.zeros(len(groups.first))
+        influence[members] = norms
+        if not groups.is_trivial:  # equal points share the row of their group
+            influence = np.asarray((influence / np.bincount(groups.group))[groups.group])
         return Encoding(
-            influence=self._influence(members, norms),
+            influence=influence,
             lam=problem.lam,
             alpha=problem.lam / posed.lam_crit,
             row_norm=self.row_norm,
@@ -195,20 +242,11 @@ class CertifiedRun:
             certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
             kernel=self.kernel,
             factor=factor,
-            groups=self.groups,
+            groups=groups,
             weights=self.weights,
             members=members,
             member_rows=rows,
         )
-
-    def _influence(self, members: IntArray, norms: FloatArray) -> FloatArray:
-        """‖r_j‖ of every point: equal points share the row of their group."""
-        groups = self.groups
-        by_group = np.zeros(len(groups.first))
-        by_group[members] = norms
-        if groups.is_trivial:
-            return by_group
-        return np.asarray((by_group / np.bincount(groups.group))[groups.group])
 
 
 def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
@@ -220,7 +258,7 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
     rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
     largest = float(problem.scores(point.E).max(initial=0.0)) + rounding
-    return problem.bounds(point.inner, point.fit, 0.0, largest).dual
+    return bounds_of(point.inner, point.fit, 0.0, largest).dual
 
 
 def _kernel_excess(

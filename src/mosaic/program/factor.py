@@ -44,6 +44,11 @@ class Factor:
         return int(self.F.shape[1])
 
     @property
+    def is_finest(self) -> bool:
+        """Whether rank, memory or rounding stopped it, and not its tolerance."""
+        return self.stopped != "tolerance"
+
+    @property
     def relative_error(self) -> float:
         """Tr Δ / tr K."""
         return self.error / self.trace

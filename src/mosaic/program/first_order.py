@@ -20,22 +20,18 @@ BALANCING_ITERATIONS = 100
 
 
 class AdmmState(NamedTuple):
-    """R, the scaled multiplier Q, ρ, the inverse that belongs to ρ, and the number of steps."""
-
     W: FloatArray
-    Q: FloatArray
+    Q: FloatArray  # scaled multiplier
     rho: float
-    inverse: FloatArray
+    inverse: FloatArray  # the one that belongs to ρ
     steps: int
 
 
 class FistaState(NamedTuple):
-    """The point W, the extrapolated point Y, the momentum t and the step length."""
-
     W: FloatArray
-    Y: FloatArray
-    t: float
-    step: float
+    Y: FloatArray  # extrapolated
+    t: float  # momentum
+    step: float  # length
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ Neighbouring points make K nearly singular, which is why first-order methods are
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.linalg import cholesky, solve_with, sum_of_squares, with_diagonal
 from mosaic.arrays.xp import asarray_like, on_host
 from mosaic.program.loop import Solution, Status, run
-from mosaic.program.problem import Bounds, DesignProblem, Evaluation
+from mosaic.program.problem import Bounds, DesignProblem, Evaluation, bounds_of
 
 #: Most steps of a run; typical runs take about ten.
 MOST_INTERIOR_STEPS = 50
@@ -39,21 +40,14 @@ class State(NamedTuple):
 class InteriorPoint:
     """Interior point on the design form. It takes about ten steps at any conditioning.
 
-    Parameters
-    ----------
-    to_boundary : share of the way to the nearest bound that a step may take
-    continues : whether the start is the result of a run on nearly the same numbers, and is used unchanged
-    patience : steps without progress after which the run has stalled; typical steps divide the gap by a factor
+    A step goes the share ``to_boundary`` of the way to the nearest bound at most. ``continues`` says that the start is the result
+    of a run on nearly the same numbers, and is used unchanged.
     """
 
     to_boundary: float = 0.99
     continues: bool = False
-    patience: int = 8
-
-    @property
-    def check_every(self) -> int:
-        """1: every evaluation gives the gap at no extra cost."""
-        return 1
+    patience: int = 8  # typical steps divide the gap by a factor
+    check_every: ClassVar[int] = 1  # every evaluation gives the gap at no extra cost
 
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
         """Start from the best uniform η, or from ``start``, which is moved off the boundary unless the run continues."""
@@ -91,7 +85,7 @@ class InteriorPoint:
     def bounds(self, problem: DesignProblem, state: State) -> Bounds:
         at = state.at
         z = np.sqrt(at.v)
-        return problem.bounds(at.inner, at.fit, float(state.eta @ z), float(z.max()))
+        return bounds_of(at.inner, at.fit, float(state.eta @ z), float(z.max()))
 
     def result(self, problem: DesignProblem, state: State) -> tuple[FloatArray, FloatArray]:
         return state.eta, np.asarray(state.eta * np.sqrt(state.at.v))
@@ -105,38 +99,27 @@ def run_interior_point(
     A primal value at or below ``target`` ends the run. If single precision finds the target out of reach, the run ends there.
     This proves nothing, and need not: a caller that sets a target has a solution already.
     """
-    solver, steps = InteriorPoint(), 0
+    solver, steps, most = InteriorPoint(), 0, MOST_INTERIOR_STEPS
     if problem.n >= FEWEST_FOR_SINGLE_PRECISION:
-        rough = _run_in_single_precision(problem, max(tol, SINGLE_PRECISION_GAP), start, target)
-        if rough is not None:
-            if rough.dual > target > -np.inf:
-                return rough
-            steps, start = rough.iterations, rough.value
-            solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
-    found = run(solver, problem, tol=tol, max_iter=MOST_INTERIOR_STEPS, start=start, target=target)
+        aim = max(tol, SINGLE_PRECISION_GAP)
+        with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
+            rough = run(InteriorPoint(patience=3), problem.single, tol=aim, max_iter=most, start=start, target=target)
+            if np.isfinite(rough.value).all() and rough.gap < 1.0:
+                if rough.dual > target > -np.inf:
+                    return rough
+                steps, start = rough.iterations, rough.value
+                solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
+    found = run(solver, problem, tol=tol, max_iter=most, start=start, target=target)
     return replace(found, iterations=steps + found.iterations)
 
 
-def _run_in_single_precision(problem: DesignProblem, tol: float, start: FloatArray | None, target: float) -> Solution | None:
-    """The result of a run in single precision, or None if the problem needs more digits."""
-    solver = InteriorPoint(patience=3)
-    with np.errstate(all="ignore"):
-        try:
-            rough = run(solver, problem.single, tol=tol, max_iter=MOST_INTERIOR_STEPS, start=start, target=target)
-        except np.linalg.LinAlgError:
-            return None
-    return rough if np.isfinite(rough.value).all() and rough.gap < 1.0 else None
-
-
-def uniform_start(problem: DesignProblem, sweeps: int = 1) -> FloatArray:
+def uniform_start(problem: DesignProblem) -> FloatArray:
     """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""
     # Exact for large lam and targets spread evenly over d = (tr C)²/‖C‖² dimensions; a rough height is enough.
     dimensions = float(np.trace(problem.C)) ** 2 / float(np.vdot(problem.C, problem.C))
     t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * sum_of_squares(problem.F))))
-    for _ in range(sweeps):
-        v = problem.evaluate(np.full(problem.n, t)).v
-        t *= float(np.sqrt(v.mean()))
-    return np.full(problem.n, t)
+    v = problem.evaluate(np.full(problem.n, t)).v
+    return np.full(problem.n, t * float(np.sqrt(v.mean())))
 
 
 def _reach(x: FloatArray, dx: FloatArray, most: float = 1.0) -> float:

@@ -47,34 +47,21 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of a solver.
+    """The result of a solver: the optimum lies between ``primal`` and ``dual``, the best values found."""
 
-    Attributes
-    ----------
-    value : η (n,) from solvers of the design form, W (n×q) from solvers of the row form
-    row_norms : ‖w_j‖ at that value
-    status : how the solver ended, with advice
-    primal, dual : best values found; the optimum lies between them
-    gap : (primal − dual) / P(0)
-    iterations : steps taken
-    trace : a record for every check of the gap
-    """
-
-    value: FloatArray
-    row_norms: FloatArray
+    value: FloatArray  # η (n,) from solvers of the design form, W (n×q) from solvers of the row form
+    row_norms: FloatArray  # ‖w_j‖ at that value
     status: Status
     primal: float
     dual: float
-    gap: float
+    gap: float  # (primal − dual) / P(0)
     iterations: int
-    trace: tuple[Record, ...]
+    trace: tuple[Record, ...]  # of every check of the gap
 
 
 class Solver(Protocol[P_contra, S]):
-    """An algorithm: how to start, near ``start`` if it is given, how to step, and which bounds a state gives.
-
-    ``result`` is the unknown of a state and its ‖w_j‖. The gap is checked at every ``check_every``-th step, and a run counts as
-    stalled after ``patience`` checks without progress.
+    """An algorithm: how to start, near ``start`` if it is given, how to step, which bounds a state gives, and its unknown and
+    ‖w_j‖. The gap is checked at every ``check_every``-th step; a run has stalled after ``patience`` checks without progress.
     """
 
     @property

@@ -1,43 +1,30 @@
-"""Solve MOSAIC's program from data to a certified encoding in one call.
-
-``solve`` checks its input, makes the kernel and warns of a gap above the tolerance. ``encode`` factors the kernel, poses, solves
-and certifies the problem (``certify``), and refines the factor if the gap requires it.
-"""
+"""``mosaic.solve``: it checks its input, makes the kernel, and warns of a gap above the tolerance."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, Seed
+from mosaic.arrays.blocks import Seed
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
-from mosaic.arrays.xp import on_host, work_on_devices
+from mosaic.arrays.xp import work_on_devices
 from mosaic.checks import as_bytes, check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic.door import as_points, as_weights
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
-from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError
+from mosaic.kernels import Gamma, make_kernel, where_compared
 from mosaic.parameters import Diffusion, Polynomial, name_of
 from mosaic.program import SolverName
-from mosaic.program.certify import CertifiedRun, PosedProblem
+from mosaic.program.certify import Program
 from mosaic.program.encoding import Encoding
-from mosaic.program.factor import factorize
-from mosaic.program.loop import Status
-from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
+from mosaic.program.problem import RowNorm
 
-#: Default strength of ``solve``, as a multiple of the critical strength.
-SOLVE_ALPHA = 10.0
-#: Largest relative trace error of the factor, as a share of the tolerance.
-KERNEL_SHARE = 0.25
-#: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
-LARGEST_SQUARE_BYTES = 8e9
-#: The largest value of the program, and the largest weight, that is computed with, and the inverse of the smallest.
-LARGEST_VALUE, LARGEST_WEIGHT = 2.0**500, 2.0**200
+#: The largest weight that is computed with, and the inverse of the smallest largest one.
+LARGEST_WEIGHT = 2.0**200
 
 
 def solve(
@@ -121,20 +108,10 @@ def solve(
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with work_on_devices(), using_threads():
-        encoding = encode(
-            similarity if groups.is_trivial else similarity.take(groups.first),
-            alpha=alpha,
-            lam=lam,
-            row_norm=row_norm,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_rank=max_rank,
-            memory_budget=as_bytes(memory_budget),
-            weights=groups.sums(weights),
-            groups=groups,
-            random_state=random_state,
-        )
+        distinct = similarity if groups.is_trivial else similarity.take(groups.first)
+        limits = max_iter, max_rank, as_bytes(memory_budget)
+        program = Program(distinct, groups.sums(weights), groups, row_norm, solver, tol, *limits, random_state=random_state)
+        encoding = program.encode(alpha, lam)
     if encoding.dual_gap > tol:
         warnings.warn(
             ConvergenceWarning(
@@ -143,82 +120,3 @@ def solve(
             stacklevel=2,
         )
     return encoding
-
-
-def encode(
-    kernel: Kernel,
-    *,
-    alpha: float | None = None,
-    lam: float | Callable[[PosedProblem], float] | None = None,
-    row_norm: RowNorm = "l2",
-    solver: SolverName = "auto",
-    tol: float = 1e-4,
-    max_iter: int = 10_000,
-    max_rank: int | None = None,
-    memory_budget: float | None = None,
-    weights: FloatArray | None = None,
-    groups: EqualRows | None = None,
-    thin: bool = True,
-    random_state: Seed = 0,
-) -> Encoding:
-    """``solve`` for a kernel between distinct points and their weights, without a warning if the gap is above ``tol``.
-
-    ``groups`` says which rows are equal. ``lam`` may be computed from the posed problem. Without ``thin``, points that the
-    certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
-    """
-    n = kernel.n
-    groups = EqualRows.trivial(n) if groups is None else groups
-    weights = np.ones(n) if weights is None else weights
-    if row_norm == "linf" or solver == "admm-paper":
-        _check_square_budget(n, memory_budget)
-    trace_tol = KERNEL_SHARE * tol
-    while True:
-        factor = factorize(
-            kernel,
-            tol=trace_tol,
-            max_rank=max_rank,
-            memory_budget=as_bytes(memory_budget),
-            weights=weights,
-            all_matter=True,
-            random_state=random_state,
-        )
-        if n <= MOST_SOLVED_WHOLE or solver not in ("auto", "interior-point"):
-            factor = replace(factor, F=on_host(factor.F))
-        posed = PosedProblem.of(factor, weights, row_norm)
-        if lam is None:
-            strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
-        else:
-            strength = float(lam(posed) if callable(lam) else lam)
-        if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
-            raise InvalidInputError(
-                f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
-                f"Near {posed.lam_crit:.1e} the first points are selected.",
-                parameter="alpha" if lam is None else "lam",
-                value=alpha if lam is None else lam,
-            )
-        attempt = CertifiedRun(kernel, factor, groups, weights, row_norm, strength, solver, tol, max_iter, thin)
-        solution, encoding = attempt.solve(posed)
-        # If the error of the factor takes more than its share of the gap, a finer factor is needed.
-        is_fine = trace_tol < 1e-3 * tol
-        if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
-            break
-        trace_tol = 0.25 * trace_tol
-    if thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
-        # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
-        encoding = attempt.better(encoding, posed.restrict(np.sort(factor.pivots)))
-    if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
-        encoding = attempt.better(encoding, posed.restrict(np.zeros(0, np.intp)))
-    if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
-        encoding = replace(encoding, status=Status.KERNEL_ERROR)
-    return encoding
-
-
-def _check_square_budget(n: int, memory_budget: float | None) -> None:
-    """Refuse an unknown R that is too large: the solvers keep about six matrices of its size."""
-    limit = LARGEST_SQUARE_BYTES if memory_budget is None else memory_budget
-    needed = 6.0 * 8 * n * n
-    if needed > limit:
-        raise MemoryBudgetError(
-            f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
-            "Use `row_norm='l2'` with `solver='auto'`.",
-        )
