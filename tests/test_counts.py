@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 import mosaic
 from mosaic.arrays.codes import EqualRows, row_codes
 from mosaic.datasets import swiss_roll
-from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 from mosaic.program.certify import Program
 from mosaic.program.encoding import counts_against
@@ -184,12 +183,6 @@ def test_sampled_targets_give_nearly_the_counts_of_all(crowd):
     np.testing.assert_allclose(sampled.count_model(row_codes(crowd)).counts(new), exact, rtol=0.25)
     # The lonely ones count for themselves once, though a sampled target counts for 1.5.
     np.testing.assert_allclose(sampled.effective_count[-3:], 1.0, atol=0.01)
-
-
-def test_encoding_for_the_largest_entries_of_rows_has_no_counts_for_new_points():
-    encoding = mosaic.solve(X[:30], row_norm="linf", alpha=2.0, tol=1e-2)
-    with pytest.raises(InvalidInputError, match="row_norm='l2'"):
-        encoding.count_model(row_codes(X[:30]))
 
 
 def test_count_is_at_least_one_whatever_the_weights():
