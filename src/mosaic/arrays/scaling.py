@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import LARGEST, LARGEST_IN_SINGLE, FloatArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import as_double, asarray_like, is_on_device, numpy_dtype, rows_of
+from mosaic.arrays.blocks import LARGEST, LARGEST_IN_SINGLE, FloatArray, in_blocks
+from mosaic.arrays.xp import as_double, asarray_like, is_on_device, numpy_dtype, on_host, rows_of, squares_of_rows
 
 
 def largest_size(X: Any) -> float:
@@ -17,17 +17,17 @@ def largest_size(X: Any) -> float:
     return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
 
 
+def squared_lengths(X: Any) -> Any:
+    """‖x_i‖₂² in float64 for every row, dense or CSR, on the device of X."""
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    return squares_of_rows(as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False))
+
+
 def row_lengths(X: Any) -> FloatArray:
     """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
-    if sp.issparse(X):
-        squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
-    else:
-
-        def of(rows: slice) -> FloatArray:
-            return row_norms_squared(as_double(rows_of(X, rows)))
-
-        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], on=X))
-    lengths = np.sqrt(squares)
+    squares = in_blocks(lambda rows: on_host(squared_lengths(rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
+    lengths = np.sqrt(np.concatenate(squares))
     return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
 
 

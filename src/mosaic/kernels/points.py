@@ -1,4 +1,8 @@
-"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function."""
+"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function.
+
+A kernel with a formula defines it between two sets of rows (``_between``) and for a row with itself (``_with_itself``), and has a
+line in ``POINT_KERNELS``. A stationary one defines its distance.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, row_blocks
-from mosaic.arrays.scaling import row_lengths, scaled_rows
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks
+from mosaic.arrays.scaling import row_lengths, scaled_rows, squared_lengths
 from mosaic.arrays.xp import (
     as_double,
     at_least_zero,
@@ -25,7 +29,6 @@ from mosaic.arrays.xp import (
     numpy_dtype,
     on_host,
     rows_of,
-    squares_of_rows,
     sums_of_differences,
     to_device_of,
 )
@@ -53,8 +56,8 @@ DIAGONAL_BLOCK_ROWS = 64
 class Kernel(ABC):
     """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
 
-    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y are checked by
-    ``mosaic.door.as_points``.
+    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y have passed
+    the door.
 
     Examples
     --------
@@ -77,7 +80,6 @@ class Kernel(ABC):
 
     @property
     def n(self) -> int:
-        """Number of points."""
         return int(self.points.shape[0])
 
     @property
@@ -135,8 +137,7 @@ class Kernel(ABC):
 class PointKernel(Kernel):
     """A kernel computed from the rows of ``X``, in float64 whatever the precision of X.
 
-    Subclasses define the kernel between two sets of rows (``_between``) and of a row with itself (``_with_itself``).
-    If X does not hold the points as given, they also define how new points become rows like those of X (``prepared``).
+    If X does not hold the points as given, ``prepared`` makes rows like those of X of new points.
     """
 
     X: Any
@@ -182,13 +183,13 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order. Subclasses set ``order`` and compute d (``_distances``)."""
+    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order."""
 
     gamma: float = 1.0
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> Any:
-        """D between rows, as a new array."""
+        """D between rows, as a new array; 0 where it may be rounding alone."""
 
     def _decayed(self, D: Any) -> Any:
         """exp(−γ D), in place for NumPy arrays."""
@@ -223,17 +224,13 @@ class RBF(StationaryKernel):
         return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Any, B: Any) -> Any:
-        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else self._by_products(A, B)[0]
+        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
             A, B = A - self._centre, B - self._centre
         return squared_distances(A, B)
-
-    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        A, B = self._rows(rows), self._rows(columns)
-        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
     def _between(self, A: Any, B: Any) -> Any:
         """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
@@ -270,9 +267,9 @@ def _by_coordinates(A: Any, B: Any) -> bool:
 
 def _few_distances(A: Any, B: Any, metric: str = "sqeuclidean") -> FloatArray:
     """Distances by coordinates, for a few rows A and any number of rows B, which may not fit into memory when dense."""
-    A, D = dense(A), np.empty((A.shape[0], B.shape[0]))
+    A, D = in_double(A), np.empty((A.shape[0], B.shape[0]))
     for part in row_blocks(*B.shape):
-        D[:, part] = cdist(A, dense(B[part]), metric)
+        D[:, part] = cdist(A, in_double(B[part]), metric)
     return D
 
 
@@ -293,12 +290,10 @@ class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
     def _between(self, A: Any, B: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _finite(product(A, B))
+        return product(A, B)
 
     def _with_itself(self, A: Any) -> Any:
-        with np.errstate(over="ignore"):
-            return _finite(squared_lengths(A))
+        return squared_lengths(A)
 
     def explicit_factor(self) -> Any | None:
         return self.X
@@ -332,15 +327,20 @@ class PolynomialKernel(Linear):
         return self._power(super()._with_itself(A))
 
     def _power(self, products: Any) -> Any:
-        with np.errstate(over="ignore"):
-            return _finite((self.gamma * products + self.coef0) ** self.degree)
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = (self.gamma * products + self.coef0) ** self.degree
+            if np.isfinite(float(namespace(powers).sum(powers))):
+                return powers
+        raise InvalidInputError(
+            "similarities leave the range of floats", "Divide the data by a power of ten, or use a lower `degree` or `gamma`."
+        )
 
     def explicit_factor(self) -> Any | None:
         return None
 
 
-#: Kernels that are a formula of two points, by name. New points can be put to them, so that passes take them; those that are
-#: stationary have a bandwidth that is found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
+#: Kernels that are a formula of two points, by name: new points can be put to them, so that passes take them, and bandwidths
+#: of stationary ones are found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
 STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
@@ -365,16 +365,12 @@ class FromCallable(PointKernel):
             return np.zeros(expected)
         values = np.asarray(self.function(A, B), dtype=np.float64)
         if values.shape != expected:
+            fault = f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points"
+            raise InvalidInputError(f"{fault}; it must return {expected}", "Return one row for each point of its first argument.")
+        wrong = values[~(np.abs(values) <= _most(self.dtype))]
+        if len(wrong):
             raise InvalidInputError(
-                f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points; "
-                f"it must return {expected}",
-                "Return one row for each point of its first argument.",
-            )
-        too_large = ~(np.abs(values) <= _most(self.dtype))
-        if too_large.any():
-            i, j = (int(k) for k in np.argwhere(too_large)[0])
-            raise InvalidInputError(
-                f"the kernel function returned {values[i, j]:g} for a pair of points",
+                f"the kernel function returned {wrong[0]:g} for a pair of points",
                 "Return finite numbers, not too large for their squares to be finite.",
             )
         return values
@@ -418,23 +414,6 @@ def _most(dtype: np.dtype[Any]) -> float:
     return LARGEST_SINGLE_SIMILARITY if dtype == np.float32 else LARGEST
 
 
-def _finite(similarities: Any) -> Any:
-    """Similarities that are numbers, and not the result of an overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = float(namespace(similarities).sum(similarities))
-    if not np.isfinite(total) and not np.isfinite(on_host(similarities)).all():
-        raise InvalidInputError(
-            "similarities leave the range of floats",
-            "Divide the data by a power of ten; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
-        )
-    return similarities
-
-
-def dense(A: Any) -> FloatArray:
-    """A dense or sparse matrix as a dense array."""
-    return np.asarray(A.toarray() if sp.issparse(A) else A)
-
-
 def in_format_of(X: Any, Y: Any) -> Any:
     """Y in float64, dense or CSR like X. Y must have as many features as X."""
     if Y.shape[1] != X.shape[1]:
@@ -443,9 +422,9 @@ def in_format_of(X: Any, Y: Any) -> Any:
             "Pass the same columns in the same order.",
         )
     if is_on_device(X):
-        return as_double(Y if is_on_device(Y) else to_device_of(X, dense(Y)))
+        return as_double(Y) if is_on_device(Y) else to_device_of(X, in_double(Y))
     Y = on_host(Y).astype(np.float64)
-    return sp.csr_array(Y) if sp.issparse(X) else dense(Y)
+    return sp.csr_array(Y) if sp.issparse(X) else in_double(Y)
 
 
 def product(A: Any, B: Any) -> Any:
@@ -455,13 +434,6 @@ def product(A: Any, B: Any) -> Any:
     if A.shape[0] < B.shape[0]:
         return np.asarray(B @ A.toarray().T).T
     return np.asarray(A @ B.toarray().T)
-
-
-def squared_lengths(A: Any) -> Any:
-    """‖a_i‖₂² in float64 for every row, dense or CSR."""
-    if sp.issparse(A):
-        return np.asarray(A.astype(np.float64).power(2).sum(axis=1)).ravel()
-    return squares_of_rows(as_double(A) if is_on_device(A) else A.astype(np.float64, copy=False))
 
 
 def squared_distances(A: Any, B: Any) -> tuple[Any, Any, Any]:
