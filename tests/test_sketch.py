@@ -15,8 +15,8 @@ from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
 from mosaic.program.certify import Program
 from mosaic.program.encoding import DesignRows
 from mosaic.rows import open_source
-from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Scores, counted, run_sketch, triangle, with_rows
-from mosaic.sketch.rounds import _needed, _solve
+from mosaic.sketch.blocks import Basis, GramSum, LargestScores, Sample, Scores, counted, triangle, with_rows
+from mosaic.sketch.rounds import _needed, _solve, run_sketch
 
 X = datasets.swiss_roll(700, random_state=1)
 KERNELS = {
