@@ -10,8 +10,8 @@ from mosaic.arrays.codes import EqualRows
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 from mosaic.program.bounds import Bound, Largest, Spectrum, best_for_k, bound_of, dual_bound, strength_for_k, with_residual
-from mosaic.program.certify import Program
 from mosaic.program.problem import DesignProblem, critical_lam
+from mosaic.program.solve import Program
 from mosaic.program.working_set import solve_design
 from oracles import ridge_error
 

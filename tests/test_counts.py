@@ -12,8 +12,8 @@ import mosaic
 from mosaic.arrays.codes import EqualRows, row_codes
 from mosaic.datasets import swiss_roll
 from mosaic.kernels import make_kernel
-from mosaic.program.certify import Program
 from mosaic.program.encoding import counts_against
+from mosaic.program.solve import Program
 
 N = 120
 X = swiss_roll(N, random_state=1)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic.program.first_order import FISTA
-from mosaic.program.interior_point import InteriorPoint
-from mosaic.program.loop import run
 from mosaic.program.problem import DesignProblem, RowProgram, bounds_of, clipping_level, critical_lam, feasible_scale, screen
+from mosaic.program.solvers import FISTA, InteriorPoint, run
 from oracles import exact_factor, objective
 
 

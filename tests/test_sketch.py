@@ -7,13 +7,13 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
+from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, row_codes
-from mosaic.arrays.linalg import times_triangle
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.xp import times_triangle
 from mosaic.choosing import draw_by_passes
 from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
-from mosaic.program.certify import Program
 from mosaic.program.encoding import DesignRows
+from mosaic.program.solve import Program
 from mosaic.rows import open_source
 from mosaic.sketch.blocks import Basis, GramSum, LargestScores, Sample, Scores, counted, triangle, with_rows
 from mosaic.sketch.rounds import _needed, _solve, run_sketch

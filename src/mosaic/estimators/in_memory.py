@@ -20,9 +20,9 @@ from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.program.bounds import bound_of, strength_for_k
-from mosaic.program.certify import PosedProblem, Program
 from mosaic.program.encoding import Encoding
-from mosaic.program.loop import Status
+from mosaic.program.solve import PosedProblem, Program
+from mosaic.program.solvers import Status
 from mosaic.rows import open_source
 
 #: A certified gap above this gives a warning, even if only memory limits it.

@@ -17,8 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks
-from mosaic.arrays.scaling import row_lengths, scaled_rows, squared_lengths
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks, row_lengths, scaled_rows, squared_lengths
 from mosaic.arrays.xp import (
     as_double,
     at_least_zero,

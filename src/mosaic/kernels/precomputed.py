@@ -10,7 +10,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.linalg import pivoted_root
+from mosaic.arrays.xp import pivoted_root
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities

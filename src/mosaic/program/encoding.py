@@ -23,8 +23,8 @@ from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
-from mosaic.program.loop import Status
 from mosaic.program.problem import DesignProblem, RowNorm
+from mosaic.program.solvers import Status
 from mosaic.text import html_card, html_table
 
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in

@@ -28,8 +28,23 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.linalg import cholesky, inverse, pivoted_root, solve_lower, solve_with, sum_of_squares, with_diagonal
-from mosaic.arrays.xp import as_double, asarray_like, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import (
+    as_double,
+    asarray_like,
+    cholesky,
+    host_rows,
+    inverse,
+    is_on_device,
+    namespace,
+    on_host,
+    pivoted_root,
+    rows_of,
+    solve_lower,
+    solve_with,
+    sum_of_squares,
+    to_device_of,
+    with_diagonal,
+)
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]

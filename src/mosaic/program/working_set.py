@@ -21,9 +21,8 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
-from mosaic.program.interior_point import run_interior_point
-from mosaic.program.loop import Record, Solution, Status
 from mosaic.program.problem import MOST_SOLVED_WHOLE, PRODUCT_ENTRIES, DesignProblem, bounds_of, feasible_scale, screen
+from mosaic.program.solvers import Record, Solution, Status, run_interior_point
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
 #: start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 if that is more: steps on such a working

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
 from mosaic.arrays.codes import KnownRows, priority, row_codes
-from mosaic.arrays.linalg import times_triangle
 from mosaic.arrays.passes import BlockResult, Task
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.xp import times_triangle
 from mosaic.kernels import PointKernel
 from mosaic.program.factor import nothing_to_compare
 

@@ -29,15 +29,14 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, Task
-from mosaic.arrays.scaling import Prepare
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Certificate, DesignRows, Encoding
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.loop import Solution, Status
 from mosaic.program.problem import DesignProblem, DualPoint, bounds_of, critical_lam, weighted_gram
+from mosaic.program.solvers import Solution, Status
 from mosaic.program.working_set import solve_design
 from mosaic.sketch.blocks import AS_THEY_ARE, ROWS_AT_ONCE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
 
