@@ -61,7 +61,7 @@ def counted_as_added(kernel, K, encoding, weights, Y, price=None):
     """
     S = encoding.support
     price = np.ones(len(K)) if price is None else price
-    to_S = kernel.cross(Y, S)
+    to_S = kernel.cross(Y)[:, S]
     ridge = np.diag(price[S] / encoding.influence[S])
     own_row = np.linalg.solve(encoding.lam * K[np.ix_(S, S)] + ridge, encoding.lam * to_S.T)
     Q = kernel.cross(Y) - to_S @ encoding.rows(S)

@@ -36,8 +36,6 @@ from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray
 
-#: All points of a kernel.
-ALL_POINTS = slice(None)
 #: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
 #: features this is faster than a matrix product, and with few points it is cheap for any number of features.
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
@@ -46,7 +44,7 @@ FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
 ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
-#: The largest similarity in single precision, and the inverse of the smallest: squares, summed over many points, are floats.
+#: The largest similarity in single precision, and the inverse of the smallest: sums of squares are floats.
 LARGEST_SINGLE_SIMILARITY = 1e15
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
@@ -75,7 +73,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def points(self) -> Any:
-        """The array that similarities are computed from: the points, or the similarities themselves."""
+        """The points, or the similarities themselves."""
 
     @property
     def n(self) -> int:
@@ -90,8 +88,8 @@ class Kernel(ABC):
         """K[rows][:, columns]."""
 
     @abstractmethod
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
-        """k(y_i, x_j), len(Y) × len(columns), for new points Y and own points j."""
+    def device_cross(self, Y: Any) -> Any:
+        """k(y_i, x_j) for new points Y, len(Y) × n."""
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
@@ -103,18 +101,17 @@ class Kernel(ABC):
 
     @abstractmethod
     def take(self, indices: IntArray) -> Kernel:
-        """The same similarity over these points only, renumbered; it holds copies of their rows and no others."""
+        """The same similarity over these points only, renumbered, with copies of their rows."""
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return on_host(self.device_block(rows, columns))
 
-    def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        return on_host(self.device_cross(Y, columns))
+    def cross(self, Y: Any) -> FloatArray:
+        return on_host(self.device_cross(Y))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative.
-
-        It is 0 where it may be rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
+        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative, and 0 where it may be
+        rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
         """
         return on_host(self.device_distances(rows, columns))
 
@@ -143,18 +140,16 @@ class PointKernel(Kernel):
 
     @abstractmethod
     def _between(self, A: Any, B: Any) -> Any:
-        """k(a_i, b_j) for float64 rows, dense or CSR like X. Does not change A and B."""
+        """k(a_i, b_j) for float64 rows, dense or CSR like X, which it does not change."""
 
     @abstractmethod
     def _with_itself(self, A: Any) -> Any:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
     def prepared(self, Y: Any) -> Any:
-        """New points as float64 rows like those of X."""
         return in_format_of(self.X, Y)
 
     def _rows(self, rows: Rows) -> Any:
-        """Own rows as float64, dense or CSR like X."""
         return as_double(rows_of(self.X, rows))
 
     @property
@@ -164,8 +159,8 @@ class PointKernel(Kernel):
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
-        return self._between(self.prepared(Y), self._rows(columns))
+    def device_cross(self, Y: Any) -> Any:
+        return self._between(self.prepared(Y), self._rows(slice(None)))
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))
@@ -200,7 +195,7 @@ class StationaryKernel(PointKernel):
         return self._distances(self._rows(rows), self._rows(columns))
 
     def distances_at(self, Y: Any) -> FloatArray:
-        return on_host(self._distances(self.prepared(Y), self._rows(ALL_POINTS)))
+        return on_host(self._distances(self.prepared(Y), self._rows(slice(None))))
 
     def _between(self, A: Any, B: Any) -> Any:
         return self._decayed(self._distances(A, B))
@@ -215,10 +210,7 @@ class RBF(StationaryKernel):
 
     @cached_property
     def _centre(self) -> Any:
-        """The centre that is subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits.
-
-        It is the median of some rows, because a few outliers would move a mean far away from most points.
-        """
+        """Subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits: the median, which outliers do not move far."""
         some = host_rows(self.X, np.arange(0, self.n, -(-self.n // CENTRE_ROWS)))
         return to_device_of(self.X, np.median(some, axis=0))
 
@@ -226,13 +218,13 @@ class RBF(StationaryKernel):
         return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
-        """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
+        """D by products, and the squared lengths of both sets of rows, of which d has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
             A, B = A - self._centre, B - self._centre
         return squared_distances(A, B)
 
     def _between(self, A: Any, B: Any) -> Any:
-        """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
+        """exp(−γ d). Where γ times the rounding of d is not small, for long rows or large γ, d is computed by coordinates."""
         if _by_coordinates(A, B):
             return self._decayed(cdist(A, B, "sqeuclidean"))
         D, lengths, others = self._by_products(A, B)
@@ -351,10 +343,7 @@ POINT_KERNELS: dict[str, type[PointKernel]] = {
 
 @dataclass(frozen=True)
 class FromCallable(PointKernel):
-    """Any function ``f(A, B)`` that returns the len(A) × len(B) similarities between two sets of rows.
-
-    If ``f.diag(A)`` exists, as for scikit-learn's Gaussian-process kernels, it gives the diagonal.
-    """
+    """Any function f(A, B) of two sets of rows. ``f.diag(A)``, as scikit-learn's Gaussian-process kernels have it, is used."""
 
     function: Callable[[Any, Any], Any]
 
@@ -392,7 +381,7 @@ class FromCallable(PointKernel):
 
 
 def in_range(kernel: PointKernel) -> PointKernel:
-    """The kernel, if squares of its similarities are floats; in double precision if single is too narrow for them."""
+    """The kernel, in double precision if single is too narrow for squares of its similarities."""
     largest = float(kernel.diagonal().max())
     if kernel.dtype == np.float32 and not 1.0 / LARGEST_SINGLE_SIMILARITY <= largest <= LARGEST_SINGLE_SIMILARITY:
         kernel = replace(kernel, X=as_double(kernel.X))
@@ -401,7 +390,7 @@ def in_range(kernel: PointKernel) -> PointKernel:
 
 
 def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
-    """Refuse similarities of which the largest is so large, or so small, that squares of it are no floats."""
+    """Refuse similarities whose largest has a square that is no float."""
     if largest and not 1.0 / _most(dtype) <= largest <= _most(dtype):
         raise InvalidInputError(
             f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, whose squares are no {dtype.name}",

@@ -13,7 +13,7 @@ from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import pivoted_root
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities
+from mosaic.kernels.points import Kernel, Rows, check_similarities
 
 #: Largest number of points for which a matrix is tested for definiteness.
 DEFINITENESS_TEST_SIZE = 5000
@@ -23,15 +23,12 @@ ERROR_PROBES = 4
 
 @dataclass(frozen=True)
 class Matrix:
-    """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and its rows.
-
-    ``rows`` is None if the diagonal is constant, because rows need not be recognised then.
-    """
+    """The matrix that a kernel was taken from."""
 
     n: int
-    places: IntArray
+    places: IntArray  # of the points that were taken
     diagonal: FloatArray
-    rows: KnownRows | None
+    rows: KnownRows | None  # None if the diagonal is constant: rows need not be recognised then
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,9 @@ class Precomputed(Kernel):
         chosen = np.arange(self.n)[indices]
         return Precomputed(self.K[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
 
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+    def device_cross(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        return in_double(Y[:, self._matrix.places[columns]])
+        return in_double(Y[:, self._matrix.places])
 
     def diagonal_at(self, Y: Any) -> FloatArray:
         self._check_new(Y)
