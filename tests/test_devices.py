@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, estimate, solve
-from mosaic.arrays.linalg import cholesky, solve_lower, solve_with, with_diagonal
-from mosaic.arrays.xp import is_on_device, on_host
+from mosaic.arrays.xp import cholesky, is_on_device, on_host, solve_lower, solve_with, with_diagonal
 from mosaic.choosing import CERTIFIED_GAP
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel

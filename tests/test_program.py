@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 import mosaic
 from mosaic import ConvergenceWarning, InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import EffectiveCount
-from mosaic.program.loop import Status
+from mosaic.program.solvers import Status
 
 X = np.random.default_rng(5).normal(size=(40, 3))
 

@@ -7,16 +7,16 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
-from mosaic.arrays.codes import row_codes
-from mosaic.arrays.linalg import times_triangle
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.blocks import Prepare
+from mosaic.arrays.codes import EqualRows, row_codes
+from mosaic.arrays.xp import times_triangle
 from mosaic.choosing import draw_by_passes
 from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
 from mosaic.program.encoding import DesignRows
-from mosaic.program.solve import encode
+from mosaic.program.solve import Program
 from mosaic.rows import open_source
-from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Scores, counted, run_sketch, triangle, with_rows
-from mosaic.sketch.rounds import _needed, _solve
+from mosaic.sketch.blocks import Basis, GramSum, LargestScores, Sample, Scores, counted, triangle, with_rows
+from mosaic.sketch.rounds import _needed, _solve, run_sketch
 
 X = datasets.swiss_roll(700, random_state=1)
 KERNELS = {
@@ -58,7 +58,7 @@ def case(request):
 
 def test_certificate_holds_for_the_whole_program_and_the_kernel_itself(case):
     kernel, found = case
-    optimum = encode(kernel, lam=found.problem.lam, tol=1e-7).certificate
+    optimum = Program(kernel, np.ones(kernel.n), EqualRows.trivial(kernel.n), tol=1e-7).encode(lam=found.problem.lam).certificate
     slack = 1e-6 * optimum.scale
     assert found.certificate.dual <= optimum.primal + slack
     assert optimum.dual - slack <= found.certificate.primal
@@ -242,7 +242,8 @@ def test_copies_weigh_in_the_program_as_often_as_they_are_there():
     assert found.certificate.scale == pytest.approx(0.5 * found.problem.lam * 600)
     weights = np.ones(300)
     weights[:10] = 31.0
-    optimum = encode(RBF(X[:300], 0.05), lam=found.problem.lam, tol=1e-6, weights=weights).certificate
+    groups = EqualRows.trivial(300)
+    optimum = Program(RBF(X[:300], 0.05), weights, groups, tol=1e-6).encode(lam=found.problem.lam).certificate
     assert found.certificate.dual <= optimum.primal
     assert optimum.dual <= found.certificate.primal
     assert found.certificate.gap < 1.5 * found.certificate.kernel_error + 0.02

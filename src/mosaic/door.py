@@ -18,8 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
-from mosaic.arrays.scaling import largest_size
+from mosaic.arrays.blocks import FloatArray, IntArray, largest_size, row_blocks
 from mosaic.arrays.xp import compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 

@@ -11,10 +11,8 @@ import pytest
 import mosaic
 from mosaic.kernels import KERNELS, make_kernel
 from mosaic.program import SolverName
-from mosaic.program.first_order import FIRST_ORDER, FISTA
-from mosaic.program.interior_point import InteriorPoint
-from mosaic.program.loop import Status, run
 from mosaic.program.problem import DesignProblem, RowProgram, critical_lam
+from mosaic.program.solvers import FIRST_ORDER, FISTA, InteriorPoint, Status, run
 from oracles import conic_solution, exact_factor, lasso_solution, objective
 
 SOLVERS = [name for name in get_args(SolverName) if name != "auto"]

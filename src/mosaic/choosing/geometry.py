@@ -24,8 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import FloatArray, in_blocks, in_double, subsample
-from mosaic.arrays.scaling import Prepare, row_lengths
+from mosaic.arrays.blocks import FloatArray, Prepare, in_blocks, in_double, row_lengths, subsample
 from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto

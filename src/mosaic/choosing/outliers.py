@@ -50,8 +50,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
-from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
-from mosaic.arrays.xp import namespace, on_host, rows_of, to_device_of, with_entries
+from mosaic.arrays.xp import cholesky, namespace, on_host, rows_of, solve_with, to_device_of, with_diagonal, with_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram

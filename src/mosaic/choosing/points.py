@@ -22,7 +22,7 @@ from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.encoding import Certificate, CountModel, Encoding
-from mosaic.program.loop import Status
+from mosaic.program.solvers import Status
 
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry

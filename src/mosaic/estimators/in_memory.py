@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, PerRow, Task
 from mosaic.arrays.xp import is_on_device, on_host, rows_of
 from mosaic.choosing import CERTIFIED_GAP, Answers, Material, Points, Selection, SelectionCertificate, Settings
@@ -19,10 +20,9 @@ from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.program.bounds import bound_of, strength_for_k
-from mosaic.program.certify import PosedProblem
 from mosaic.program.encoding import Encoding
-from mosaic.program.loop import Status
-from mosaic.program.solve import encode
+from mosaic.program.solve import PosedProblem, Program
+from mosaic.program.solvers import Status
 from mosaic.rows import open_source
 
 #: A certified gap above this gives a warning, even if only memory limits it.
@@ -90,18 +90,17 @@ class InMemory:
     ) -> Encoding:
         """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         points, kernel = self.everyone(material)
-        encoding = encode(
+        encoding = Program(
             kernel,
-            alpha=alpha,
-            lam=lam,
+            points.weights,
+            EqualRows.trivial(kernel.n),
             solver=settings.solver,
             tol=gap,
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
-            weights=points.weights,
             thin=not callable(lam),
             random_state=material.seed,
-        )
+        ).encode(alpha, lam)
         warn_of_gap(encoding, gap)
         return encoding
 

@@ -14,8 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic.arrays.blocks import IntArray
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.blocks import IntArray, Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.checks import check_seed
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights

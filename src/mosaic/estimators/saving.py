@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mosaic import __version__
+from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
-from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -43,7 +43,7 @@ from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
-from mosaic.program.loop import Status
+from mosaic.program.solvers import Status
 from mosaic.rows.encoder import LeftOut, SomeTexts, TableEncoder
 from mosaic.rows.faults import FileFault
 from mosaic.rows.kinds import Category, Moment, Number, Text

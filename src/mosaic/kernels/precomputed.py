@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.linalg import pivoted_root
+from mosaic.arrays.xp import pivoted_root
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities, dense
+from mosaic.kernels.points import Kernel, Rows, check_similarities
 
 #: Largest number of points for which a matrix is tested for definiteness.
 DEFINITENESS_TEST_SIZE = 5000
@@ -23,15 +23,12 @@ ERROR_PROBES = 4
 
 @dataclass(frozen=True)
 class Matrix:
-    """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and its rows.
-
-    ``rows`` is None if the diagonal is constant, because rows need not be recognised then.
-    """
+    """The matrix that a kernel was taken from."""
 
     n: int
-    places: IntArray
+    places: IntArray  # of the points that were taken
     diagonal: FloatArray
-    rows: KnownRows | None
+    rows: KnownRows | None  # None if the diagonal is constant: rows need not be recognised then
 
 
 @dataclass(frozen=True)
@@ -78,14 +75,14 @@ class Precomputed(Kernel):
             )
         check_similarities(largest_entry(K), self.dtype)
         if self.n <= DEFINITENESS_TEST_SIZE:
-            _check_definite(dense(K).astype(np.float64), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
+            _check_definite(in_double(K), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
 
     @property
     def points(self) -> Any:
         return self.K
 
     def device_block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return dense(self.K[rows][:, columns]).astype(np.float64, copy=False)
+        return in_double(self.K[rows][:, columns])
 
     def diagonal(self) -> FloatArray:
         return np.asarray(self.K.diagonal(), dtype=np.float64)
@@ -94,9 +91,9 @@ class Precomputed(Kernel):
         chosen = np.arange(self.n)[indices]
         return Precomputed(self.K[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
 
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+    def device_cross(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        return dense(Y[:, self._matrix.places[columns]]).astype(np.float64, copy=False)
+        return in_double(Y[:, self._matrix.places])
 
     def diagonal_at(self, Y: Any) -> FloatArray:
         self._check_new(Y)

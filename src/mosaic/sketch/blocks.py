@@ -1,29 +1,89 @@
-"""The passes of a round: the sums that the program needs, and the points that are represented worst."""
+"""The points that Algorithm 3 has in memory, and its passes: sums that the program needs, points that are represented worst."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic.arrays.codes import priority, row_codes
-from mosaic.arrays.linalg import times_triangle
-from mosaic.arrays.passes import BlockResult
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
+from mosaic.arrays.codes import KnownRows, priority, row_codes
+from mosaic.arrays.passes import BlockResult, Task
+from mosaic.arrays.xp import times_triangle
 from mosaic.kernels import PointKernel
 from mosaic.program.factor import nothing_to_compare
-from mosaic.sketch.sample import AS_THEY_ARE
 
 #: Rows of a block whose kernel columns are in memory at a time.
 ROWS_AT_ONCE = 1024
 #: Candidates whose residual is below the first share of the largest diagonal entry make L too ill-conditioned for a certificate;
 #: those whose residual is below the second are in the span of the others, up to rounding, and may still have a row.
 DEPENDENT, IN_SPAN = 1e-7, 1e-11
+AS_THEY_ARE = Prepare()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Distinct points, prepared."""
+
+    rows: FloatArray
+    codes: NDArray[np.uint64]
+    first: NDArray[np.int64]  # number of the first row that is equal to the point
+    counts: FloatArray  # number of rows that are equal to it
+    weights: FloatArray  # rows that it stands for: copies and, in a random sample, points that were not drawn
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, places: Any) -> Sample:
+        return Sample(*(part[places] for part in vars(self).values()))
+
+    def standing_for(self, n: int) -> FloatArray:
+        """The weights, scaled to the sum n."""
+        return np.asarray(self.weights * (n / float(self.weights.sum())))
+
+    def with_more(self, other: Sample) -> Sample:
+        """These points, and those of the other sample that are not among them."""
+        new = ~np.isin(other.codes, self.codes)
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Sample(*(np.concatenate([mine, theirs[new]]) for mine, theirs in both))
+
+
+def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int64]) -> Sample:
+    """Points that were not drawn; each stands for itself only."""
+    return Sample(rows, codes, first, np.ones(len(codes)), np.ones(len(codes)))
+
+
+def counted(run: Callable[[str, Task], BlockResult], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE) -> Sample:
+    """Points that were not drawn, with the number of copies and the first row of each."""
+    if not len(points):
+        return points
+    order = np.argsort(points.codes)
+    copies = run(name, Copies(points.codes[order], prepare))
+    counts = copies["counts"].astype(np.float64)
+    return replace(points.take(order), first=copies["first"], counts=counts, weights=counts)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The number of prepared rows that have each code, in ascending order, and the first of them."""
+
+    codes: NDArray[np.uint64]
+    prepare: Prepare = AS_THEY_ARE
+
+    def map_block(self, rows: Any, start: int) -> BlockResult:
+        place = KnownRows(self.codes, np.arange(len(self.codes))).find(row_codes(self.prepare(rows)))
+        found = np.flatnonzero(place >= 0)
+        first = np.full(len(self.codes), np.iinfo(np.int64).max)
+        np.minimum.at(first, place[found], found + start)
+        return {"counts": np.bincount(place[found], minlength=len(self.codes)), "first": first}
+
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
+        return {"counts": left["counts"] + right["counts"], "first": np.minimum(left["first"], right["first"])}
 
 
 @dataclass(frozen=True)

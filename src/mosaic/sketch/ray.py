@@ -18,17 +18,10 @@ from mosaic.sketch.sources import Source, Watch, as_rows
 
 
 class RaySource(Source):
-    """Rows of a Ray data set.
+    """Rows of a Ray data set: of its columns of numbers, or of a single column of vectors that have ``n_features`` entries.
 
     The first row number of a stored block is known once the lengths of all blocks before it are known, so rows are numbered here,
     in order, by the lengths that come with the references. The rows themselves stay in the object store.
-
-    Parameters
-    ----------
-    X : the data set
-    columns : columns to take: columns of numbers, or a single column of vectors
-    n : number of rows, as X counts them
-    n_features : length of the vectors; None if the columns hold numbers
     """
 
     kind = "Ray data set"
