@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_trapezoid
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, Seed
-from mosaic.checks import one_of, real_number, whole_number
 from mosaic.door import as_points
+from mosaic.parameters import one_of, real_number, whole_number
 
 __all__ = ["Contaminated", "blobs_with_gross_outliers", "contaminate", "embed", "noise_images", "sphere", "swiss_roll", "trefoil"]
 

@@ -15,10 +15,10 @@ from scipy.linalg import eigh, solve_triangular
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import on_host, squares_of_rows, to_device_of
-from mosaic.checks import real_number
 from mosaic.door import as_indices, as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
+from mosaic.parameters import real_number
 
 __all__ = ["explained_share", "redundancy", "unexplained", "unexplained_along"]
 
@@ -130,7 +130,8 @@ def explained_share(kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sa
     >>> explained_share(kernel, range(5)) < explained_share(kernel, range(20)) < 1
     True
     """
-    errors, weights = unexplained(kernel, chosen, ridge), np.ones(kernel.n)
+    errors = unexplained(kernel, chosen, ridge)
+    weights: FloatArray = np.ones(kernel.n)
     if sample_weight is not None:
         weights = as_weights(sample_weight, kernel.n)
         if not weights.any():

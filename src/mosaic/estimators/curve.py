@@ -10,7 +10,6 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import is_on_device, numpy_dtype
-from mosaic.checks import whole_number
 from mosaic.choosing import CERTIFIED_GAP, Constraints, Points, Settings, draw_in_memory, geometry_of, rank
 from mosaic.choosing.budget import Estimate, expected_rank, memory_of_fit, memory_of_proof, memory_on_device
 from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
@@ -18,6 +17,7 @@ from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read
 from mosaic.estimators.reading import ColumnArguments, prepare_for, read_rows, seed_of, without_scaling
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import whole_number
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 
 from mosaic.arrays.threads import available_threads, using_threads
 from mosaic.arrays.xp import work_on_devices
-from mosaic.checks import as_bytes, check_jobs
+from mosaic.parameters import as_bytes, check_jobs
 
 #: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
 Listener: TypeAlias = Callable[[str, str, float | None], None]

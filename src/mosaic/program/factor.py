@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace
-from mosaic.checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
+from mosaic.parameters import one_of, whole_number
 from mosaic.program.problem import PRODUCT_ENTRIES
 
 Method: TypeAlias = Literal["random", "greedy"]

@@ -18,11 +18,21 @@ from mosaic.arrays.blocks import FloatArray, Seed
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import on_host, work_on_devices
-from mosaic.checks import as_bytes, check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
-from mosaic.parameters import Diffusion, Polynomial, name_of
+from mosaic.parameters import (
+    Diffusion,
+    Polynomial,
+    as_bytes,
+    check_kernel,
+    check_seed,
+    check_strength,
+    name_of,
+    one_of,
+    real_number,
+    whole_number,
+)
 from mosaic.program import SolverName
 from mosaic.program.certify import CertifiedRun, PosedProblem
 from mosaic.program.encoding import Encoding
