@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from mosaic.estimators.asking import explain_model
 from mosaic.estimators.curve import CoverageCurve, estimate, path
 from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.estimators.fitted import explain_model
 from mosaic.estimators.progress import listening
 from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.saving import load

@@ -14,7 +14,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Settings, flag_only
 from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.fitted import FittedAttributes, found
 from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.exceptions import InvalidInputError
@@ -133,13 +133,8 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
         self._warn()
         return self
 
-    @property
-    def threshold_rule_(self) -> str:
-        return self._found.cut.rule
-
-    @property
-    def certificate_(self) -> Certificate:
-        return self._found.program_certificate
+    threshold_rule_: str = found("cut.rule")
+    certificate_: Certificate = found("program_certificate")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

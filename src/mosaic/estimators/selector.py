@@ -15,9 +15,8 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators.asking import ask, with_cells
 from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
@@ -25,11 +24,9 @@ from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
 
-#: Parameters that ``rethreshold`` takes.
-THRESHOLDS = (
-    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "tol",
-    "algorithm__diversity", "algorithm__op_threshold",
-)  # fmt: skip
+#: Parameters that ``rethreshold`` takes: those that say how many, and others.
+NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
+THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
 
 
 @computing_in_threads
@@ -132,46 +129,24 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
             narrator.say("choosing")
             self.selection_ = selection = choose(material, data.settings)
-            file = None if data.source is None or data.read is None else data.read.file
-            if file is not None:
+            if data.source is not None and data.read is not None and data.read.file is not None:
                 odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.table_ = with_cells(self.table_, file, np.append(selection.rows, odd))
-            many = f"{len(selection.rows)} representatives, {selection.n_outliers} outliers"
-            narrator.say("done", many, 1.0)
+                self.table_ = with_cells(self.table_, data.read.file, np.append(selection.rows, odd))
+            narrator.say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
 
-    @property
-    def representative_indices_(self) -> IntArray:
-        return self._given(self._found.rows)
+    representative_indices_: IntArray = found("rows", per_row=True)
+    labels_: IntArray = found("answers.labels", per_row=True)
+    representation_error_: FloatArray = found("answers.representation_error", per_row=True)
+    outlier_threshold_: float = found("cut.count")
+    coverage_: float = found("coverage")
+    influence_: FloatArray = found("influence", per_row=True)
+    certificate_: SelectionCertificate = found("certificate")
 
     @property
     def n_representatives_(self) -> int:
         return len(self._found.rows)
-
-    @property
-    def labels_(self) -> IntArray:
-        return self._given(self._found.answers.labels)
-
-    @property
-    def representation_error_(self) -> FloatArray:
-        return self._given(self._found.answers.representation_error)
-
-    @property
-    def outlier_threshold_(self) -> float:
-        return self._found.cut.count
-
-    @property
-    def coverage_(self) -> float:
-        return self._found.coverage
-
-    @property
-    def influence_(self) -> FloatArray:
-        return self._given(self._found.influence)
-
-    @property
-    def certificate_(self) -> SelectionCertificate:
-        return self._found.certificate
 
     def rethreshold(self, **changes: Any) -> Self:
         """Choose again with other thresholds, without reading the data again.
@@ -202,9 +177,8 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             if name not in THRESHOLDS:
                 remedy = f"rethreshold takes {', '.join(THRESHOLDS)}."
                 raise InvalidInputError("cannot change without a new fit", remedy, parameter=name)
-        if {"coverage", "min_support", "n_representatives"} & set(changes):
-            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
-            changes = {**reset, **changes}
+        if NUMBERS.keys() & changes.keys():
+            changes = {**NUMBERS, **changes}
         other = copy(self)
         other.algorithm = copy(self.algorithm)
         other.set_params(**changes)
@@ -365,25 +339,24 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
         passes are also read in passes here.
         """
-        return as_user_array(X, self._ask(X, "labels_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        return as_user_array(X, self._ask(X, "similarities_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
-        return as_user_array(X, self._ask(X, "log_counts_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
-        explained, total = self._ask(X, "explained_at").sum(axis=0)
-        return float(explained / total)
-
-    def _ask(self, X: Any, question: str) -> Any:
-        """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)
-        return ask(self, X, question)
+        explained, total = ask(self, X, "explained_at").sum(axis=0)
+        return float(explained / total)
 
     @property
     def _n_features_out(self) -> int:
