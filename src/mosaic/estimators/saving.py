@@ -42,8 +42,7 @@ from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import FITTED
-from mosaic.estimators.sampler import MOSAICSampler
-from mosaic.estimators.selector import MOSAIC
+from mosaic.estimators.selector import MOSAIC, MOSAICSampler
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.frames import Values
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
