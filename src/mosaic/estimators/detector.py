@@ -103,7 +103,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
-        """Compute the effective count of every row of X, and find the threshold.
+        """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
         Parameters
         ----------
@@ -111,10 +111,6 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
             path of any file that ``mosaic.read`` reads; it is loaded into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
-
-        Returns
-        -------
-        self
         """
         c = self.contamination
         share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5

@@ -137,7 +137,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     return source
 
 
-def fit_data(estimator: Any, data: Data, narrator: Narrator, *, quotas: Any = None, start: Any = None, **rows: Any) -> Material:
+def fit_data(estimator: Any, data: Data, narrator: Narrator, *, start: Any = None, quotas: Any = None, **rows: Any) -> Material:
     """The input of choosing: points, similarity, effective counts, and constraints; ``rows`` are given by number or name."""
     read, source, seed = data.read, data.source, seed_of(estimator.random_state)
     names = None if read is None else read.row_names

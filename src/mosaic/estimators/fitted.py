@@ -117,10 +117,9 @@ class FittedAttributes:
 
         Parameters
         ----------
-        path : of the file, by custom ending in .mosaic
+        path : of the file, by custom ending in .mosaic; ``force`` replaces what is there
         table : the table of ``fit``, from ``mosaic.read``. Names of its rows and cells of picks and outliers are kept
             for ``mosaic explain`` and ``mosaic report``
-        force : replace what is there
 
         Notes
         -----
@@ -171,14 +170,8 @@ class FittedAttributes:
     def explain_new(self, X: Any) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
 
-        Parameters
-        ----------
-        X : rows as for ``predict``: an array, a data frame, or a file; large files are read in passes
-
-        Returns
-        -------
-        NewRows, with one entry for each row in ``representative``, ``similarity``, ``representation_error``,
-        ``effective_count``, ``is_outlier`` and ``reason``
+        X is as for ``predict``; large files are read in passes. There is an entry for each row in ``representative``,
+        ``similarity``, ``representation_error``, ``effective_count``, ``is_outlier`` and ``reason``.
 
         Examples
         --------

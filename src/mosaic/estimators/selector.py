@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
@@ -83,7 +83,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         candidates: ArrayLike | None = None,
         start: Any = None,
     ) -> Self:
-        """Find the representatives and the outliers of X.
+        """Find the representatives and the outliers of X, and return the estimator.
 
         Parameters
         ----------
@@ -99,10 +99,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         candidates : the only rows that may be chosen
         start : a fitted MOSAIC, whose picks stay unless others are clearly better; or the rows of earlier picks. X holds the rows
             of the earlier fit and new ones; ``explain()`` says what changed
-
-        Returns
-        -------
-        self
 
         Notes
         -----
@@ -122,13 +118,13 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         ('C17', 'representative')
         """
         settings = Settings.of(self)
-        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
-        if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
+        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates, "start": start}
+        if settings.mode == "paper" and (groups is not None or any(value is not None for value in rows.values())):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with Narrator(self) as narrator:
             data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
+            material = fit_data(self, data, narrator, quotas=quotas, **rows)
             narrator.say("choosing")
             self.selection_ = selection = choose(material, data.settings)
             if data.source is not None and data.read is not None and data.read.file is not None:
@@ -151,20 +147,12 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         return len(self._found.rows)
 
     def rethreshold(self, **changes: Any) -> Self:
-        """Choose again with other thresholds, without reading the data again.
+        """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
 
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
-            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
-
-        Returns
-        -------
-        A new estimator with these parameters; this one does not change. Both share what was computed from the data.
-
-        Notes
-        -----
-        1. The answer is that of a fresh fit with them; for the paper's algorithm ``tol`` refines the certificate only.
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, while tol refines its certificate only
 
         Examples
         --------
@@ -193,9 +181,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
     def select(self, X: Any) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        Parameters
-        ----------
-        X : the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images)
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images).
 
         Examples
         --------
@@ -214,13 +200,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             return rows_of(X, self._found.rows) if is_on_device(X) else take_rows(X, self._found.rows)
         numbers, back = np.unique(self._found.rows, return_inverse=True)
         return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
-
-    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
-        """A mask of the representatives, or their row numbers in ascending order."""
-        check_is_fitted(self)
-        mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
-        mask[self._found.rows] = True
-        return np.flatnonzero(mask) if indices else mask
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
@@ -338,8 +317,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     def predict(self, X: Any) -> IntArray:
         """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
 
-        The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
-        passes are also read in passes here.
+        The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
         """
         check_is_fitted(self)
         return as_user_array(X, ask(self, X, "labels_at"))
@@ -380,8 +358,8 @@ class _SamplerTags(Tags):
 class MOSAICSampler(OneToOneFeatureMixin, Representatives):
     """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
 
-    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``get_support``,
-    ``explain`` and ``rethreshold``.
+    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``explain`` and
+    ``rethreshold``.
 
     Examples
     --------
