@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, metrics, solve
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, solve
 from mosaic.door import as_points
 from mosaic.kernels import RBF, make_kernel
 
@@ -82,7 +82,6 @@ CALLS = {
     "detector": MOSAICOutlierDetector().fit,
     "solve": solve,
     "kernel": make_kernel,
-    "hausdorff_radius": lambda X: metrics.hausdorff_radius(X, [0, 1]),
 }
 
 

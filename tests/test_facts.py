@@ -306,7 +306,7 @@ def test_explanation_of_an_outlier():
 def test_explanation_of_a_represented_row():
     frame = pd.DataFrame(BLOBS.X, columns=["east", "north"])
     model = MOSAIC(20).fit(frame)
-    i = int(np.flatnonzero((model.labels_ >= 0) & ~model.get_support())[5])
+    i = int(np.setdiff1d(np.flatnonzero(model.labels_ >= 0), model.representative_indices_)[5])
     told = check_explanation(model, i, BLOBS.X)
     assert (told.status, told.rank) == ("represented", None)
     assert f"row {told.represented_by} stands for it" in told.reason

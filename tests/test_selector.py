@@ -125,7 +125,7 @@ def test_reported_outliers_may_be_chosen():
     keep = MOSAIC(100, outliers="keep").fit(GROSS.X)
     assert (report.is_outlier_ == GROSS.is_outlier).all()
     np.testing.assert_array_equal(report.representative_indices_, keep.representative_indices_)
-    assert report.get_support()[GROSS.is_outlier].all()
+    assert np.isin(np.flatnonzero(GROSS.is_outlier), report.representative_indices_).all()
     S = rbf_kernel(GROSS.X, gamma=report.gamma_)
     gains = np.diff(reached(S, report.representative_indices_))
     assert gains[-1] < 1 / 400
@@ -332,15 +332,6 @@ def test_selected_rows_come_as_what_they_were():
 def test_selecting_from_other_rows_than_those_of_fit_is_refused(rows):
     with pytest.raises(InvalidInputError, match=f"X must have the 200 rows of fit, in their order; it has {len(rows)}"):
         MOSAIC(6).fit(CLOUD).select(rows)
-
-
-def test_support_is_a_mask_or_sorted_numbers():
-    model = MOSAIC(6).fit(CLOUD)
-    mask = model.get_support()
-    assert mask.dtype == bool
-    assert mask.shape == (200,)
-    np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(model.representative_indices_))
-    np.testing.assert_array_equal(model.get_support(indices=True), np.flatnonzero(mask))
 
 
 # Talking

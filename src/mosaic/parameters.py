@@ -1,17 +1,27 @@
-"""Parameters of an estimator that have settings of their own: kernels, the paper's algorithm, and its passes.
+"""Parameters: kernels and algorithms that have settings of their own, what to say of a wrong name, and checks of single values.
 
-They follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work.
+Settings follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work. A check
+returns the value, or raises an error with value, fault and remedy. NumPy is not imported: the command line begins here.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
+import operator
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from mosaic.exceptions import InvalidInputError
 
+#: Names that ``mosaic.kernels.make_kernel`` knows.
+KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
+#: Values of other parameters that take one of a few words.
+CHOICES = {"algorithm": ("paper", "sketch"), "outliers": ("reject", "keep", "report")}
 #: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
 ELSEWHERE = {
     **{name: f"algorithm=Paper({name}=…)" for name in ("alpha", "lam", "diversity", "op_threshold")},
@@ -38,16 +48,20 @@ class Named:
     def set_params(self, **params: Any) -> Self:
         """Change parameters, given by name; ``algorithm__alpha`` is alpha of the algorithm."""
         self._refuse_unknown(params)
-        for name in list(params):
+        for name in sorted(params, key=lambda name: "__" in name):
             first, _, rest = name.partition("__")
-            value = params.get(first, getattr(self, first))
-            if not rest or hasattr(value, "set_params"):
+            if not rest:
+                setattr(self, first, params[name])
                 continue
-            if not isinstance(value, str) or value not in BY_NAME:
+            owner = getattr(self, first)
+            if isinstance(owner, str) and owner in BY_NAME:
+                owner = BY_NAME[owner]()
+                setattr(self, first, owner)
+            if not hasattr(owner, "set_params"):
                 remedy = f"Set {ELSEWHERE[rest]}." if rest in ELSEWHERE else None
-                raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=value)
-            params[first] = BY_NAME[value]()
-        return super().set_params(**params)  # type: ignore[misc, no-any-return]
+                raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=owner)
+            owner.set_params(**{rest: params[name]})
+        return self
 
     @classmethod
     def _refuse_unknown(cls, names: Any) -> None:
@@ -78,17 +92,6 @@ class Parameters(Named):
         own = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         inner = {name: value.get_params() for name, value in own.items() if deep and hasattr(value, "get_params")}
         return own | {f"{name}__{key}": value for name, found in inner.items() for key, value in found.items()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change settings, given by name."""
-        self._refuse_unknown(params)
-        for name, value in params.items():
-            first, _, rest = name.partition("__")
-            if rest:
-                getattr(self, first).set_params(**{rest: value})
-            else:
-                setattr(self, name, value)
-        return self
 
 
 @dataclass(repr=False)
@@ -174,10 +177,111 @@ class Paper(Parameters):
     name: ClassVar[str] = "paper"
 
 
+#: The names that stand for kernels and algorithms with their default settings.
+BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in (Polynomial, Diffusion, Sketch, Paper)}
+
+
 def name_of(value: Any) -> Any:
     """The name of a kernel or an algorithm with settings; all else as it is."""
     return value.name if isinstance(value, Parameters) else value
 
 
-#: The names that stand for kernels and algorithms with their default settings.
-BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in (Polynomial, Diffusion, Sketch, Paper)}
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is a whole number of at least ``least``; True and False do not count as numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
+    if not is_whole(value, at_least):
+        raise InvalidInputError(f"must be a whole number >= {at_least}", remedy, parameter=parameter, value=_as_python(value))
+    return int(value)
+
+
+def check_optional_whole_number(parameter: str, value: Any, at_least: int, remedy: str | None = None) -> None:
+    if value is not None and not is_whole(value, at_least):
+        fault = f"must be a whole number >= {at_least} or None"
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+
+
+def real_number(
+    parameter: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+    meaning: str | None = None,
+    remedy: str | None = None,
+) -> float:
+    """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    bounds = ((">=", operator.ge, at_least), (">", operator.gt, above), ("<=", operator.le, at_most), ("<", operator.lt, below))
+    if math.isfinite(number) and all(bound is None or meets(number, bound) for _, meets, bound in bounds):
+        return number
+    limits = " and ".join(f"{sign} {bound:g}" for sign, _, bound in bounds if bound is not None)
+    if at_least is not None and at_most is not None:
+        limits = f"between {at_least:g} and {at_most:g}"
+    fault = " ".join(part for part in ("must be a finite number", limits, f"({meaning})" if meaning else "") if part)
+    raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+
+
+def as_bytes(budget: Any) -> float | None:
+    """A memory budget in bytes, from a number or text: units are kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, M, G, T)."""
+    if budget is None:
+        return None
+    value = float(budget) if isinstance(budget, Real) and not isinstance(budget, bool) else math.nan
+    if isinstance(budget, str):
+        written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower())
+        if written is not None:
+            value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
+    if not (math.isfinite(value) and value > 0):
+        fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
+        remedy = "By default it is a quarter of the free memory."
+        raise InvalidInputError(fault, remedy, parameter="memory_budget", value=_as_python(budget))
+    return value
+
+
+def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | None = None) -> str:
+    if not (isinstance(value, str) and value in allowed):
+        *others, last = map(repr, allowed)
+        raise InvalidInputError(f"must be {', '.join(others)} or {last}", remedy, parameter=parameter, value=value)
+    return value
+
+
+def check_kernel(kernel: Any) -> None:
+    if (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, Polynomial | Diffusion):
+        return
+    fault = f"must be {', '.join(map(repr, KERNELS))}, Polynomial(…), Diffusion(…) or a function of two sets of points"
+    raise InvalidInputError(fault, "Leave it at 'rbf'.", parameter="kernel", value=kernel)
+
+
+def check_strength(alpha: Any, lam: Any) -> None:
+    """Refuse a strength that is no number, one that selects nothing, and both at once. None means the default."""
+    if alpha is not None and lam is not None:
+        fault = f"give `alpha` or `lam`, not both; got alpha={alpha!r} and lam={lam!r}"
+        raise InvalidInputError(fault, "Leave one of them at None.")
+    if lam is not None:
+        real_number("lam", lam, above=0)
+    if alpha is not None:
+        meaning, remedy = "a multiple of the critical strength", "At 1 or below nothing is selected."
+        real_number("alpha", alpha, above=1, meaning=meaning, remedy=remedy)
+
+
+def check_seed(random_state: Any) -> None:
+    is_generator = type(random_state).__name__ in ("Generator", "RandomState")
+    if not (random_state is None or is_generator or is_whole(random_state, 0)):
+        fault = "must be a whole number >= 0, a generator or None"
+        raise InvalidInputError(fault, "Leave it at 0.", parameter="random_state", value=random_state)
+
+
+def check_jobs(n_jobs: Any) -> Any:
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        fault = "must be a whole number other than 0, or None"
+        raise InvalidInputError(fault, "Use -1 for all cores.", parameter="n_jobs", value=n_jobs)
+    return n_jobs
+
+
+def _as_python(value: Any) -> Any:
+    """A NumPy scalar as a Python number, so that messages show 0.5 and not np.float64(0.5)."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value

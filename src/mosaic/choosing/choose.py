@@ -21,7 +21,6 @@ from mosaic.choosing.selection import Selection, is_low, outlier_points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
-from mosaic.metrics import shared_information_distance
 
 #: Largest number of representatives that is suggested, and smallest number of rows of a cluster.
 MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4
@@ -476,8 +475,9 @@ def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> 
     share = PAPER_DIVERSITY if is_auto(settings.diversity) else float(settings.diversity)
     novel = located
     if share < 1 and len(located) > 1:
-        squared = shared_information_distance(material.kernel, located, located, normalised=False)
-        novel = located[prune_similar(np.sqrt(squared), share)]
+        own = material.kernel.diagonal()[located]
+        squared = own[:, None] + own - 2.0 * material.kernel.block(located, located)
+        novel = located[prune_similar(np.sqrt(np.maximum(squared, 0.0)), share)]
     low = cut.below(material.counts[novel])
     if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
         cut, low = NOBODY, np.zeros_like(low)

@@ -20,13 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
-from mosaic.checks import is_whole
 from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.outliers import outlier_probability
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
+from mosaic.parameters import is_whole
 from mosaic.text import NO_NAMES, figure, html_card, html_table, listed
 
 #: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.

@@ -16,8 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import BoolArray, IntArray
-from mosaic.checks import (
+from mosaic.choosing.objectives import Slots
+from mosaic.door import as_indices
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import STATIONARY_KERNELS
+from mosaic.parameters import (
     CHOICES,
+    Paper,
+    Parameters,
+    Sketch,
     as_bytes,
     check_kernel,
     check_optional_whole_number,
@@ -27,11 +34,6 @@ from mosaic.checks import (
     real_number,
     whole_number,
 )
-from mosaic.choosing.objectives import Slots
-from mosaic.door import as_indices
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.parameters import Paper, Parameters, Sketch
 from mosaic.program import SolverName
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.

@@ -12,9 +12,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mosaic.checks import CHOICES, KERNELS, as_bytes
 from mosaic.exceptions import InvalidInputError
-from mosaic.parameters import BY_NAME
+from mosaic.parameters import BY_NAME, CHOICES, KERNELS, as_bytes
 
 # ---------------------------------------------------------------------------------------------------------------- values
 

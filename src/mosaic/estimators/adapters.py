@@ -23,17 +23,8 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
 
     Parameters
     ----------
-    contamination : float, default 0.1
-        Share of outliers, as for every detector of PyOD. After ``to_pyod`` it is the share that was found.
-    detector : MOSAICOutlierDetector, optional
-        All other settings.
-
-    Attributes
-    ----------
-    decision_scores_ : scores of the fitted data, high for outliers
-    labels_ : 0 for points that belong, 1 for outliers
-    threshold_ : score above which points are outliers
-    detector_ : the fitted MOSAICOutlierDetector
+    contamination : share of outliers, as for every detector of PyOD; after ``to_pyod`` the share that was found
+    detector : a MOSAICOutlierDetector with all other settings; fitted, it is ``detector_``
     """
 
     decision_scores_: FloatArray

@@ -14,7 +14,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Settings, flag_only
 from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.fitted import FittedAttributes, found
 from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.exceptions import InvalidInputError
@@ -103,7 +103,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
-        """Compute the effective count of every row of X, and find the threshold.
+        """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
         Parameters
         ----------
@@ -111,10 +111,6 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
             path of any file that ``mosaic.read`` reads; it is loaded into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
-
-        Returns
-        -------
-        self
         """
         c = self.contamination
         share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
@@ -133,13 +129,8 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
         self._warn()
         return self
 
-    @property
-    def threshold_rule_(self) -> str:
-        return self._found.cut.rule
-
-    @property
-    def certificate_(self) -> Certificate:
-        return self._found.program_certificate
+    threshold_rule_: str = found("cut.rule")
+    certificate_: Certificate = found("program_certificate")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

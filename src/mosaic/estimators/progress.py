@@ -15,16 +15,11 @@ from joblib import effective_n_jobs
 
 from mosaic.arrays.threads import available_threads, using_threads
 from mosaic.arrays.xp import work_on_devices
-from mosaic.checks import as_bytes, check_jobs
+from mosaic.parameters import as_bytes, check_jobs
 
 #: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
 Listener: TypeAlias = Callable[[str, str, float | None], None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
-
-#: Seconds between two lines about the same stage.
-SECONDS_BETWEEN_LINES = 5.0
-#: Bytes of a memory budget for every thread: its temporary blocks, about 10 MB, then take at most a tenth of the budget.
-BUDGET_OF_A_THREAD = 1e8
 #: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
 FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
 
@@ -52,9 +47,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class Narrator:
-    """Reports the progress of a fit to a listener or, if ``verbose``, on stderr. Left with an error, the estimator is again as it
-    was before.
-    """
+    """Reports the progress of a fit to a listener or, if ``verbose``, on stderr. After an error the estimator is as before."""
 
     def __init__(self, estimator: Any):
         self.estimator, self.listener = estimator, _LISTENER.get()
@@ -74,15 +67,13 @@ class Narrator:
                 delattr(self.estimator, name)
 
     def on_pass(self, name: str, share: float, rate: float) -> None:
-        """Report the progress of a pass: share of the rows, and rows per second."""
         self.say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
     def say(self, stage: str, text: str | None = None, share: float | None = None) -> None:
-        """Report a stage, with a text about it and the share of it that is done."""
         if self.listener is not None:
             self.listener(stage, text or stage, share)
         now = time.monotonic()
-        if self.verbose and (stage != self.stage or now - self.written >= SECONDS_BETWEEN_LINES):
+        if self.verbose and (stage != self.stage or now - self.written >= 5.0):
             self.stage, self.written = stage, now
             sys.stderr.write(f"[{type(self.estimator).__name__}] {now - self.started:5.1f} s  {text or stage}\n")
             sys.stderr.flush()
@@ -111,15 +102,8 @@ def _in_threads(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def threads_of(estimator: Any) -> int:
-    """The number of threads of an estimator.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC
-    >>> threads_of(MOSAIC(n_jobs=4)), threads_of(MOSAIC(n_jobs=4, memory_budget="200MB"))
-    (4, 2)
-    """
+    """As many as ``n_jobs`` says, one for each 100 MB of a budget: the blocks of a thread, 10 MB, are a tenth of it."""
     n_jobs = check_jobs(estimator.n_jobs)
     count = available_threads() if n_jobs is None else effective_n_jobs(n_jobs)
     budget = as_bytes(estimator.memory_budget)
-    return count if budget is None else max(min(count, int(budget / BUDGET_OF_A_THREAD)), 1)
+    return count if budget is None else max(min(count, int(budget / 1e8)), 1)

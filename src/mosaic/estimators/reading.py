@@ -16,12 +16,12 @@ from sklearn.utils.validation import validate_data
 
 from mosaic.arrays.blocks import IntArray, Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
-from mosaic.checks import check_seed
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.door import check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.frames import cells_of, column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic.kernels import where_compared
+from mosaic.parameters import check_seed
 from mosaic.rows import Rows, is_source, open_source, read
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of
 from mosaic.rows.faults import close_to

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators.asking import ask, with_cells
 from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
@@ -25,11 +26,9 @@ from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
 
-#: Parameters that ``rethreshold`` takes.
-THRESHOLDS = (
-    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "tol",
-    "algorithm__diversity", "algorithm__op_threshold",
-)  # fmt: skip
+#: Parameters that ``rethreshold`` takes: those that say how many, and others.
+NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
+THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
 
 
 @computing_in_threads
@@ -84,7 +83,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         candidates: ArrayLike | None = None,
         start: Any = None,
     ) -> Self:
-        """Find the representatives and the outliers of X.
+        """Find the representatives and the outliers of X, and return the estimator.
 
         Parameters
         ----------
@@ -100,10 +99,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         candidates : the only rows that may be chosen
         start : a fitted MOSAIC, whose picks stay unless others are clearly better; or the rows of earlier picks. X holds the rows
             of the earlier fit and new ones; ``explain()`` says what changed
-
-        Returns
-        -------
-        self
 
         Notes
         -----
@@ -123,71 +118,41 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         ('C17', 'representative')
         """
         settings = Settings.of(self)
-        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
-        if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
+        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates, "start": start}
+        if settings.mode == "paper" and (groups is not None or any(value is not None for value in rows.values())):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with Narrator(self) as narrator:
             data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
+            material = fit_data(self, data, narrator, quotas=quotas, **rows)
             narrator.say("choosing")
             self.selection_ = selection = choose(material, data.settings)
-            file = None if data.source is None or data.read is None else data.read.file
-            if file is not None:
+            if data.source is not None and data.read is not None and data.read.file is not None:
                 odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.table_ = with_cells(self.table_, file, np.append(selection.rows, odd))
-            many = f"{len(selection.rows)} representatives, {selection.n_outliers} outliers"
-            narrator.say("done", many, 1.0)
+                self.table_ = with_cells(self.table_, data.read.file, np.append(selection.rows, odd))
+            narrator.say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
 
-    @property
-    def representative_indices_(self) -> IntArray:
-        return self._given(self._found.rows)
+    representative_indices_: IntArray = found("rows", per_row=True)
+    labels_: IntArray = found("answers.labels", per_row=True)
+    representation_error_: FloatArray = found("answers.representation_error", per_row=True)
+    outlier_threshold_: float = found("cut.count")
+    coverage_: float = found("coverage")
+    influence_: FloatArray = found("influence", per_row=True)
+    certificate_: SelectionCertificate = found("certificate")
 
     @property
     def n_representatives_(self) -> int:
         return len(self._found.rows)
 
-    @property
-    def labels_(self) -> IntArray:
-        return self._given(self._found.answers.labels)
-
-    @property
-    def representation_error_(self) -> FloatArray:
-        return self._given(self._found.answers.representation_error)
-
-    @property
-    def outlier_threshold_(self) -> float:
-        return self._found.cut.count
-
-    @property
-    def coverage_(self) -> float:
-        return self._found.coverage
-
-    @property
-    def influence_(self) -> FloatArray:
-        return self._given(self._found.influence)
-
-    @property
-    def certificate_(self) -> SelectionCertificate:
-        return self._found.certificate
-
     def rethreshold(self, **changes: Any) -> Self:
-        """Choose again with other thresholds, without reading the data again.
+        """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
 
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
-            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
-
-        Returns
-        -------
-        A new estimator with these parameters; this one does not change. Both share what was computed from the data.
-
-        Notes
-        -----
-        1. The answer is that of a fresh fit with them; for the paper's algorithm ``tol`` refines the certificate only.
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, while tol refines its certificate only
 
         Examples
         --------
@@ -202,9 +167,8 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             if name not in THRESHOLDS:
                 remedy = f"rethreshold takes {', '.join(THRESHOLDS)}."
                 raise InvalidInputError("cannot change without a new fit", remedy, parameter=name)
-        if {"coverage", "min_support", "n_representatives"} & set(changes):
-            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
-            changes = {**reset, **changes}
+        if NUMBERS.keys() & changes.keys():
+            changes = {**NUMBERS, **changes}
         other = copy(self)
         other.algorithm = copy(self.algorithm)
         other.set_params(**changes)
@@ -217,9 +181,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
     def select(self, X: Any) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        Parameters
-        ----------
-        X : the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images)
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images).
 
         Examples
         --------
@@ -238,13 +200,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             return rows_of(X, self._found.rows) if is_on_device(X) else take_rows(X, self._found.rows)
         numbers, back = np.unique(self._found.rows, return_inverse=True)
         return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
-
-    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
-        """A mask of the representatives, or their row numbers in ascending order."""
-        check_is_fitted(self)
-        mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
-        mask[self._found.rows] = True
-        return np.flatnonzero(mask) if indices else mask
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
@@ -362,29 +317,61 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     def predict(self, X: Any) -> IntArray:
         """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
 
-        The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
-        passes are also read in passes here.
+        The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
         """
-        return as_user_array(X, self._ask(X, "labels_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        return as_user_array(X, self._ask(X, "similarities_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
-        return as_user_array(X, self._ask(X, "log_counts_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
-        explained, total = self._ask(X, "explained_at").sum(axis=0)
-        return float(explained / total)
-
-    def _ask(self, X: Any, question: str) -> Any:
-        """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)
-        return ask(self, X, question)
+        explained, total = ask(self, X, "explained_at").sum(axis=0)
+        return float(explained / total)
 
     @property
     def _n_features_out(self) -> int:
         return self.n_representatives_
+
+
+@dataclass
+class _SamplerInputTags(InputTags):
+    dataframe: bool = True
+
+
+@dataclass
+class _SamplerTags(Tags):
+    """Tags with those that imbalanced-learn adds to those of scikit-learn."""
+
+    sampler_tags: Any = field(default_factory=lambda: SimpleNamespace(sample_indices=True))
+
+
+class MOSAICSampler(OneToOneFeatureMixin, Representatives):
+    """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
+
+    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``explain`` and
+    ``rethreshold``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mosaic import MOSAICSampler
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MOSAICSampler(30).fit_resample(X, y)[0].shape
+    (30, 4)
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inputs = {each.name: getattr(tags.input_tags, each.name) for each in fields(tags.input_tags)}
+        tags.input_tags = _SamplerInputTags(**inputs)
+        return _SamplerTags(**{each.name: getattr(tags, each.name) for each in fields(tags)})

@@ -3,7 +3,6 @@
 A kernel holds its points: ``kernel.block(rows, columns)`` is K[rows][:, columns], ``kernel.cross(Y)`` similarities to new points.
 """
 
-from mosaic.checks import KERNELS
 from mosaic.kernels.diffusion import DiffusionKernel, heat_features
 from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (
@@ -20,6 +19,7 @@ from mosaic.kernels.points import (
     check_similarities,
 )
 from mosaic.kernels.precomputed import Precomputed
+from mosaic.parameters import KERNELS
 
 __all__ = [
     "KERNELS",

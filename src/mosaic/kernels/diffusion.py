@@ -12,8 +12,8 @@ from scipy.spatial import KDTree
 
 from mosaic.arrays.blocks import IntArray, row_blocks
 from mosaic.arrays.codes import rows_equal
-from mosaic.checks import whole_number
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
+from mosaic.parameters import whole_number
 
 
 def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:

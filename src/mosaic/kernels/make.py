@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, Seed, subsample
 from mosaic.arrays.xp import is_on_device, on_host
-from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import DiffusionKernel
@@ -30,7 +29,7 @@ from mosaic.kernels.points import (
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
-from mosaic.parameters import Diffusion, Polynomial, name_of
+from mosaic.parameters import Diffusion, Polynomial, check_kernel, name_of, real_number
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000

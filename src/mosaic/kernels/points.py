@@ -31,8 +31,8 @@ from mosaic.arrays.xp import (
     sums_of_differences,
     to_device_of,
 )
-from mosaic.checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
+from mosaic.parameters import real_number, whole_number
 
 Rows: TypeAlias = slice | IntArray
 

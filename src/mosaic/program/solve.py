@@ -24,11 +24,21 @@ from mosaic.arrays.xp import (
     to_device_of,
     work_on_devices,
 )
-from mosaic.checks import as_bytes, check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
-from mosaic.parameters import Diffusion, Polynomial, name_of
+from mosaic.parameters import (
+    Diffusion,
+    Polynomial,
+    as_bytes,
+    check_kernel,
+    check_seed,
+    check_strength,
+    name_of,
+    one_of,
+    real_number,
+    whole_number,
+)
 from mosaic.program import SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
@@ -247,7 +257,7 @@ class Program:
             memory_budget=self.memory_budget,
             weights=weights,
             all_matter=True,
-            in_single=not thin and n > MOST_SOLVED_WHOLE and tol >= LOOSE_GAP,
+            in_single=not self.thin and n > MOST_SOLVED_WHOLE and self.tol >= LOOSE_GAP,
             random_state=self.random_state,
         )
         if n <= MOST_SOLVED_WHOLE or self.solver not in ("auto", "interior-point"):

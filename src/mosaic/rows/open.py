@@ -13,9 +13,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mosaic.checks import as_bytes
 from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import (
     COMPRESSIONS,

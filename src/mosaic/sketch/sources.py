@@ -16,9 +16,9 @@ from joblib import effective_n_jobs
 
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all, merge_nodes
 from mosaic.arrays.threads import one_thread, thread_imap, using_threads
-from mosaic.checks import check_jobs
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import check_jobs
 
 #: Called from time to time during a pass with the number of rows done so far.
 Watch: TypeAlias = Callable[[int], None]
