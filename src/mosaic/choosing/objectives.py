@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, subsample
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
     astype_like,
@@ -48,8 +49,8 @@ class Pick(NamedTuple):
 
 @dataclass(frozen=True)
 class Slots:
-    """The places to be filled: candidate c takes one of the ``room`` of slot ``of[c]``. Candidates with the same number in ``twins``
-    are copies, of which one at most is chosen; those in ``forced`` are chosen first and stay.
+    """The places to be filled: candidate c takes one of the ``room`` of slot ``of[c]``. Candidates with the same number in
+    ``twins`` are copies, of which one at most is chosen; those in ``forced`` are chosen first and stay.
     """
 
     of: IntArray
@@ -67,8 +68,8 @@ class Slots:
 class Cover:
     """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, at the scale of a pick.
 
-    h, the reach, is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many rows
-    as a pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other. The form is ours:
+    h, the reach, is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many
+    rows as a pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other. The form is ours:
     exp(−d²/h²) at the same scale gives sparse groups no pick, and a wider one gives outliers picks.
     """
 
@@ -121,11 +122,16 @@ class Similar:
         """The same objective with these candidates only."""
         return Similar(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
 
+    def ranked(self, slots: Slots, most: int | None = None) -> tuple[list[int], list[float]]:
+        """The first greedy picks and their gains."""
+        picks = list(islice(self.greedy(slots), most))
+        return [pick.candidate for pick in picks], [pick.gain for pick in picks]
+
     def greedy(self, slots: Slots) -> Iterator[Pick]:
         """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
 
-        A candidate's gain never grows, so only those whose last known gain is still the largest are computed again. Of equal gains
-        the first candidate wins: two points that resemble only each other have equal gains, and rounding must not decide.
+        A candidate's gain never grows, so only those whose last known gain is still the largest are computed again. Of equal
+        gains the first candidate wins: two points that resemble only each other have equal gains, and rounding must not decide.
         """
         S, weights, room = self.S, asarray_like(self.S, self.weights), slots.room.copy()
         best, maximum = asarray_like(S, np.zeros(S.shape[0])), namespace(S).maximum
@@ -163,9 +169,9 @@ class Similar:
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
 
-        A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it, of equally
-        good ones the first, is made at once. Ends when none raises the sum by 1e-9 of it (1e-6 in single precision), or after
-        ``MOST_SWEEPS`` sweeps.
+        A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it, of
+        equally good ones the first, is made at once. Ends when none raises the sum by 1e-9 of it (1e-6 in single precision), or
+        after ``MOST_SWEEPS`` sweeps.
         """
         S, weights, picks = self.S, asarray_like(self.S, self.weights), list(chosen)
         n_candidates = S.shape[1]
@@ -279,7 +285,9 @@ class _Nearest(NamedTuple):
 
 
 def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
-    """For every target the place of the nearest pick, the largest similarity and the second largest; ``chosen`` is picks × targets."""
+    """For every target the place of the nearest pick, the largest similarity and the second largest; ``chosen`` is picks ×
+    targets.
+    """
     xp, on_device = namespace(chosen), is_on_device(chosen)
 
     def compare(targets: slice) -> tuple[Any, Any, Any]:

@@ -124,7 +124,7 @@ class InMemory:
         given = program
         if settings.mode == "paper":
             refined = settings.gap != self.settings.gap
-            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.encoding
+            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.material.encoding
         return SelectionCertificate(
             given.certificate,
             k,

@@ -17,6 +17,7 @@ from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import (
     Answers,
+    Changes,
     Constraints,
     Decisions,
     Geometry,
@@ -27,7 +28,6 @@ from mosaic.choosing import (
     Settings,
     Solved,
 )
-from mosaic.choosing.changes import Changes
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.estimators.archive import as_fault, read_archive, write_archive
 from mosaic.estimators.by_passes import ByPasses, Plan
