@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch, datasets
-from mosaic.choosing.drawing import BUCKETS
+from mosaic.choosing.points import BUCKETS
 from mosaic.estimators import by_passes, fit
 from mosaic.rows import open_source
 
@@ -95,7 +95,7 @@ def test_certificate_is_one_for_all_rows(model):
 def same(a, b):
     np.testing.assert_array_equal(a.representative_indices_, b.representative_indices_)
     assert a.selection_.program_certificate == b.selection_.program_certificate
-    np.testing.assert_array_equal(a.selection_.encoding.influence, b.selection_.encoding.influence)
+    np.testing.assert_array_equal(a.selection_.material.encoding.influence, b.selection_.material.encoding.influence)
     np.testing.assert_array_equal(a.selection_.material.counts, b.selection_.material.counts)
     assert (a.lam_, a.gamma_, a.coverage_) == (b.lam_, b.gamma_, b.coverage_)
 

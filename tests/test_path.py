@@ -22,7 +22,7 @@ SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
 def seen(model, X, k):
     """Similarities of the points that belong to all points, as choosing k of them sees them."""
     found, kernel = model.selection_, make_kernel(X, model.kernel, gamma=model.gamma_ or 1.0)
-    reach = Chooser(found.material, found.settings, found.cut, found.groups).cover(k).reach
+    reach = Chooser(found).cover(k).reach
     return Cover(kernel, reach).between(np.flatnonzero(~model.is_outlier_), np.arange(len(X)))
 
 

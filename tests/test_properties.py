@@ -91,7 +91,7 @@ def test_exactly_as_many_as_asked_for_all_different_and_in_range(X, data):
 def cover_of(model):
     """The similarity by which the representatives of a model cover its points."""
     selection = model.selection_
-    chooser = Chooser(selection.material, selection.settings, selection.cut, selection.groups)
+    chooser = Chooser(selection)
     return chooser.cover(len(selection.rows))
 
 

@@ -155,5 +155,5 @@ def test_constraints(tmp_path):
 
 def test_a_budget_that_does_not_hold_the_rows_changes_nothing(expected):
     model = MOSAIC(10, memory_budget=BUDGET).fit(X)
-    assert model.selection_.takes_passes
+    assert model.selection_.material.proof.by_passes
     assert facts(model) == expected

@@ -162,7 +162,7 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
     with pytest.raises(InvalidInputError, match="certificate_ was not computed before this model was saved"):
         _ = loaded.certificate_
     with pytest.raises(InvalidInputError, match="the encoding is not kept"):
-        _ = loaded.selection_.encoding
+        _ = loaded.selection_.material.encoding
     assert loaded.rethreshold(n_representatives=4).n_representatives_ == 4
 
 

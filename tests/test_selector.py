@@ -229,7 +229,7 @@ def test_tight_clusters_do_not_make_outliers_of_all_others():
 def covered_by(model):
     """Mean similarity of the rows that belong to the nearest of the first 1, 2, 3, … picks, by the cover of all of them."""
     selection = model.selection_
-    chooser = Chooser(selection.material, selection.settings, selection.cut, selection.groups)
+    chooser = Chooser(selection)
     S = np.asarray(chooser.cover(len(selection.chosen)).between(chooser.targets, selection.chosen))
     return np.maximum.accumulate(S, axis=1).T @ chooser.weights / chooser.weights.sum()
 

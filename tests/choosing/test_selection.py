@@ -37,7 +37,7 @@ def test_selection_is_frozen_and_holds_what_was_found_and_decided():
     with pytest.raises(FrozenInstanceError):
         selection.cut = None
     names = {field.name for field in fields(Selection)}
-    assert {"material", "settings", "members", "chosen", "gains", "cut", "groups"} <= names
+    assert {"material", "settings", "members", "gains", "cut", "groups"} <= names
     assert len(selection.rows) == len(selection.chosen) == len(selection.gains) == 6
     assert selection.settings.n_representatives == 6
     assert selection.n_outliers == selection.answers.is_outlier.sum() == 8
@@ -118,7 +118,7 @@ def test_coverage_is_the_explained_share_of_the_rows_that_belong():
 
 def test_gains_are_the_mean_similarity_to_the_nearest_pick():
     model = MOSAIC(6).fit(BLOBS.X)
-    cover = Chooser(model.selection_.material, model.selection_.settings, model.selection_.cut, None).cover(6)
+    cover = Chooser(model.selection_).cover(6)
     S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / cover.reach)
     values = [S[:, : k + 1].max(axis=1).mean() for k in range(6)]
     np.testing.assert_allclose(np.cumsum(model.selection_.gains), values, rtol=1e-6)

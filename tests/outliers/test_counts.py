@@ -20,7 +20,7 @@ def counts_of(X, name="rbf", *, weights=None, seed=0, tol=3e-4, **settings):
     """Counts of the points themselves, and what counts."""
     kernel = make_kernel(X, name, **settings)
     counting = EffectiveCounts.of(kernel, np.ones(kernel.n) if weights is None else weights, seed, tol=tol)
-    return counting.of_points(kernel, np.arange(kernel.n)), counting
+    return counting.of_points(kernel), counting
 
 
 # One program against the encoding

@@ -50,15 +50,6 @@ def test_points_below_the_cut_are_outliers_and_the_one_on_it_is_not():
     assert not NOBODY.below(np.ones(3)).any()
 
 
-@pytest.mark.parametrize("rule", ["alone", "valley", "contamination", "threshold"])
-def test_reason_names_the_count(rule):
-    assert "2.5" in Cut(2.5, rule, 1e-7).reason
-
-
-def test_reason_of_no_cut_is_that_nothing_is_an_outlier():
-    assert NOBODY.reason == "nothing is an outlier"
-
-
 # A share that is known
 
 

@@ -2,7 +2,6 @@
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, rank, suggested_number
-from mosaic.choosing.drawing import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.explain import (
     Decisions,
     Explanation,
@@ -18,8 +17,8 @@ from mosaic.choosing.explain import (
 )
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
-from mosaic.choosing.points import Material, Points, Proof, Solved, copies_of_rows, row_weights
-from mosaic.choosing.selection import Answers, Selection
+from mosaic.choosing.points import Drawn, Material, Points, Solved, copies_of_rows, draw_by_passes, draw_in_memory, row_weights
+from mosaic.choosing.selection import Answers, Changes, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
@@ -27,6 +26,7 @@ __all__ = [
     "EXPLAINED",
     "MOST_AUTOMATIC",
     "Answers",
+    "Changes",
     "Constraints",
     "Decisions",
     "Drawn",
@@ -34,7 +34,6 @@ __all__ = [
     "Geometry",
     "Material",
     "Points",
-    "Proof",
     "RowLabels",
     "Selection",
     "SelectionCertificate",

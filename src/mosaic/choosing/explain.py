@@ -11,10 +11,10 @@ what the distance falls by if column c is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,19 +22,40 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.outliers import outlier_probability
-from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.parameters import is_whole
 from mosaic.text import NO_NAMES, figure, html_card, html_table, listed
 
+if TYPE_CHECKING:
+    from mosaic.choosing.selection import Selection
+
 #: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.
 MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
 #: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
-#: What is usual: the middle nine tenths.
-USUAL_QUANTILES = (0.05, 0.95)
+#: By the rule of the cut: why a row is an outlier, and why there are so many of them.
+RULES = {
+    "alone": (
+        "is alone: fewer than {count:.3g} rows look like it",
+        "fewer than {count:.3g} rows look like them, and their neighbours are far. Of clean rows, about 1 % are flagged at most.",
+    ),
+    "valley": (
+        "belongs to a separate crowd, and fewer than {count:.3g} rows look like it (p = {p_value:.1g})",
+        "a valley divides the effective counts (p = {p_value:.1g}); "
+        "rows that fewer than {count:.3g} rows look like are outliers.",
+    ),
+    "contamination": (
+        "is among the share that was declared contaminated (fewer than {count:.3g} rows look like it)",
+        "effective counts below {count:.3g}, from the contamination.",
+    ),
+    "threshold": (
+        "is below the threshold: fewer than {count:.3g} rows look like it",
+        "effective counts below {count:.3g}, from the threshold.",
+    ),
+    "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here."),
+}
 #: Where the threshold of a detector comes from.
 DETECTOR_RULES = {
     "alone": "rows below it are alone",
@@ -83,7 +104,6 @@ class Explanation:
         return f"Row {self.row}" if self.name is None else f"{self.name} (row {self.row})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a dict of plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -147,28 +167,29 @@ def explain_rows(
 
     Rows that a fit by passes did not keep are read in one pass.
     """
-    labels = labels or RowLabels(selection)
     fetched = fetch_rows(selection, rows)
     asked = [_Asked.of(selection, row, fetched) for row in rows]
     reasons: dict[int, list[ColumnReason]] = {}
-    if columns is not None and selection.usual is not None:
-        for status, named in (("outlier", odd_columns), ("representative", typical_columns)):
-            some = [one for one in asked if one.status == status]
-            if some:
-                Y = np.concatenate([one.prepared(selection) for one in some])
-                numbers, points = np.array([one.row for one in some]), np.array([one.point for one in some])
-                reasons |= dict(zip(numbers.tolist(), named(selection, columns, Y, numbers, points), strict=True))
+    for status, named in (("outlier", odd_columns), ("representative", typical_columns)):
+        some = [one for one in asked if one.status == status]
+        if some and columns is not None and selection.usual is not None:
+            numbers, points = np.array([one.row for one in some]), np.array([one.point for one in some])
+            found = named(selection, columns, np.concatenate([one.y for one in some]), numbers, points)
+            reasons |= dict(zip(numbers.tolist(), found, strict=True))
+    labels = labels or RowLabels(selection)
     return [_explained(selection, one, columns, reasons.get(one.row, []), labels) for one in asked]
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A row, where it is in memory, its point (-1 for none), its prepared numbers if it is no point, and what is known of it."""
+class _Asked(NamedTuple):
+    """A row, where it is in memory (-1 elsewhere), its point (-1 for none), itself, prepared, where the kernel compares columns,
+    its similarities to the representatives, and what is known of it.
+    """
 
     row: int
     at: int
     point: int
-    elsewhere: Any
+    y: Any
+    similarity: FloatArray
     count: float
     is_outlier: bool
     label: int
@@ -177,43 +198,30 @@ class _Asked:
 
     @classmethod
     def of(cls, selection: Selection, row: int, fetched: Mapping[int, FloatArray]) -> _Asked:
-        material, detects = selection.material, not len(selection.chosen)
-        at = where_in_memory(selection, row)
-        point = int(material.points.group[at]) if at >= 0 else -1
-        elsewhere = None
-        if at < 0:
-            elsewhere = fetched[row][None, :]
-        elif point < 0:  # a row without weight
-            place = int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))
-            elsewhere = material.absent[place : place + 1]
-        if at >= 0 and detects:
-            found = Answers(selection.counts_of_rows[[at]], selection.outlier_rows[[at]], np.array([-1]), np.ones(1))
-        else:
-            found = selection.answers_at(elsewhere) if at < 0 else selection.answers_in_memory.at(at)
-        status: Any = "belongs" if detects else "represented"
-        if len(selection.members) and at in selection.members:
-            status = "representative"
-        elif found.is_outlier[0]:
-            status = "outlier"
-        count, is_outlier, label, error = (values[0].item() for values in found)
-        return cls(row, at, point, elsewhere, count, is_outlier, label, error, status)
-
-    def prepared(self, selection: Selection) -> FloatArray:
-        """The row as the kernel compares it, 1 × d."""
-        kernel: Any = selection.kernel
-        return in_double(kernel.X[[self.point]] if self.elsewhere is None else self.elsewhere)
+        group, kernel, chosen = selection.material.points.group, selection.kernel, selection.chosen
+        at, similarity = where_in_memory(selection, row), np.zeros(0)
+        point = int(group[at]) if at >= 0 else -1
+        if point >= 0:
+            y = in_double(kernel.X[[point]]) if isinstance(kernel, StationaryKernel) else None
+            similarity = kernel.block(np.array([point]), chosen).ravel() if len(chosen) else similarity
+        else:  # elsewhere, or without weight
+            y = fetched[row][None, :] if at < 0 else selection.material.absent[[np.count_nonzero(group[:at] < 0)]]
+            similarity = selection.chosen_kernel.cross(y).ravel() if len(chosen) else similarity
+        answers = [
+            values[0] if at < 0 else values[at] for values in (selection.answers_at(y) if at < 0 else selection.answers_in_memory)
+        ]
+        count, is_outlier, label, error = (value.item() for value in answers)
+        status: Any = "represented" if len(chosen) else "belongs"
+        status = "representative" if at >= 0 and at in selection.members else "outlier" if is_outlier else status
+        y = None if y is None else in_double(y)
+        return cls(row, at, point, y, similarity, count, is_outlier, label, error, status)
 
 
 def _explained(
     selection: Selection, asked: _Asked, columns: TableColumns | None, reasons: Sequence[ColumnReason], labels: RowLabels
 ) -> Explanation:
-    material, rows = selection.material, selection.rows
+    material, rows, similarity = selection.material, selection.rows, asked.similarity
     rank, members, closest = None, np.zeros(0, np.intp), np.zeros(0, np.intp)
-    similarity: FloatArray = np.zeros(0)
-    if len(rows) and asked.elsewhere is None:
-        similarity = selection.kernel.block(np.array([asked.point]), selection.chosen).ravel()
-    elif len(rows):
-        similarity = selection.chosen_kernel.cross(asked.elsewhere).ravel()
     if asked.status == "representative":
         rank = int(np.flatnonzero(selection.members == asked.at)[0])
         members = np.flatnonzero(selection.answers_in_memory.labels == rank)
@@ -235,8 +243,8 @@ def _explained(
         reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
     elif asked.status == "outlier":
         fate = "rejected" if selection.settings.outliers == "reject" else "reported"
-        odd = "it" if not reasons else f"{oddities(reasons)}. It"
-        reason = f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {asked.count:.3g}."
+        odd, why = "it" if not reasons else f"{oddities(reasons)}. It", RULES[selection.cut.rule][0].format(**vars(selection.cut))
+        reason = f"{fate} as an outlier: {odd} {why}; its own count is {asked.count:.3g}."
     else:
         who = f"{labels.called(int(rows[asked.label]))} stands for it with similarity {similarity[asked.label]:.3g}"
         why = "" if asked.at < 0 or material.constraints.allowed[asked.at] else " It was not allowed to be chosen."
@@ -278,9 +286,7 @@ def _why_detected(selection: Selection, asked: _Asked, reasons: Sequence[ColumnR
 
 def _likeness(selection: Selection, asked: _Asked, members: list[int], labels: RowLabels) -> str:
     """How typical a representative is and which rows are most like it, where no columns can be named."""
-    material = selection.material
-    lower = material.points.weights[material.counts < asked.count]
-    typical = f"more typical than {percent(float(lower.sum() / material.points.weights.sum()))} of the rows"
+    typical = f"more typical than {percent(selection.share_of(selection.material.counts < asked.count))} of the rows"
     most = [labels.short(row) for row in members if row != asked.row][:MOST_LIKE_IT]
     return f"{typical}; most similar: {listed(most)}" if most else typical
 
@@ -290,9 +296,7 @@ def _differences(selection: Selection, asked: _Asked, columns: TableColumns | No
     kernel = selection.kernel
     if asked.label < 0 or not isinstance(kernel, StationaryKernel):
         return ()
-    own = kernel.X[[asked.point]] if asked.elsewhere is None else asked.elsewhere
-    apart: Any = in_double(own) - in_double(kernel.X[[selection.chosen[asked.label]]])
-    apart = np.abs(np.asarray(apart.toarray() if sp.issparse(apart) else apart)) ** kernel.order
+    apart = np.abs(asked.y - in_double(kernel.X[[selection.chosen[asked.label]]])) ** kernel.order
     names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
     shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
     top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
@@ -304,15 +308,14 @@ def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArra
     missing = sorted({row for row in rows if where_in_memory(selection, row) < 0})
     if not missing:
         return {}
-    proof: Any = selection.material.proof
+    proof = selection.material.proof
     if not proof.is_possible:
         raise InvalidInputError(
             f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
             "only these can be explained",
             "predict, transform and score_samples answer for any row.",
         )
-    found = proof.rows(np.array(missing), selection.material)
-    return dict(zip(missing, np.asarray(in_double(found)), strict=True))
+    return dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
 
 
 def where_in_memory(selection: Selection, row: int) -> int:
@@ -396,15 +399,8 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
 
 @dataclass(frozen=True)
 class UsualRows:
-    """The rows that belong, which others are compared with; of many, the sample.
-
-    Attributes
-    ----------
-    points : their numbers among the points
-    kernel : the similarity between them
-    middle : their mean
-    apart : mean over them of |x_j − middle_j|^p
-    low, high : the middle nine tenths of each number
+    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
+    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
     """
 
     points: IntArray
@@ -429,7 +425,7 @@ class UsualRows:
             X = in_double(kernel.X[points, part])
             middle[part] = np.average(X, axis=0, weights=weights)
             apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
-            low[part], high[part] = np.quantile(X, USUAL_QUANTILES, axis=0, method="nearest")
+            low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
         return cls(points, kernel.take(points), middle, apart, low, high)
 
 
@@ -450,25 +446,21 @@ def odd_columns(
 
     ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
-    usual = selection.usual
+    usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    found: list[list[ColumnReason]] = []
     for part in row_blocks(len(Y), usual.kernel.n, least=1):
         D = usual.kernel.distances_at(Y[part])
         if points is not None:
             D[points[part, None] == usual.points] = np.inf
         apart = np.abs(Y[part] - in_double(usual.kernel.X[D.argmin(axis=1)])) ** usual.kernel.order
-        for i, sums in enumerate(_sums(apart, columns)):
+        apart[np.isinf(D.min(axis=1))] = 0.0  # no other row belongs
+        for at, sums in enumerate(_sums(apart, columns), part.start):
             shares = sums / (sums.sum() or 1.0)
-            if not np.isfinite(D[i].min()):  # no other row belongs
-                found.append([])
-                continue
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
             before = np.cumsum(shares[order]) - shares[order]
             named = order[(shares[order] > 0) & (before < MOST_OF_DISTANCE)]
-            at = part.start + i
-            found.append(list(_reasons(selection, columns, Y[at], int(numbers[at]), named, shares)))
+            found.append(_reasons(selection, columns, Y[at], int(numbers[at]), named, shares))
     return found
 
 
@@ -476,16 +468,14 @@ def typical_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
     """For each prepared row, the columns in which it is farther from the mean than rows are on average, farthest first."""
-    usual = selection.usual
+    usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    sums = _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns)
     usually = _sums(usual.apart[None, :], columns)[0]
-    found = []
-    for i, own in enumerate(sums):
+    for y, number, own in zip(Y, numbers, _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
         order = np.argsort(-own, kind="stable")
         far = order[own[order] > usually[order]][:MOST_NAMED_COLUMNS]
-        found.append(list(_reasons(selection, columns, Y[i], int(numbers[i]), far, own / (own.sum() or 1.0))))
+        found.append(_reasons(selection, columns, y, int(number), far, own / (own.sum() or 1.0)))
     return found
 
 
@@ -495,15 +485,16 @@ def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
 
 
 def _reasons(
-    selection: Selection, columns: TableColumns, row: FloatArray, number: int, named: IntArray, shares: FloatArray
-) -> Iterator[ColumnReason]:
-    """What a row, with this number in the data, has in the named columns."""
-    names = list(columns.blocks)
+    selection: Selection, columns: TableColumns, y: FloatArray, number: int, named: IntArray, shares: FloatArray
+) -> list[ColumnReason]:
+    """What a prepared row, with this number in the data, has in the named columns."""
+    names, found = list(columns.blocks), []
     for j in named.tolist():
         name, block = names[j], columns.blocks[names[j]]
-        z = selection.material.geometry.prepare.undone(row[block], block)
-        value, usual = columns.value(name, z, number), columns.usually(name)
-        yield ColumnReason(name, value, usual, columns.contrast(name, z), float(shares[j]))
+        z = selection.material.geometry.prepare.undone(y[block], block)
+        value, side = columns.value(name, z, number), columns.contrast(name, z)
+        found.append(ColumnReason(name, value, columns.usually(name), side, float(shares[j])))
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------- decisions
@@ -535,7 +526,7 @@ def decisions(selection: Selection) -> Decisions:
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     if selection.changes is not None:
-        told += selection.changes.sentences(material)
+        told += _changes(selection)
     number, about = selection.n_outliers, "About " if selection.is_sampled else ""
     found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
@@ -565,16 +556,30 @@ def _why_so_many(selection: Selection) -> str:
 
 def _why_outliers(selection: Selection) -> str:
     cut = selection.cut
-    if cut.rule == "valley":
-        below = f"rows that fewer than {cut.count:.3g} rows look like are outliers."
-        return f": a valley divides the effective counts (p = {cut.p_value:.1g}); {below}"
-    if cut.rule == "alone":
-        few = f"fewer than {cut.count:.3g} rows look like them, and their neighbours are far"
-        return f": {few}. Of clean rows, about 1 % are flagged at most."
-    if cut.rule == "none" and cut.sparse_group > 0:
-        crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
-        kept = "They are kept; `selection_.crowd` has their row numbers."
-        return f", but {crowd} are a sparse crowd, noise or a group. {kept}"
-    if cut.rule == "none":
-        return ": more than 5 % of the rows are alone, so being alone is not unusual here."
-    return f": effective counts below {cut.count:.3g}, from the {cut.rule}."
+    if cut.rule != "none" or cut.sparse_group == 0:
+        return f": {RULES[cut.rule][1].format(**vars(cut))}"
+    crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
+    return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+
+
+def _changes(selection: Selection) -> list[str]:
+    """What became of earlier picks, with the names of the rows."""
+    material, changes = selection.material, selection.changes
+    assert changes is not None
+
+    def named(row: int) -> str:
+        return material.called(int(material.rows_in_data(np.array([row]))[0]))
+
+    told = [f"{len(changes.kept):,} of {counted(changes.n_before, 'earlier pick')} kept."]
+    if changes.replaced:
+        shown = [f"{named(a)} → {named(b)} (+{gain:.2g})" for a, b, gain in changes.replaced]
+        told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
+    for why in dict.fromkeys(why for _, why in changes.dropped):
+        told.append(f"Not kept, {why}: {listed([named(row) for row, other in changes.dropped if other == why])}.")
+    if changes.gone:
+        told.append(f"Not among the rows any more: {listed(list(changes.gone))}.")
+    told.append(
+        f"The mean similarity to the nearest pick is {changes.similarity_after:.4g}; with the earlier picks alone it is "
+        f"{changes.similarity_before:.4g}."
+    )
+    return told

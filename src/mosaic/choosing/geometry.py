@@ -1,17 +1,12 @@
 """The geometry: how columns and rows are scaled, the kernel, and its bandwidth. It is decided once for a fit.
 
-One similarity serves for outliers, certificate and report. It does not depend on the number of representatives, so that numbers
-of different fits can be compared. The cover has its own, at the scale of a pick (``mosaic.choosing.objectives.Cover``).
-
-Distances add up squares of differences, so a column in metres next to one in kilometres dominates them. By default, an
-estimator divides columns by their spread if three conditions hold:
+One similarity serves for outliers, certificate and report, whatever the number of representatives. The cover has its own
+(``mosaic.choosing.objectives.Cover``). A column in metres next to one in kilometres dominates all distances; by default, columns
+are divided by their spread if three conditions hold (``docs/decisions/0017`` has the measurements):
 
 - (Σ s_j²)² / Σ s_j⁴ < 3: all columns together vary like fewer than three,
 - the largest spread is at least five times the median one,
 - the columns are not principal components, whose spread carries meaning: uncorrelated, and in the order of their spread.
-
-Otherwise columns are taken as they are: pixels, words and coordinates share a unit, and columns that vary more count more.
-The rule is ours; ``docs/decisions/0017`` has the measurements.
 """
 
 from __future__ import annotations
@@ -34,18 +29,15 @@ from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, Stationar
 
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
-#: Largest number of points that the bandwidth is computed from.
-BANDWIDTH_SAMPLE = 2048
+#: Largest number of points that the bandwidth is computed from, of columns and rows whose correlations are, and of rows that
+#: say whether directions are compared.
+BANDWIDTH_SAMPLE, CORRELATED_COLUMNS, CORRELATED_ROWS, DIRECTION_SAMPLE = 2048, 300, 20_000, 2000
 #: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
 #: second number times the median one.
 FEW_COLUMNS, LARGEST_TO_MEDIAN = 3.0, 5.0
 #: Columns are principal components if the root mean square of their correlations is at most this multiple of its value by
 #: chance, and the spread of each is at most this multiple of the spread of the column before.
 CHANCE_CORRELATION, NEXT_SPREAD = 2.0, 1.2
-#: Largest numbers of columns and rows from which these correlations are computed.
-CORRELATED_COLUMNS, CORRELATED_ROWS = 300, 20_000
-#: Deviations below this part of the largest entry are rounding.
-DEVIATION_ROUNDING = 1e-12
 #: Widths, in deviations, of the middle half and the middle nine tenths of a normal distribution; a spread by the middle half is
 #: at least this part of the spread by the middle nine tenths.
 MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
@@ -53,10 +45,6 @@ MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
 #: is longer than three times the median; otherwise length carries information.
 MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
-#: Largest number of rows from which this is decided.
-DIRECTION_SAMPLE = 2000
-#: Columns that a sentence names, with their divisors.
-NAMED_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -87,10 +75,8 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
     """The divisors of the columns; None to leave columns as they are. ``ours``: kernel and bandwidth are left to the library.
 
-    Notes
-    -----
-    1. A kernel or bandwidth that the user gives is meant for the columns as they are, and so is the paper's; sparse data has many
-       columns of one kind. In these cases columns are divided only if ``scale`` is True.
+    A kernel or bandwidth that the user gives is meant for the columns as they are, and so is the paper's; sparse data has many
+    columns of one kind. In these cases columns are divided only if ``scale`` is True.
     """
     if not (isinstance(scale, bool | np.bool_) or is_auto(scale)):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
@@ -106,14 +92,7 @@ def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) 
 
 
 def unequal(spreads: FloatArray) -> bool:
-    """Whether a few columns would dominate all distances.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unequal(np.array([1.0, 2.0, 30.0, 1.0, 1.5])), unequal(np.array([1.0, 2.0, 3.0, 1.0, 1.5]))
-    (True, False)
-    """
+    """Whether a few columns would dominate all distances."""
     s = np.sort(spreads[spreads > 0]) / (spreads.max() or 1.0)
     if len(s) < 2:
         return False
@@ -148,7 +127,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         mean, largest = found[:, 0].sum(axis=0), found[:, 1].max(axis=0)
         variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
     found = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
+    return np.where(found > 1e-12 * largest, found, 0.0)
 
 
 def _quantiles(X: Any, shares: list[float], weights: FloatArray | None) -> FloatArray:
@@ -189,17 +168,7 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
 
 
 def compares_directions(X: Any) -> bool:
-    """Whether rows are word counts or embeddings, whose length carries no information.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> compares_directions(rng.normal(size=(100, 64))), compares_directions(rng.normal(size=(100, 8)))
-    (True, False)
-    >>> compares_directions((rng.random((100, 500)) < 0.02) * 1.0), compares_directions(rng.random((100, 500)))
-    (True, False)
-    """
+    """Whether rows are word counts or embeddings, whose length carries no information."""
     n, d = X.shape
     if d < MANY_COLUMNS:
         return False
@@ -244,17 +213,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
 
 
 def bandwidth(kernel: StationaryKernel) -> float:
-    """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import RBF
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> counts = (RBF(X, bandwidth(RBF(X))).block(slice(None), np.arange(400)) ** 2).sum(axis=0)
-    >>> round(float(np.quantile(counts, 0.75)))
-    80
-    """
+    """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points."""
     wanted = max(min(RESEMBLED_SHARE * kernel.n, 0.5 * kernel.n), 1.5)
     if wanted >= kernel.n:
         return resolve_gamma(kernel, "median")
@@ -277,11 +236,11 @@ def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | Non
         return "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is None:
         return "Columns are taken as they are."
-    largest = np.argsort(-scale, kind="stable")[:NAMED_COLUMNS]
+    largest = np.argsort(-scale, kind="stable")[:3]
     shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
     ours = is_auto(settings.scale)
     why = "since otherwise a few of them would dominate all distances" if ours else "because of scale=True"
-    more = " …" if len(scale) > NAMED_COLUMNS else ""
+    more = " …" if len(scale) > 3 else ""
     return f"Columns are divided by their spread, {why}: {shown}{more}."
 
 

@@ -1,48 +1,31 @@
 """Outliers: the effective count of each row, the cut below which rows are outliers, and groups that are kept.
 
-**Effective counts** are computed by small programs on random parts of the data. A program on b points x_i with weights ω_i
-leaves the residual similarity q_y(i) = k(y, x_i) − Σ_j k(y, x_j) r_ji of y and x_i, which the rows r_j, j ∈ S, of its solution
-do not express. m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, is the effective number of points that
-look like y: 1 if it is alone, b if all are alike. On the support it is the paper's measure, m = (n − 1)(1 − OP) + 1. With η the
-solution of the design form,
+**Effective counts** are the geometric mean of m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, over small programs
+on random parts x_i of the data: the number of points that look like y, 1 if it is alone. q is what the solution η on the support
+S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P = (K_SS + diag(1/(lam η)))⁻¹ (``docs/math/counts``).
 
-    r(y) = P k_S(y),  P = (K_SS + diag(1/(lam η)))⁻¹,
-    q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i),  q_y(y) = k(y, y) − k_S(y)ᵀ P k_S(y),
+**The cut** is made on log m, by one rule for selector and detector:
 
-so a count costs b similarities and b·|S| products, for a row of the data as for a new row. The effective count is the
-geometric mean of the counts by several programs on different points.
+1. A valley separates a crowd of low counts (``find_valley``). It is one if its typical count is in the far tail of the rest, log
+m < median − 2.5 deviations, and its typical row is farther from its tenth nearest row than nine tenths of the others. If it is
+more than a twentieth of the rows and stands apart (most of the ten nearest rows of its members are members, even if all others
+were nearer by a quarter), noise or a group cannot be told: it is kept, and the answer says so. Else it is rejected. 2. Without a
+valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all counts; unless
+they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5 deviations of the
+logarithm beyond the usual distance. 3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
-**The cut.** The paper's measure OP = (n − m)/(n − 1) is close to 1 for all rows when the kernel is narrow, so decisions are
-made on log m. By default, the selector and the detector use the same rule:
+**Groups.** Outliers that are among one another's five nearest rows are linked, and so form groups; ``min_group`` keeps large
+ones.
 
-1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``). It is one if its
-   typical count is in the far tail of the rest, log m < median − 2.5 deviations, and its typical row is farther from its tenth
-   nearest row than nine tenths of the others. If it is more than a twentieth of the rows and stands apart (most of the ten
-   nearest rows of its members are members, even if all others were nearer by a quarter), noise or a group cannot be told: no
-   row is rejected, and the answer says so. Else the crowd is rejected.
-2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
-   counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
-   deviations of the logarithm beyond the usual distance.
-3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
-
-So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are
-heavy (``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
-tested. ``docs/constants.md`` names the data on which the numbers were measured.
-
-**Groups.** At least g outliers that are one another's neighbours may be a rare kind rather than errors, however sparse they are.
-Two outliers are linked if each is among the five nearest rows of the other; outliers connected by links form a group.
-
-Notes
------
-1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
-   every point, the cut and the groups are ours; ``mosaic.solve`` and ``algorithm="paper"`` do what the paper does.
+The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
+and the groups are ours. ``docs/constants.md`` names the data on which the numbers were measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,16 +77,6 @@ class EffectiveCounts:
     ``reference`` is the similarity over the points of all programs, one program after the other, and ``places`` their numbers.
     ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R is programs × points × points. ``total``
     is the weight of the points that a point could resemble, the mean over the programs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> kernel = make_kernel(X, "rbf", gamma=0.5)
-    >>> counts = EffectiveCounts.of(kernel, np.ones(500))
-    >>> counts.at(np.array([[0.0, 0.0], [100.0, 0.0]])).round().tolist()
-    [31.0, 1.0]
     """
 
     reference: Kernel
@@ -136,27 +109,22 @@ class EffectiveCounts:
         strengths, complement = (np.array(found) for found in zip(*solved, strict=True))
         return cls(reference, places, counted, strengths, complement, float(counted.sum(axis=1).mean()))
 
-    def of_points(self, kernel: Kernel, members: IntArray) -> FloatArray:
-        """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
+    def of_points(self, kernel: Kernel) -> FloatArray:
+        """Counts of the points that the parts were drawn from; ``kernel`` is between these."""
         own = kernel.diagonal()
-        counts = np.empty(len(members))
-
-        def count(rows: slice) -> None:
-            counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
-
-        in_blocks(count, len(members), len(self.places), on=kernel.points)
-        return counts
+        return self._in_blocks(kernel.n, lambda rows: self._counts(kernel.device_block(rows, self.places), own[rows]))
 
     def at(self, Y: Any) -> FloatArray:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
-        counts = np.empty(Y.shape[0])
 
-        def count(rows: slice) -> None:
+        def count(rows: slice) -> FloatArray:
             new = rows_of(Y, rows)
-            counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
+            return self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.points)
-        return counts
+        return self._in_blocks(Y.shape[0], count)
+
+    def _in_blocks(self, n: int, count: Callable[[slice], FloatArray]) -> FloatArray:
+        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), on=self.reference.points)])
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""
@@ -251,17 +219,6 @@ class Cut:
         """True for outliers."""
         return np.asarray(counts < self.count)
 
-    @property
-    def reason(self) -> str:
-        """Why a point below the cut is an outlier, as the end of a sentence."""
-        return {
-            "alone": f"is alone: fewer than {self.count:.3g} rows look like it",
-            "valley": f"belongs to a separate crowd, and fewer than {self.count:.3g} rows look like it (p = {self.p_value:.1g})",
-            "contamination": f"is among the share that was declared contaminated (fewer than {self.count:.3g} rows look like it)",
-            "threshold": f"is below the threshold: fewer than {self.count:.3g} rows look like it",
-            "none": "nothing is an outlier",
-        }[self.rule]
-
 
 NOBODY = Cut(0.0, "none")
 
@@ -323,11 +280,11 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
             return Cut(count, "valley", p), find_near(kernel, low, False, random_state)
-        usual, asked = UsualDistance.of(kernel, low, random_state), _some(low, random_state)
+        (high, far), asked = usual_distances(kernel, low, random_state), _some(low, random_state)
         typical = float(np.median(tenth_nearest(kernel, asked)))
-        if typical > usual.high:
+        if typical > high:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
-            crowd = low if typical > usual.far else counts < just_above(count, counts[~low])
+            crowd = low if typical > far else counts < just_above(count, counts[~low])
             kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
             return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
     tail = far_tail(counts, 0.1)
@@ -363,21 +320,13 @@ def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatA
         yield part, D
 
 
-class UsualDistance(NamedTuple):
-    """The tenth nearest distance that nine tenths of the rows do not exceed, and the one beyond which a row is far.
-
-    The second is 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
+def usual_distances(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
+    """The tenth nearest distance that nine tenths of the rows that are not low do not exceed, and the one beyond which a row is
+    far: 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
     """
-
-    high: float
-    far: float
-
-    @classmethod
-    def of(cls, kernel: Kernel, low: BoolArray, random_state: int) -> UsualDistance:
-        """Of the points that are not low."""
-        found = tenth_nearest(kernel, _some(~low, random_state))
-        middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
-        return cls(float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9))))
+    found = tenth_nearest(kernel, _some(~low, random_state))
+    middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
+    return float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9)))
 
 
 def _some(members: BoolArray, random_state: int) -> IntArray:
@@ -411,10 +360,8 @@ class KeptGroups:
 
     def near(self, Y: Any) -> BoolArray:
         """Mask of the new points that are within the reach of a member."""
-        if not self.members.any():
-            return np.zeros(Y.shape[0], dtype=bool)
         near = np.zeros(Y.shape[0], dtype=bool)
-        for part in row_blocks(Y.shape[0], self.kernel.n):
+        for part in row_blocks(Y.shape[0] if self.members.any() else 0, self.kernel.n):
             near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + ROUNDING)).any(axis=1)
         return near
 
@@ -426,8 +373,8 @@ def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) ->
     nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
     heavy, many rows have a count of about 1, and only distances tell which of them are odd.
     """
-    usual, outliers = UsualDistance.of(kernel, low, random_state), np.flatnonzero(low)
-    reach, members = usual.far if heavy else usual.high, np.zeros(len(low), dtype=bool)
+    (high, far), outliers = usual_distances(kernel, low, random_state), np.flatnonzero(low)
+    reach, members = far if heavy else high, np.zeros(len(low), dtype=bool)
     members[outliers] = tenth_nearest(kernel, outliers) <= reach
     if not heavy:
         members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
@@ -444,17 +391,7 @@ def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray)
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
-    """The groups of at least ``smallest`` points, copies counted, among the outliers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X = np.concatenate([np.arange(50.0), [200.0, 201.0, 202.0], [400.0]])[:, None]
-    >>> kernel = make_kernel(X, "rbf", gamma=1e-4)
-    >>> np.flatnonzero(find_groups(kernel, X.ravel() > 100, np.ones(54), 3).members).tolist()
-    [50, 51, 52]
-    """
+    """The groups of at least ``smallest`` points, copies counted, among the outliers."""
     sizes, reach = group_sizes(kernel, low, weights)
     members = sizes >= smallest
     if not members.any():

@@ -15,7 +15,7 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import BoolArray, IntArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.choosing.objectives import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
@@ -260,10 +260,11 @@ class Constraints:
                 return int(sum(values))
         return None
 
-    def slots(self, k: int, candidates: IntArray, sizes: Mapping[Any, float]) -> Slots:
-        """Slots for k picks among candidate rows. ``sizes`` are the groups' weights, for proportional quotas."""
-        slots = Slots.free(len(candidates), k)
-        if self.quotas is None:
+    def slots(self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None) -> Slots:
+        """Slots for k picks among candidate rows, ``twins`` their points; quotas count where the sizes of groups are given."""
+        forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.must]
+        slots = Slots(np.zeros(len(candidates), np.intp), np.array([k]), twins, forced)
+        if self.quotas is None or sizes is None:
             return slots
         numbers = self._numbers(k, sizes)
         # Groups without a quota share the remaining places: one slot for all of them, the last.
@@ -272,10 +273,10 @@ class Constraints:
         of = np.where(named[self.group[candidates]], self.group[candidates], len(self.names))
         return replace(slots, of=of, room=np.array(room, np.intp))
 
-    def _numbers(self, k: int, sizes: Mapping[Any, float]) -> dict[Any, int]:
+    def _numbers(self, k: int, sizes: FloatArray) -> dict[Any, int]:
         """Number of picks for each group that has a quota."""
         if self.quotas == "proportional":
-            return whole_numbers({name: sizes[name] for name in self.names}, k)
+            return whole_numbers(dict(zip(self.names, sizes.tolist(), strict=True)), k)
         if self.quotas == "equal":
             return whole_numbers(dict.fromkeys(self.names, 1.0), k)
         fixed = {name: int(value) for name, value in self.quotas.items() if isinstance(value, Integral)}

@@ -109,7 +109,7 @@ class InMemory:
         given = program
         if settings.mode == "paper":
             refined = settings.gap != self.settings.gap
-            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.encoding
+            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.material.encoding
         error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
         constrained = material.constraints.are_given
         return SelectionCertificate(given.certificate, k, error, bound, selection.decisions, total, free_error, constrained)

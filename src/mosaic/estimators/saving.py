@@ -26,6 +26,7 @@ from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.choosing import (
     Answers,
+    Changes,
     Constraints,
     Decisions,
     Geometry,
@@ -36,7 +37,6 @@ from mosaic.choosing import (
     Settings,
     Solved,
 )
-from mosaic.choosing.changes import Changes
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
