@@ -8,8 +8,7 @@ import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict
+from contextlib import suppress
 from typing import Any, Self, TextIO
 
 from mosaic.text import json_text, jsonable, printable, readable_size
@@ -26,34 +25,23 @@ def first_line(args: Namespace) -> None:
         return
     if args.command == "demo":
         say("mosaic: making 1,886 pictures …")
-    elif hasattr(args, "file"):
-        size = ""
-        with suppress(OSError):  # opening the file will raise the error
-            size = "" if os.path.isdir(args.file) else f" ({readable_size(os.path.getsize(args.file))})"
-        say(f"mosaic: opening {visible(args.file)}{size} …")
+        return
+    size = ""
+    with suppress(OSError):  # opening the file will raise the error
+        size = "" if os.path.isdir(args.file) else f" ({readable_size(os.path.getsize(args.file))})"
+    say(f"mosaic: opening {visible(args.file)}{size} …")
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with characters that would move the cursor or colour the terminal written out.
-
-    Examples
-    --------
-    >>> print(visible("a\x1b[31mb\nc"))
-    a\x1b[31mb c
-    """
+    """The text on one line, with characters that would move the cursor or colour the terminal written out."""
     return printable("".join(" " if c.isspace() else c for c in text))
 
 
-# --------------------------------------------------------------------------------------------------------------- streams
-
-
 def say(text: str) -> None:
-    """Write a line to stderr; if that fails, discard it."""
-    try:
+    """Write a line to stderr; if that fails, nobody can be told."""
+    with suppress(OSError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-    except OSError:
-        discard_output(sys.stderr)
 
 
 def write(text: str = "") -> None:
@@ -71,32 +59,17 @@ def write_bytes(content: bytes) -> None:
         stream.flush()
 
 
-def prepare_streams() -> None:
-    """Replace closed streams (``>&-``), and characters that the terminal cannot show."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-
-
-def flush_stdout(code: int) -> int:
-    """Flush stdout and return the exit code, or that of a broken pipe, without a message."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard_output(sys.stdout)
-        return BROKEN_PIPE
-    return code
+def write_json(command: str, answer: dict[str, Any]) -> None:
+    """Write one object on one line, without NaN and Infinity, which are not JSON."""
+    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(answer)})
+    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
+    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def discard_output(stream: TextIO) -> None:
     """Discard all further output to a broken stream, because the interpreter flushes it once more at exit."""
     with suppress(OSError, ValueError):  # a stream without a file number, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-# ------------------------------------------------------------------------------------------------------- text and tables
 
 
 def width() -> int:
@@ -115,7 +88,7 @@ def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
         write(f"{what}: {visible(path)}")
 
 
-def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
+def write_table(columns: Mapping[str, Sequence[Any]], more: str = "") -> None:
     """Write the first rows of a table, by column. The last column takes the remaining width, and numbers are aligned right.
 
     Columns that say nothing are left out; ``more`` says where further rows are.
@@ -135,9 +108,6 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
     left_out = len(columns[headers[0]]) - MOST_ROWS
     if left_out > 0:
         write(f"… and {left_out:,} more{more}.")
-
-
-# -------------------------------------------------------------------------------------------------------------- progress
 
 
 class ProgressBar:
@@ -191,16 +161,3 @@ class ProgressBar:
         """Show how many bytes of the file have been read."""
         of = "" if total is None else f" of {readable_size(total)}"
         self.update("reading", f"reading, {readable_size(done)}{of}", done / total if total else None)
-
-    def listening(self) -> AbstractContextManager[None]:
-        """Context in which fits report their progress to the bar, if there is one."""
-        from mosaic.estimators import listening
-
-        return nullcontext() if self.shown is None else listening(self.update)
-
-
-def write_answer(command: str, answer: Any) -> None:
-    """Write one object on one line, without NaN and Infinity, which are not JSON."""
-    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(asdict(answer))})
-    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
-    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -30,6 +30,8 @@ from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of points on the map.
 MOST_OUTLIERS, MOST_POINTS = 50, 20_000
+#: What all of the facts are, in an order in which the certificate is known before the sentence is made.
+PARTS = ("certificate", "sentence", "coverage", "picks", "outliers", "curve", "map", "decisions", "settings")
 NOT_COMPUTED = "The certificate has not been computed."
 NOT_POSSIBLE = "There is no certificate: the model was saved or copied without the rows that the proof needs."
 
@@ -352,14 +354,14 @@ class Facts:
     __repr__ = __str__
 
     @one_thread()
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as dicts and lists of plain values, for ``json.dumps``; the certificate is computed."""
-        parts = ("picks", "outliers", "certificate", "curve", "map", "settings")
-        found: dict[str, Any] = {"certificate": self.certificate, "sentence": self.sentence, "coverage": self.coverage}
-        found["decisions"] = list(self.decisions)
-        for name in parts:
-            part = getattr(self, name)
-            found[name] = [asdict(one) for one in part] if name == "picks" else part and asdict(part)
+    def to_dict(self, *parts: str) -> dict[str, Any]:
+        """Some parts, or all, as dicts and lists of plain values, for ``json.dumps``; all include the certificate."""
+        found = {name: getattr(self, name) for name in parts or PARTS}
+        for name, part in found.items():
+            if name == "picks":
+                found[name] = [asdict(one) for one in part]
+            elif is_dataclass(part) and not isinstance(part, type):
+                found[name] = asdict(part)
         return jsonable(found)  # type: ignore[no-any-return]
 
 
