@@ -16,9 +16,9 @@ from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, expla
 from mosaic.door import check_entries
 from mosaic.estimators.reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import cells_of, column_names
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.encoder import TableEncoder
+from mosaic.rows.frames import cells_of
 from mosaic.sketch.sources import Source
 
 
@@ -162,7 +162,7 @@ def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableE
     if table is None or not table.unreadable or not len(rows):
         return table
     rows = np.unique(rows)
-    return table.with_texts_of(rows, cells_of(file.cells(rows), table.unreadable))
+    return table.with_texts(cells_of(file.cells(rows)), rows)
 
 
 def _texts(model: Any, X: Any, source: Source | None, odd: IntArray) -> TableEncoder | None:
@@ -174,8 +174,9 @@ def _texts(model: Any, X: Any, source: Source | None, odd: IntArray) -> TableEnc
         return with_cells(replace(table, texts={}), X, odd)
     if source is None and isinstance(X, Rows):
         return X.encoder  # type: ignore[no-any-return]
-    if source is None and column_names(X) is not None:
-        return table.with_texts(cells_of(X, table.names))
+    cells = cells_of(X) if source is None else None
+    if cells is not None:
+        return table.with_texts(cells)
     return replace(table, texts={})
 
 
