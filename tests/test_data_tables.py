@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import cells_of
 from mosaic.rows import read, write_rows
 from mosaic.rows.encoder import TableEncoder
+from mosaic.rows.frames import cells_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

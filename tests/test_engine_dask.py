@@ -196,7 +196,7 @@ def test_a_chunk_that_has_other_rows_than_were_promised_is_refused():
         (lambda: da.zeros((3, 2))[:, da.zeros(2) > 0], r"at least one.*feature.*\(3, 0\)"),
         (lambda: da.zeros((3, 2))[da.zeros(3) > 0], r"at least one point.*\(0, 2\)"),
         (lambda: dd.from_pandas(pd.DataFrame({"name": ["Ada"]}), npartitions=1), r"no column of numbers.*'name'"),
-        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"single column.*to_frame"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"got a Dask Series.*to_frame"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1).index, r"array or a Dask dataframe; got.*Index"),
         (lambda: dask.delayed(1), r"Dask array or a Dask dataframe; got a Dask Delayed"),
     ],

@@ -46,7 +46,6 @@ from mosaic.estimators.reading import (
     without_scaling,
 )
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import numeric_part
 from mosaic.kernels import POINT_KERNELS, PointKernel
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.names import as_rows
@@ -125,7 +124,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     if read is None and not is_source(X) and not isinstance(X, np.memmap):
         settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         refuse_masked(X)
-        return open_source(validate_data(estimator, numeric_part(X), **settings), estimator.n_jobs)
+        return open_source(validate_data(estimator, X, **settings), estimator.n_jobs)
     source = open_source(X, estimator.n_jobs)
     names = source.names if read is None or read.names is None else read.names
     source.names = names if table is None else table.number_names

@@ -32,9 +32,9 @@ from mosaic.estimators.progress import computing_in_threads
 from mosaic.estimators.reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.facts import Facts
-from mosaic.frames import cells_of, column_names
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.encoder import TableEncoder
+from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
 from mosaic.sketch.sources import Source
 
@@ -305,7 +305,7 @@ def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableE
     if table is None or not table.unreadable or not len(rows):
         return table
     rows = np.unique(rows)
-    return table.with_texts_of(rows, cells_of(file.cells(rows), table.unreadable))
+    return table.with_texts(cells_of(file.cells(rows)), rows)
 
 
 def _texts(table: TableEncoder | None, X: Any, source: Source | None, odd: IntArray) -> TableEncoder | None:
@@ -314,6 +314,7 @@ def _texts(table: TableEncoder | None, X: Any, source: Source | None, odd: IntAr
         return None
     if isinstance(X, Rows):
         return X.encoder if source is None else with_cells(replace(table, texts={}), X, odd)
-    if source is None and column_names(X) is not None:
-        return table.with_texts(cells_of(X, table.names))
+    cells = cells_of(X) if source is None else None
+    if cells is not None:
+        return table.with_texts(cells)
     return replace(table, texts={})

@@ -44,19 +44,19 @@ from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import FITTED
 from mosaic.estimators.selector import MOSAIC, MOSAICSampler
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.frames import Values
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
-from mosaic.rows.encoder import LeftOut, SomeTexts, TableEncoder
+from mosaic.rows.encoder import LeftOut, TableEncoder
 from mosaic.rows.faults import FileFault, check_there
-from mosaic.rows.kinds import Category, Moment, Number, Text
+from mosaic.rows.frames import Values
+from mosaic.rows.kinds import Category, Number, Text
 from mosaic.rows.names import RowNames
 from mosaic.rows.rows import SavedRows
-from mosaic.rows.text_values import Dates, Numbers
+from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
@@ -68,10 +68,10 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, DiffusionKernel,
+        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Decisions, DiffusionKernel,
         EffectiveCount, EffectiveCounts, Geometry, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material, Matrix,
-        Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
-        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, *POINT_KERNELS.values(), *BY_NAME.values(),
+        Number, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
+        Solved, Spectrum, Status, TableEncoder, Text, Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip
 

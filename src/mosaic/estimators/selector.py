@@ -22,9 +22,9 @@ from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
+from mosaic.rows.frames import n_rows, take_rows
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}

@@ -20,9 +20,9 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.frames import looks_like_id
 from mosaic.rows.build import Line, table_rows
 from mosaic.rows.faults import FileFault, check_unpacked, no_rows, readable
+from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.rows.write import Scratch

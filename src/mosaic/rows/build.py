@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
-from mosaic.frames import Cells, Values, cells_of, frame_columns, is_feature_name, row_major
-from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, rule_of
+from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import FileFault
+from mosaic.rows.frames import Cells, cells_of, is_feature_name, row_major
 from mosaic.rows.roles import (
     Request,
     Roles,
@@ -32,7 +32,7 @@ from mosaic.rows.roles import (
 from mosaic.rows.rows import InMemory, Rows, shape_of
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.sketch.sources import LocalSource
-from mosaic.text import Library, listed
+from mosaic.text import Library
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
@@ -72,7 +72,7 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
     plain = roles.compared == roles.features and not roles.levels and not scan.gaps
     if request.encoder is not None or (roles.compared and not plain):
         sample, numbers = _deciding_rows(store, roles.compared, scan.dropped)
-        cells = TableCells(sample, roles)
+        cells = cells_of(sample, roles.levels)
         some = None if weights is None or len(sample) < store.n - len(scan.dropped) else weights
         encoder = _encoder(request, roles, cells, lambda row: place_name(place_of(int(numbers[row]), line)), scan, some)
     if decimal is not None:
@@ -118,7 +118,7 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
 
 
 def _encoder(
-    request: Request, roles: Roles, cells: TableCells, place: Callable[[int], str], scan: MissingScan, weights: Any
+    request: Request, roles: Roles, cells: Cells, place: Callable[[int], str], scan: MissingScan, weights: Any
 ) -> TableEncoder | None:
     """How the columns of a file become numbers; None where they are numbers that are taken as they are."""
     weights = weights if weights is not None and weights.any() else None
@@ -136,8 +136,7 @@ def _encoder(
         return encoder
     others = without(roles.compared, roles.features)
     left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
-    if left_out:
-        roles.notes.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in left_out])}.")
+    roles.notes += not_compared(left_out)
     return None
 
 
@@ -207,20 +206,6 @@ def _deciding_rows(store: Any, columns: Sequence[str], dropped: IntArray) -> tup
     return store.take(numbers, columns), numbers
 
 
-class TableCells(Cells):
-    """The cells of the columns of a ``pyarrow.Table`` that are compared."""
-
-    def __init__(self, table: Any, roles: Roles):
-        there = set(table.column_names)
-        compared = table.select([name for name in roles.compared if name in there])
-        super().__init__({str(column.name): column for column in frame_columns(compared)})
-        self._levels = roles.levels
-
-    def read(self, name: str) -> Values:
-        values = super().read(name)
-        return Values("level", None, *values.as_levels()) if name in self._levels else values
-
-
 class TableSource(LocalSource):
     """Columns in memory or in Parquet files as rows of numbers, made block by block; missing values are NaN.
 
@@ -254,7 +239,7 @@ class TableSource(LocalSource):
         return rows
 
     def _matrix(self, batch: Any) -> FloatArray:
-        return matrix_of(batch) if self._encoder is None else self._encoder.encode(TableCells(batch, self._roles))
+        return matrix_of(batch) if self._encoder is None else self._encoder.encode(cells_of(batch, self._roles.levels))
 
 
 class SelectedRows(LocalSource):

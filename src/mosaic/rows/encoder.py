@@ -32,9 +32,9 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
-from mosaic.rows.text_values import Dates, Numbers
+from mosaic.rows.frames import Values, is_feature_name
+from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, quoted
+from mosaic.rows.text_values import written_dates, written_numbers
 from mosaic.text import listed
 
 #: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
@@ -62,23 +62,6 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class SomeTexts:
-    """The cells of some rows of a column: their numbers, in ascending order, and what is written in them."""
-
-    rows: IntArray
-    values: Values
-
-    def __post_init__(self) -> None:
-        if len(self.rows) != len(self.values) or (np.diff(self.rows) <= 0).any():
-            raise ValueError("rows and their cells do not fit together")
-
-    def text(self, row: int) -> str | None:
-        """What is written in a row; None where nothing is, or where it is not known."""
-        place = int(np.searchsorted(self.rows, row))
-        return self.values.text(place) if row in self.rows[place : place + 1] else None
-
-
-@dataclass(frozen=True)
 class TableEncoder:
     """How the columns of a table become numbers. One rule for data frames and files, and for new rows.
 
@@ -87,18 +70,17 @@ class TableEncoder:
     columns : the rules of the columns that are compared
     left_out : the columns that are not, and why
     notes : what was assumed, such as that a cell that is no number is missing
-    texts : of the rows of fit, cells that cannot be read from their code, for explanations
+    texts, text_rows : for explanations, cells of fit that cannot be read from their code, and the numbers of their rows,
+        ascending; None for all rows
 
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.frames import cells_of
-    >>> people = pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]})
-    >>> encoder = TableEncoder.of(cells_of(people))
-    >>> encoder.blocks
-    {'age': slice(0, 2, None), 'city': slice(2, 6, None)}
-    >>> encoder.encode(cells_of(people)).shape
-    (4, 6)
+    >>> from mosaic.rows.frames import Cells
+    >>> people = Cells.of(pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]}))
+    >>> encoder = TableEncoder.of(people)
+    >>> encoder.encode(people).shape, encoder.blocks
+    ((4, 6), {'age': slice(0, 2, None), 'city': slice(2, 6, None)})
     >>> print(*encoder.describe())
     Compared as number: age; category: city.
     """
@@ -106,7 +88,8 @@ class TableEncoder:
     columns: tuple[Column, ...]
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
-    texts: Mapping[str, Values | SomeTexts] = field(default_factory=dict, repr=False, compare=False)
+    texts: Mapping[str, Values] = field(default_factory=dict, repr=False, compare=False)
+    text_rows: IntArray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -123,13 +106,20 @@ class TableEncoder:
         ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
         matter of rows, however often they count.
         """
-        rows, weights = _who_decides(weights)
+        rows = None
+        if weights is not None and (weights == 1).all():
+            weights = None
+        if weights is not None:
+            rows = np.flatnonzero(weights > 0)
+            weights = weights[rows]
+            if not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
+                weights = weights * (len(rows) / weights.sum())
         columns: list[Column] = []
         left_out: list[LeftOut] = []
         alike: dict[tuple[Any, ...], list[Column]] = {}
         for name in cells:
             values = cells[name] if rows is None else cells[name].take(rows)
-            rule = rule_of(name, values, forced=name in keep, is_id=not is_feature_name(name), weights=weights)
+            rule = rule_of(name, values, forced=name in keep, weights=weights)
             if isinstance(rule, LeftOut):
                 left_out.append(rule)
                 continue
@@ -141,8 +131,8 @@ class TableEncoder:
                 continue
             others.append(rule)
             columns.append(rule)
-        unread = (_unread(column, cells[column.name], place, weights is not None) for column in columns)
-        return cls(tuple(columns), tuple(left_out), tuple(note for note in unread if note is not None))
+        unread = (_unread(c, cells[c.name], place, weights is not None) for c in columns if isinstance(c, Number))
+        return cls(tuple(columns), tuple(left_out), tuple(filter(None, unread)))
 
     @property
     def names(self) -> list[str]:
@@ -181,52 +171,55 @@ class TableEncoder:
         """Columns with cells that cannot be read from their code: texts, and rare values."""
         return [c.name for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
 
-    def with_texts(self, cells: Mapping[str, Values]) -> TableEncoder:
-        """The same, with the cells of the rows of fit that cannot be read from their code."""
-        return replace(self, texts={name: cells[name] for name in self.unreadable if cells[name].codes is not None})
-
-    def with_texts_of(self, rows: IntArray, cells: Mapping[str, Values]) -> TableEncoder:
-        """The same, with such cells of some rows, whose numbers are in ascending order."""
-        return replace(self, texts={name: SomeTexts(rows, cells[name]) for name in self.unreadable})
+    def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> TableEncoder:
+        """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
+        texts = {name: cells[name] for name in self.unreadable if cells[name].codes is not None}
+        return replace(self, texts=texts, text_rows=rows)
 
     def with_gaps(self, names: Collection[str]) -> TableEncoder:
         """The same, for columns in which values are missing in rows that it was not found with."""
-
-        def with_gap(column: Column) -> Column:
-            if column.name not in names:
-                return column
-            if isinstance(column, Moment):
-                return replace(column, days=replace(column.days, missing=column.days.missing or NEVER_SEEN))
-            return column if isinstance(column, Category) else replace(column, missing=column.missing or NEVER_SEEN)
-
-        return replace(self, columns=tuple(map(with_gap, self.columns)))
+        columns = (
+            replace(column, missing=column.missing or NEVER_SEEN)
+            if column.name in names and not isinstance(column, Category)
+            else column
+            for column in self.columns
+        )
+        return replace(self, columns=tuple(columns))
 
     def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
         """The cell of a row as it is read: "61", "'premium'", "missing"; z are the numbers of this column."""
-        known = self.texts.get(name)
-        return self._by_name(name).value(z, None if known is None or row is None else known.text(row))
+        known, text = self.texts.get(name), None
+        if known is not None and row is not None:
+            place = row if self.text_rows is None else int(np.searchsorted(self.text_rows, row))
+            if self.text_rows is None or row in self.text_rows[place : place + 1]:
+                text = known.text(place)
+        return self._by_name(name).value(z, text)
 
     def usually(self, name: str) -> str:
         """What is usual in a column, "19 to 88"; empty where there is no range."""
-        return self._by_name(name).usually
+        column = self._by_name(name)
+        return column.usually if isinstance(column, Number) else ""
 
     def contrast(self, name: str, z: FloatArray) -> str:
         """On which side of the middle of its column a row is: "high", "early"; empty where there are no sides."""
-        return self._by_name(name).contrast(z)
+        column = self._by_name(name)
+        return column.contrast(z) if isinstance(column, Number) else ""
 
     def describe(self) -> tuple[str, ...]:
         """What was used, how, and what was left out and why, in sentences."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns:
-            kinds.setdefault(column.how().partition(" of ")[0], []).append(column.name)
+            kinds.setdefault(column.how, []).append(column.name)
         used = "; ".join(f"{kind}: {listed(names)}" for kind, names in kinds.items())
-        told = [f"Compared as {used}."]
-        if self.left_out:
-            told.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in self.left_out])}.")
-        return (*told, *self.notes)
+        return (f"Compared as {used}.", *not_compared(self.left_out), *self.notes)
 
     def _by_name(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+
+def not_compared(columns: Sequence[LeftOut]) -> list[str]:
+    """A sentence on columns that are left out, if there are any."""
+    return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."] if columns else []
 
 
 def encoder_of(
@@ -237,51 +230,22 @@ def encoder_of(
 ) -> TableEncoder | None:
     """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
     false among them, so that they are taken as they are.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from mosaic.frames import cells_of
-    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]}))) is None
-    True
-    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]}))).names
-    ['age']
     """
-    if all(_is_plain(name, values, name in keep) for name, values in cells.items()):
-        return None
-    return TableEncoder.of(cells, keep=keep, place=place, weights=weights)
+    for name, values in cells.items():
+        is_plain = values.kind in ("number", "truth") and not values.missing.any()
+        if not is_plain and not isinstance(rule_of(name, values, forced=name in keep), LeftOut):
+            return TableEncoder.of(cells, keep=keep, place=place, weights=weights)
+    return None
 
 
-def _who_decides(weights: FloatArray | None) -> tuple[IntArray | None, FloatArray | None]:
-    """The rows that count, None for all, and how often; weights that are no whole numbers are 1 on average."""
-    if weights is None or (weights == 1).all():
-        return None, None
-    rows = np.flatnonzero(weights > 0)
-    weights = weights[rows]
-    if not (weights == np.round(weights)).all():
-        weights = weights * (len(rows) / weights.sum())
-    return rows, weights
-
-
-def _is_plain(name: str, values: Values, forced: bool) -> bool:
-    """Whether a column holds numbers without missing values, or is not compared."""
-    if not forced and not is_feature_name(name):
-        return True
-    if values.kind in ("number", "truth") and not values.missing.any():
-        return True
-    return bool(values.missing.all()) or isinstance(rule_of(name, values, forced=forced), LeftOut)
-
-
-def rule_of(
-    name: str, values: Values, *, forced: bool = False, is_id: bool = False, weights: FloatArray | None = None
-) -> Column | LeftOut:
+def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatArray | None = None) -> Column | LeftOut:
     """What kind of column this is; one that is ``forced`` is left out only if it is constant or no values can be compared."""
     there = int((~values.missing).sum())
     if values.kind == "other":
         return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
     if not there:
         return LeftOut(name, "has no values")
-    if is_id and not forced:
+    if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
         return LeftOut(name, "is called as ids are", remedy)
@@ -298,9 +262,8 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     if not len(distinct):
         return LeftOut(name, "has no values")
     if values.kind == "moment":
-        return Moment.of(name, x, weights=weights)
-    whole = bool((distinct == np.round(distinct)).all())
-    if whole and not forced:
+        return Number.of(name, x, weights=weights, dates=True)
+    if not forced and (distinct == np.round(distinct)).all():
         if CODE_NAMES.search(name):
             return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
         if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
@@ -315,20 +278,15 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
     assert codes is not None
     there = int((codes >= 0).sum())
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    used = np.flatnonzero(counts)
-    if len(used) == 1 and there == len(codes):
+    if np.count_nonzero(counts) == 1 and there == len(codes):
         return LeftOut(name, "is the same in every row")
     if values.kind == "text":
-        written = None if CODE_NAMES.search(name) else Numbers.of(levels, counts)
-        if written is not None:
-            numbers = of_levels(written.read(levels), codes)
-            if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
-                return Number.of(name, numbers, written, weights)
-        dates = Dates.of(levels, counts)
-        if dates is not None:
-            days = of_levels(dates.read(levels), codes)
-            if len(np.unique(days[np.isfinite(days)])) > 1:
-                return Moment.of(name, days, dates, weights)
+        for dates, written_as in ((False, written_numbers), (True, written_dates)):
+            written = None if CODE_NAMES.search(name) and not dates else written_as(levels, counts)
+            x = None if written is None else values.of_levels(written.read(levels))
+            # A number with two values is a category.
+            if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
+                return Number.of(name, x, written, weights, dates=dates)
         if not forced:
             hardly_repeated = len(levels) > HARDLY_REPEATED * there
             if hardly_repeated and _mostly(PHONE, levels):
@@ -350,20 +308,17 @@ def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
 
 
-def _unread(column: Column, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
+def _unread(column: Number, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
     """What is said of text in a column of numbers or dates, and of infinite numbers."""
-    if not isinstance(column, Number | Moment):
-        return None
     if values.codes is None or column.written is None:
         infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
         return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
-    rule = column.days if isinstance(column, Moment) else column
-    if not weighted and round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
+    if not weighted and round(column.missing * len(values)) == int(values.missing.sum()):  # every text was read
         return None
-    rows = np.flatnonzero(np.append(np.isnan(column.written.read(values.levels)), False)[values.codes])
+    rows = np.flatnonzero(np.isnan(values.of_levels(column.written.read(values.levels))) & ~values.missing)
     if not len(rows):
         return None
-    what, row = "no date" if isinstance(column, Moment) else "no number", int(rows[0])
+    what, row = "no number" if column.has_time is None else "no date", int(rows[0])
     said = f"1 cell of {column.name!r} is {what} and counts as missing"
     if len(rows) > 1:
         said = f"{len(rows):,} cells of {column.name!r} are {what} and count as missing, the first"

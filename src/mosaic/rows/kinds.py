@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.frames import Values
-from mosaic.rows.text_values import Dates, Numbers
+from mosaic.rows.frames import Values
+from mosaic.rows.text_values import ISO, Written
 from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
@@ -28,30 +28,22 @@ TEXT_AXES, TEXT_ROWS, TEXT_HASHES = 8, 5000, 2**12
 NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
 #: Share of the rows that what was never seen counts as.
 NEVER_SEEN = 1e-4
-#: Lengths of cycles, in days, and their names.
-CYCLES = {"time of day": 1.0, "weekday": 7.0, "season": 365.2425}
-#: Letters of a text that an explanation quotes.
-QUOTED_LETTERS = 40
+#: Cycles, the time of the day first, and their lengths in days.
+CYCLES = {"time": 1.0, "weekday": 7.0, "season": 365.2425}
 #: Levels that another table may write otherwise.
 SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
 
-
-# A rule makes ``width`` numbers a row. ``encode`` gives them for every row. ``value`` is the cell of a row as it is read from its
-# numbers, with what is written in it, if that is known; ``contrast`` says on which side of the middle it is, ``usually`` what is
-# usual, both empty where there is no such thing; ``how`` says what the rule is.
+# A rule makes ``width`` numbers a row, which ``encode`` gives for every row. ``value`` is the cell of a row as it is read from
+# its numbers, with what is written in it, if that is known; ``how`` says what the rule is. ``missing`` is the share of missing
+# values in fit; if there were any, one more number says so.
 
 
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
+    """A column of numbers, or of dates as days since 1970: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
 
-    Attributes
-    ----------
-    middle, spread : of t(x)
-    unit : of the logarithm, None for none
-    usual : the middle nine tenths of x
-    missing : the share of missing values in fit; if there were any, a second number says so
-    written : how the numbers are written, if they are text
+    Dates also have a point on a circle for each of the ``cycles`` that show; ``has_time`` is None for numbers. ``usual`` is the
+    middle nine tenths of x, ``written`` how text is read as numbers.
     """
 
     name: str
@@ -60,40 +52,54 @@ class Number:
     unit: float | None
     usual: tuple[float, float]
     missing: float
-    written: Numbers | None = None
-
-    kind: ClassVar[str] = "number"
+    written: Written | None = None
+    has_time: bool | None = None
+    cycles: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, x: FloatArray, written: Numbers | None = None, weights: FloatArray | None = None) -> Number:
+    def of(
+        cls, name: str, x: FloatArray, written: Written | None = None, weights: FloatArray | None = None, *, dates: bool = False
+    ) -> Number:
         finite = np.isfinite(x)
         there, w = x[finite], None if weights is None else weights[finite]
         unit = _unit_of_logarithm(there, w)
         low, _, high = quantiles(there, MIDDLE, w, nearest=True)
         t = there if unit is None else np.log1p(there / unit)
         bottom, middle, top = quantiles(t, MIDDLE, w)
-        spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS) or _deviation(t, w) or 1.0
+        spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS)
+        if not spread:
+            spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
         missing = 1 - _share(finite, weights)
-        return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written)
+        has_time = bool((there % 1).any()) if dates else None
+        cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
+        return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written, has_time, cycles)
 
     @property
     def width(self) -> int:
-        return 1 + (self.missing > 0)
+        return 1 + (self.missing > 0) + 2 * len(self.cycles)
+
+    @property
+    def how(self) -> str:
+        if self.has_time is not None:
+            return " and ".join(["date", *self.cycles])
+        return "number" if self.unit is None else "number, by its logarithm"
 
     def encode(self, values: Values) -> FloatArray:
-        if values.codes is None:
-            assert values.numbers is not None
-            return self.encode_numbers(values.numbers)
-        written = Numbers() if self.written is None else self.written
-        return self.encode_numbers(of_levels(written.read(values.levels), values.codes))
-
-    def encode_numbers(self, x: FloatArray) -> FloatArray:
-        """What is missing and never was in fit is in the middle."""
+        """What is missing and never was in fit is in the middle. A circle has diameter √2."""
+        x = values.numbers
+        if x is None:
+            written = self.written or Written("." if self.has_time is None else ISO)
+            x = values.of_levels(written.read(values.levels))
         gone = ~np.isfinite(x)
         x = np.where(gone, 0.0, x)
         t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
-        z = np.where(gone, 0.0, (t - self.middle) / self.spread)
-        return np.column_stack([z, gone * _length(self.missing)]) if self.missing else z[:, None]
+        columns = [np.where(gone, 0.0, (t - self.middle) / self.spread)]
+        if self.missing:
+            columns.append(gone * _length(self.missing))
+        for cycle in self.cycles:
+            turn = 2 * np.pi * x / CYCLES[cycle]
+            columns += [np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))]
+        return np.column_stack(columns)
 
     def decode(self, z: FloatArray) -> float:
         """The number of a row, from its code; NaN where it is missing."""
@@ -104,108 +110,43 @@ class Number:
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         x = self.decode(z)
-        return "missing" if np.isnan(x) else figure(x)
+        return "missing" if np.isnan(x) else self._shown(x)
 
     @property
     def usually(self) -> str:
-        return f"{figure(self.usual[0])} to {figure(self.usual[1])}"
+        return " to ".join(map(self._shown, self.usual))
 
     def contrast(self, z: FloatArray) -> str:
-        return "" if np.isnan(self.decode(z)) else "high" if z[0] > 0 else "low"
+        sides = ("low", "high") if self.has_time is None else ("early", "late")
+        return "" if np.isnan(self.decode(z)) else sides[bool(z[0] > 0)]
 
-    def how(self) -> str:
-        return "number" if self.unit is None else "number, by its logarithm"
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A column of dates or times: a number of days, and the cycles that show.
-
-    Attributes
-    ----------
-    days : the rule for the number of days since 1970
-    cycles : names of the cycles
-    has_time : whether there are times of the day
-    written : how dates are written, if they are text
-    """
-
-    name: str
-    days: Number
-    cycles: tuple[str, ...]
-    has_time: bool
-    written: Dates | None = None
-
-    kind: ClassVar[str] = "date"
-
-    @classmethod
-    def of(cls, name: str, x: FloatArray, written: Dates | None = None, weights: FloatArray | None = None) -> Moment:
-        finite = np.isfinite(x)
-        there, w = x[finite], None if weights is None else weights[finite]
-        has_time = bool((there % 1).any())
-        cycles = []
-        for cycle, length in CYCLES.items():
-            if np.ptp(there) < 2 * length or (length == 1.0 and not has_time):
-                continue
-            circle = np.exp(2j * np.pi * there / length)
-            mean = circle.mean() if w is None else np.average(circle, weights=w)
-            if np.abs(mean) >= GATHERED and len(np.unique(there % length)) > 1:
-                cycles.append(cycle)
-        return cls(name, Number.of(name, x, weights=weights), tuple(cycles), has_time, written)
-
-    @property
-    def width(self) -> int:
-        return self.days.width + 2 * len(self.cycles)
-
-    def encode(self, values: Values) -> FloatArray:
-        """A circle has diameter √2."""
-        if values.codes is None:
-            assert values.numbers is not None
-            x = values.numbers
-        else:
-            x = of_levels((Dates() if self.written is None else self.written).read(values.levels), values.codes)
-        blocks = [self.days.encode_numbers(x)]
-        gone = ~np.isfinite(x)
-        for cycle in self.cycles:
-            turn = 2 * np.pi * np.where(gone, 0.0, x) / CYCLES[cycle]
-            circle = np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(0.5)
-            blocks.append(np.where(gone[:, None], 0.0, circle))
-        return np.hstack(blocks)
-
-    def value(self, z: FloatArray, text: str | None = None) -> str:
-        days = self.days.decode(z)
-        return "missing" if np.isnan(days) else self._date(days)
-
-    @property
-    def usually(self) -> str:
-        return f"{self._date(self.days.usual[0])} to {self._date(self.days.usual[1])}"
-
-    def contrast(self, z: FloatArray) -> str:
-        return {"high": "late", "low": "early"}.get(self.days.contrast(z), "")
-
-    def how(self) -> str:
-        return " and ".join(["date", *self.cycles])
-
-    def _date(self, days: float) -> str:
-        seconds = np.datetime64(0, "s") + np.timedelta64(round(days * 86400), "s")
+    def _shown(self, x: float) -> str:
+        if self.has_time is None:
+            return figure(x)
+        seconds = np.datetime64(0, "s") + np.timedelta64(round(x * 86400), "s")
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
+
+
+def _gathers(days: FloatArray, weights: FloatArray | None, length: float) -> bool:
+    """Whether dates gather at a part of a cycle of so many days, and do not all fall on one place of it."""
+    if np.ptp(days) < 2 * length or len(np.unique(days % length)) == 1:
+        return False
+    return bool(np.abs(np.average(np.exp(2j * np.pi * days / length), weights=weights)) >= GATHERED)
 
 
 @dataclass(frozen=True)
 class Category:
     """A column of levels: one number for each, √(z_l²/2) at its own level and 0 elsewhere.
 
-    Attributes
-    ----------
-    levels : those that are common, most frequent first
-    shares : of all rows, of the levels, of all others together, and of missing values
+    ``levels`` are those that are common, most frequent first; ``shares`` are of all rows: of the levels, of all others together,
+    and of missing values.
     """
 
     name: str
     levels: tuple[str, ...]
     shares: tuple[float, ...]
 
-    kind: ClassVar[str] = "category"
-    usually: ClassVar[str] = ""
+    how: ClassVar[str] = "category"
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
@@ -239,24 +180,10 @@ class Category:
             return repr(self.levels[place])
         return "is a rare value" if text is None else f"{quoted(text)}, which is rare"
 
-    def contrast(self, z: FloatArray) -> str:
-        return ""
-
-    def how(self) -> str:
-        rare = "" if not self.shares[-2] else ", rare ones together"
-        return f"category of {len(self.levels)} levels{rare}"
-
 
 @dataclass(frozen=True)
 class Text:
-    """A column of texts that differ: principal axes of TF-IDF counts of three letters.
-
-    Attributes
-    ----------
-    weights : of three letters
-    axes, centre, scale : of the principal axes
-    missing : the share of missing values in fit; if there were any, a last number says so
-    """
+    """A column of texts that differ: principal axes of TF-IDF counts of three letters, whose weights are ``weights``."""
 
     name: str
     weights: FloatArray = field(repr=False, compare=False)
@@ -265,8 +192,7 @@ class Text:
     scale: float
     missing: float
 
-    kind: ClassVar[str] = "text"
-    usually: ClassVar[str] = ""
+    how: ClassVar[str] = "text, by its letters"
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
@@ -308,19 +234,13 @@ class Text:
             return "missing"
         return "is unlike others" if text is None else quoted(text)
 
-    def contrast(self, z: FloatArray) -> str:
-        return ""
 
-    def how(self) -> str:
-        return "text, by its letters"
-
-
-Column: TypeAlias = Number | Moment | Category | Text
+Column: TypeAlias = Number | Category | Text
 
 
 def quoted(text: str) -> str:
     """A text in quotation marks, shortened."""
-    return repr(text if len(text) <= QUOTED_LETTERS else text[:QUOTED_LETTERS] + "…")
+    return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
 def _length(share: Any) -> Any:
@@ -341,14 +261,7 @@ def _share(rows: BoolArray, weights: FloatArray | None) -> float:
 
 
 def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False) -> FloatArray:
-    """Quantiles of numbers; a weight of 2 is the same as a number twice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quantiles(np.array([4.0, 1.0]), [0.25, 0.5], np.array([1.0, 3.0])).tolist()
-    [1.0, 1.0]
-    """
+    """Quantiles of numbers; a weight of 2 is the same as a number twice."""
     if weights is None:
         return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
     order = np.argsort(x, kind="stable")
@@ -360,12 +273,6 @@ def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None
         return np.asarray(x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)])
 
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
-
-
-def _deviation(t: FloatArray, weights: FloatArray | None) -> float:
-    size = float(np.abs(t).max(initial=0.0)) or 1.0
-    t = t / size
-    return size * float(np.sqrt(np.average((t - np.average(t, weights=weights)) ** 2, weights=weights)))
 
 
 def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:
@@ -384,8 +291,3 @@ def _asymmetry(x: FloatArray, weights: FloatArray | None) -> float:
     """|q05 + q95 − 2 q50| / (q95 − q05)."""
     low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
-
-
-def of_levels(numbers: FloatArray, codes: IntArray) -> FloatArray:
-    """Numbers of levels, for every row; NaN where there is no level."""
-    return np.append(numbers, np.nan)[codes]

@@ -11,8 +11,8 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import frame_columns, id_names_among, index_names
 from mosaic.rows.faults import close_to
+from mosaic.rows.frames import Cells, id_names_among, index_names
 from mosaic.rows.roles import LONGEST_NAME
 from mosaic.text import NO_NAMES
 
@@ -124,28 +124,21 @@ def as_rows(given: Any, names: Any, parameter: str) -> Any:
         raise
 
 
-def names_of_frame(X: Any, left_out: Collection[str] | None = None) -> RowNames | None:
-    """The names of the rows of a data frame; None without any, and for all else.
+def names_of_frame(cells: Cells, left_out: Collection[str] | None = None) -> RowNames | None:
+    """The names of the rows of a data frame; None without any.
 
     They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
     and whose values are all different; else from a column of text that is different in every row; else from an index of whole
     numbers that does not count the rows. ``left_out`` are columns that are not compared; None to look at the index only.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> names_of_frame(pl.DataFrame({"age": [36, 41], "id": ["C1", "C17"]}), ["id"]).names
-    ('C1', 'C17')
     """
     import narwhals.stable.v2 as nw
 
-    index = index_names(X)
+    index = index_names(cells.frame)
     if index is not None and index[1]:
         return RowNames(index[0], "the index")
-    columns = {str(column.name): column for column in frame_columns(X)} if left_out is not None else {}
-    texts = [name for name in left_out or () if columns[name].dtype in (nw.String, nw.Object)]
-    for name in dict.fromkeys([*id_names_among(list(columns)), *texts]):
-        column = columns[name]
+    texts = [name for name in left_out or () if cells.columns[name].dtype in (nw.String, nw.Object)]
+    for name in dict.fromkeys([*id_names_among(list(cells)), *texts] if left_out is not None else ()):
+        column = cells.columns[name]
         if column.is_null().any() or column.n_unique() < len(column):
             continue
         names = tuple(map(str, column.to_list()))

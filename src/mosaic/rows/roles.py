@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mosaic.frames import id_names_among, is_added, looks_like_id
 from mosaic.rows.faults import FileFault, unknown_name
+from mosaic.rows.frames import id_names_among, is_added, looks_like_id
 from mosaic.text import Library, listed
 
 pc, types = Library("pyarrow.compute"), Library("pyarrow.types")

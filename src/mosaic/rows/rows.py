@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import row_numbers
 from mosaic.rows.faults import FileFault
+from mosaic.rows.frames import row_numbers
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.roles import without_categories
 from mosaic.text import Library, jsonable

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosaic.exceptions import MosaicError
-from mosaic.frames import looks_like_id
 from mosaic.rows.arrow import COMPRESSIONS, check_encoding, decoded, open_stream, rows_of_batches
 from mosaic.rows.build import shown, table_rows
 from mosaic.rows.faults import FileFault, check_unpacked, close_to, no_rows, readable
+from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 
 #: What stands for a missing number in a text table.
 MISSING_CELLS = frozenset(
@@ -24,9 +23,7 @@ NEARLY_ALL_READ = 0.95
 LONGEST_NUMBER = 18
 #: Texts of a column that a way of writing dates is tried with first, and the share of them that it must read.
 TRIED_DATES, TRIED_SHARE = 50, 0.8
-#: Letters of the shortest date.
-SHORTEST_DATE = 6
-#: Ways of writing dates, beside that of ISO 8601.
+ISO = "ISO 8601"
 DATE_FORMATS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M",
 )  # fmt: skip
@@ -45,61 +42,51 @@ def number_pattern(decimal: str) -> str:
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """How the numbers of a column are written: thousands separators, currencies, percent signs, brackets for negative ones.
-
-    Attributes
-    ----------
-    comma : whether a comma divides the whole part from the fraction
-
-    Examples
-    --------
-    >>> texts = ["$1,234.50", "$7", "(12)"]
-    >>> Numbers.of(texts).read(texts).tolist()
-    [1234.5, 7.0, -12.0]
-    >>> texts = ["1.234,50 €", "7,5 €"]
-    >>> Numbers.of(texts).read(texts).tolist()
-    [1234.5, 7.5]
-    >>> Numbers.of(["00123", "04567"]) is None
-    True
+class Written:
+    """How a column writes numbers or dates. ``form`` is the sign before fractions of numbers; of dates ``ISO``, or as for
+    ``strptime``. ``or_iso``: some dates are written as in ISO 8601 instead, as where two systems were joined.
     """
 
-    comma: bool = False
-
-    @classmethod
-    def of(cls, texts: Sequence[str], counts: ArrayLike | None = None) -> Numbers | None:
-        """How these texts, each there so many times, are written; None where they are no numbers.
-
-        Codes are none: digits that begin with a zero, or are more than numbers have.
-        """
-        found = [_NUMBER.fullmatch(text) for text in texts]
-        if not _nearly_all(np.array([match is not None for match in found]), counts):
-            return None
-        digits = [match["digits"].strip() for match in found if match is not None]
-        zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
-        is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
-        if is_code or len(zeros) > (1 - NEARLY_ALL_READ) * len(digits):
-            return None
-        written = cls(_decimal_comma(digits))
-        numbers = np.array([written._number(match) for match in found])
-        return written if _nearly_all(np.isfinite(numbers), counts) else None
+    form: str
+    or_iso: bool = False
 
     def read(self, texts: Sequence[str]) -> FloatArray:
-        """Texts as numbers, NaN where one is none."""
-        return np.array([self._number(_NUMBER.fullmatch(text)) for text in texts], dtype=np.float64)
+        """Texts as numbers, or as days since 1970; NaN where one is none."""
+        if self.form in (".", ","):
+            return np.array([_number(_NUMBER.fullmatch(text), self.form) for text in texts], np.float64)
+        days = np.array([_days(text, self.form) for text in texts], np.float64)
+        return np.where(np.isnan(days), Written(ISO).read(texts), days) if self.or_iso else days
 
-    def _number(self, match: re.Match[str] | None) -> float:
-        if match is None:
-            return float("nan")
-        digits = re.sub(r"[\s'’\u00a0\u202f]", "", match["digits"])
-        digits = digits.replace(".", "").replace(",", ".") if self.comma else digits.replace(",", "")
-        try:
-            value = float(digits + (match["power"] or ""))
-        except ValueError:  # such as 1.2.3
-            return float("nan")
-        signs = (match["sign"] or "") + (match["inner"] or "")
-        negative = bool(match["open"]) or "-" in signs or "−" in signs
-        return (-value if negative else value) * (0.01 if match["percent"] else 1.0)
+
+def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
+    """How these texts, each there so many times, are written: with thousands separators, currencies, percent signs, brackets for
+    negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than numbers have.
+    """
+    found = [_NUMBER.fullmatch(text) for text in texts]
+    if not _nearly_all(np.array([match is not None for match in found]), counts):
+        return None
+    digits = [match["digits"].strip() for match in found if match is not None]
+    zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
+    is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
+    if is_code or len(zeros) > (1 - NEARLY_ALL_READ) * len(digits):
+        return None
+    form = "," if _decimal_comma(digits) else "."
+    numbers = np.array([_number(match, form) for match in found])
+    return Written(form) if _nearly_all(np.isfinite(numbers), counts) else None
+
+
+def _number(match: re.Match[str] | None, decimal: str) -> float:
+    if match is None:
+        return float("nan")
+    digits = re.sub(r"[\s'’\u00a0\u202f]", "", match["digits"])
+    digits = digits.replace(".", "").replace(",", ".") if decimal == "," else digits.replace(",", "")
+    try:
+        value = float(digits + (match["power"] or ""))
+    except ValueError:  # such as 1.2.3
+        return float("nan")
+    signs = (match["sign"] or "") + (match["inner"] or "")
+    negative = bool(match["open"]) or "-" in signs or "−" in signs
+    return (-value if negative else value) * (0.01 if match["percent"] else 1.0)
 
 
 def _decimal_comma(digits: Sequence[str]) -> bool:
@@ -113,55 +100,20 @@ def _decimal_comma(digits: Sequence[str]) -> bool:
     return not all(re.fullmatch(r"\d{1,3}(,\d{3})+", d) for d in commas)
 
 
-@dataclass(frozen=True)
-class Dates:
-    """How the dates of a column are written.
-
-    Attributes
-    ----------
-    form : as for ``strptime``; None for that of ISO 8601
-    or_iso : whether some are written as in ISO 8601 instead, as where two systems were joined
-
-    Examples
-    --------
-    >>> texts = ["24.12.2025", "01.01.2026"]
-    >>> dates = Dates.of(texts)
-    >>> dates.form, dates.read(texts).tolist()
-    ('%d.%m.%Y', [20446.0, 20454.0])
-    >>> Dates.of(["24.12.2025", "2026-01-01"]).read(["24.12.2025", "2026-01-01"]).tolist()
-    [20446.0, 20454.0]
-    >>> Dates.of(["Monday", "Tuesday"]) is None
-    True
-    """
-
-    form: str | None = None
-    or_iso: bool = False
-
-    @classmethod
-    def of(cls, texts: Sequence[str], counts: ArrayLike | None = None) -> Dates | None:
-        """How these texts, each there so many times, are written; None where they are no dates."""
-        if not any(char.isdigit() for text in texts[:TRIED_DATES] for char in text):
-            return None
-        alone, joined = (cls(), *map(cls, DATE_FORMATS)), (cls(form, or_iso=True) for form in DATE_FORMATS)
-        return _best(alone, texts, counts) or _best(joined, texts, counts)
-
-    def read(self, texts: Sequence[str]) -> FloatArray:
-        """Texts as days since 1970, NaN where one is no date."""
-        form = self.form
-
-        def parsed(text: str) -> datetime:
-            return datetime.fromisoformat(text) if form is None else datetime.strptime(text.strip(), form)
-
-        days = np.array([_days(parsed, text) for text in texts], dtype=np.float64)
-        return np.where(np.isnan(days), Dates().read(texts), days) if self.or_iso else days
+def written_dates(texts: Sequence[str], counts: IntArray) -> Written | None:
+    """How these texts, each there so many times, are written; None where they are no dates."""
+    if not any(char.isdigit() for text in texts[:TRIED_DATES] for char in text):
+        return None
+    alone, joined = map(Written, (ISO, *DATE_FORMATS)), (Written(form, or_iso=True) for form in DATE_FORMATS)
+    return _best(alone, texts, counts) or _best(joined, texts, counts)
 
 
-def _best(tried: Iterable[Dates], texts: Sequence[str], counts: ArrayLike | None) -> Dates | None:
+def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> Written | None:
     """The way of writing dates by which most of these texts are read; None where none reads nearly all."""
     best, most = None, 0
     for dates in tried:
         known = np.isfinite(dates.read(texts[:TRIED_DATES]))
-        if not _nearly_all(known, None) and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
+        if known.mean() < NEARLY_ALL_READ and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
             continue
         known = np.isfinite(dates.read(texts))
         if int(known.sum()) > most and _nearly_all(known, counts):
@@ -169,24 +121,17 @@ def _best(tried: Iterable[Dates], texts: Sequence[str], counts: ArrayLike | None
     return best
 
 
-def _days(parse: Callable[[str], datetime], text: str) -> float:
-    if len(text) < SHORTEST_DATE or text.isdigit():
+def _days(text: str, form: str) -> float:
+    if len(text) < len("1.1.24") or text.isdigit():
         return float("nan")
     try:
-        moment = parse(text)
-    except ValueError:
+        moment = datetime.fromisoformat(text) if form == ISO else datetime.strptime(text.strip(), form)
+        moment = moment.replace(tzinfo=None) - (moment.utcoffset() or timedelta(0))
+    except (ValueError, OverflowError):
         return float("nan")
-    offset = moment.utcoffset()
-    if offset is not None:
-        moment = (moment - offset).replace(tzinfo=None)
     return (moment - datetime(1970, 1, 1)).total_seconds() / 86400.0
 
 
-def _nearly_all(known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], counts: ArrayLike | None) -> bool:
-    """Whether nearly all cells, or nearly all different ones, are known."""
-    if not len(known):
-        return False
-    shares = [float(known.mean())]
-    if counts is not None and np.sum(counts):
-        shares.append(float(np.average(known, weights=np.asarray(counts, np.float64))))
-    return max(shares) >= NEARLY_ALL_READ
+def _nearly_all(known: BoolArray, counts: IntArray) -> bool:
+    """Whether nearly all different texts, or nearly all cells, are known."""
+    return bool(known.mean() >= NEARLY_ALL_READ or np.average(known, weights=counts) >= NEARLY_ALL_READ)

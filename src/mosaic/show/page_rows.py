@@ -12,7 +12,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import columns_as_lists, n_rows
+from mosaic.rows.frames import columns_as_lists, n_rows
 from mosaic.rows.images import thumbnails
 
 #: Largest number of characters of a shown name, of a saved name and of a cell, and of columns.

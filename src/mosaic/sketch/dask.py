@@ -19,7 +19,7 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.frames import numeric_part, to_matrix
+from mosaic.rows.frames import cells_of, to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
@@ -56,17 +56,17 @@ class DaskSource(Source):
                 with cluster_faults():
                     X.compute_chunk_sizes()
             return cls(X, "Dask array")
-        numbers = numeric_part(getattr(X, "_meta", None))
-        if not hasattr(numbers, "columns"):
+        cells = cells_of(getattr(X, "_meta", None))
+        if cells is None:
             raise InvalidInputError(
                 f"X must be a Dask array or a Dask dataframe; got a Dask {type(X).__name__}",
-                "Convert it, for example with dask.array.from_delayed or Bag.to_dataframe.",
+                "Convert it, for example with to_frame, dask.array.from_delayed or Bag.to_dataframe.",
             )
-        columns = list(numbers.columns)
+        columns = [cells.columns[name].name for name in cells.features()]
         # Column-oriented formats read one column for the lengths.
         with cluster_faults():
             lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
-        rows = X[columns].map_partitions(to_matrix, meta=to_matrix(numbers))
+        rows = X[columns].map_partitions(to_matrix, meta=to_matrix(X._meta[columns]))
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
