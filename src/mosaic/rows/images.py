@@ -26,8 +26,6 @@ pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 #: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.
 LARGEST_PICTURE = 1 << 29
-#: Values of a pixel: grey, red-green-blue, and the latter with opacity.
-CHANNELS = (1, 3, 4)
 
 
 class Album:
@@ -135,7 +133,8 @@ def open_images(request: Request) -> Rows:
         notes.append(f"Files that are no pictures were left out: {album.others:,}.")
     X = np.zeros((len(files), 0)) if request.elsewhere else _pixels(album, request)
     store = InMemory(pa.table(columns))
-    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures=album.thumbnails, close=album.close)
+    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures_of=album.thumbnails)
+    rows.closers.append(album.close)
     add_groups_and_weights(rows, request, store)
     return rows
 
@@ -181,18 +180,6 @@ def _hidden(name: str) -> bool:
     return any(part in ("__MACOSX", "Thumbs.db") or (part[0] == "." and part != "..") for part in parts)
 
 
-def is_stack(shape: Sequence[int]) -> bool:
-    """Whether an array of this shape is a row of pictures.
-
-    Examples
-    --------
-    >>> is_stack((1965, 28, 20)), is_stack((50, 32, 32, 3)), is_stack((50, 7)), is_stack((5, 4, 4, 9))
-    (True, True, False, False)
-    """
-    flat = len(shape) == 3 or (len(shape) == 4 and shape[3] in CHANNELS)
-    return flat and min(shape[1:3]) > 1
-
-
 def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
     """PNG of pictures in arrays: height × width, or × 3 or × 4.
 
@@ -215,7 +202,7 @@ def thumbnail(pixels: Any, side: int) -> bytes:
     pixels = np.asarray(pixels)
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
-    if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in CHANNELS):
+    if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4)):
         raise InvalidInputError(
             f"a picture must be height × width or height × width × 3; got shape {pixels.shape}",
             "Reshape images, as in images=X.reshape(-1, 8, 8).",

@@ -228,7 +228,7 @@ def open_text_table(request: Request) -> Rows:
             stored, known = path.stat().st_size, len(stream.read(1 << 24))
             unpacked = known * stored / max(1, raw.tell()) if known == 1 << 24 else known
         check_unpacked(path, max(1.0, 8 * len(text.names) / text.row_bytes) * unpacked, stored, request.budget)
-    more = {"notes": text.notes, "line": text.line_of, "decimal": text.decimal}
+    more: dict[str, Any] = {"notes": text.notes, "line": text.line_of, "decimal": text.decimal}
     try:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
