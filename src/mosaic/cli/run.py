@@ -24,6 +24,7 @@ from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wor
 from mosaic.facts import Facts
 from mosaic.rows import check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
+from mosaic.rows.roles import values_of as cell_values
 from mosaic.rows.rows import SavedRows
 from mosaic.show import write_report
 
@@ -280,12 +281,6 @@ def values_of(table: Any) -> list[dict[str, Any]]:
     """Each row as a mapping, without columns of lists, for JSON."""
     import pyarrow as pa
 
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_nested(column.type):
-            continue
-        try:
-            columns[name] = column.to_pylist()
-        except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
-            columns[name] = column.cast(pa.string()).to_pylist()
+    flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+    columns = {name: cell_values(table.column(name)) for name in flat}
     return [{name: values[i] for name, values in columns.items()} for i in range(table.num_rows)]

@@ -17,7 +17,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.frames import row_numbers
 from mosaic.rows.faults import FileFault
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
-from mosaic.rows.roles import without_categories
+from mosaic.rows.roles import values_of, without_categories
 from mosaic.text import Library, jsonable
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
@@ -305,7 +305,7 @@ class SavedRows:
             group_name=rows.group_name,
             named=np.asarray(rows.numbers(in_memory), np.intp),
             listed=np.asarray(rows.numbers(listed), np.intp),
-            cells={name: tuple(jsonable(value) for value in _values(cells.column(name))) for name in flat},
+            cells={name: tuple(jsonable(value) for value in values_of(cells.column(name))) for name in flat},
             options=dict(rows.options),
             notes=tuple(rows.notes),
         )
@@ -371,10 +371,3 @@ def _places(column: Any, text: str) -> list[int]:
         same = pc.fill_null(pc.equal(column, text), False)
         return np.flatnonzero(same.to_numpy(zero_copy_only=False)).tolist()
     return [place for place, value in enumerate(_texts(column)) if value == text]
-
-
-def _values(column: Any) -> list[Any]:
-    try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
-        return list(column.cast(pa.string()).to_pylist())
