@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from mosaic.rows import FileFault, check_output, read, replacing
+from mosaic.rows import FileFault, read
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -81,12 +81,3 @@ def test_a_file_whose_name_is_no_utf8_is_read(tmp_path, ending):
         others = {"embeddings": tmp_path / "numbers.npy"} if ending == ".txt" else {}
         with read(odd, memory_budget=budget, **others) as table:
             assert numbers(table).tolist() == [[1.5], [2.5]]
-
-
-def test_a_loop_of_links_is_refused_as_output(tmp_path):
-    (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
-    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
-    with pytest.raises(FileFault, match=r"loop|cannot be written"):
-        check_output(tmp_path / "a.csv")
-    with pytest.raises(FileFault, match=r"loop|cannot be written"), replacing(tmp_path / "a.csv") as temporary:
-        temporary.write_text("")

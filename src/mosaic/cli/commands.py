@@ -42,7 +42,7 @@ def select(args: Namespace) -> int:
         model = run.fit()
         bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
         if not bound and run.is_read:
-            bound = not model.selection_.takes_passes
+            bound = not model.selection_.material.proof.by_passes
             run.notes.extend([] if bound else [UNPROVEN])
         facts = Facts(model, run.table)
         answer, picks = answer_of(run, facts, bound=bound)

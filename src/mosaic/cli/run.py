@@ -210,11 +210,8 @@ def opened_or_loaded(args: Namespace) -> Iterator[tuple[Run, Any]]:
 
 def rows_of_model(model: Any, path: str) -> Any:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
-    kept = getattr(model, "kept_rows_", None)
-    if kept is None:
-        names = getattr(model, "feature_names_in_", None)
-        kept = SavedRows.bare(Path(path).name, model.selection_.n_rows, model.n_features_in_, names)
-    return kept.as_rows()
+    kept = getattr(model, "kept_rows_", None) or SavedRows(Path(path).name, "saved model", model.selection_.n_rows)
+    return kept.as_rows(model.n_features_in_, getattr(model, "feature_names_in_", None))
 
 
 def check_outputs(args: Namespace, *names: str) -> None:

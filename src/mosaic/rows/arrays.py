@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,19 +12,14 @@ import scipy.sparse as sp
 
 from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
 from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.images import is_stack, thumbnails
+from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
-from mosaic.rows.source import InFile, StoredArray
+from mosaic.rows.source import InFile, StoredArray, check_array, is_stack
 from mosaic.sketch.sources import ArraySource
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
-
-#: What scipy.sparse.save_npz writes besides the numbers.
-SPARSE_MARKS = {"format", "shape", "data"}
-#: What Zarr puts into the folder of an array or a group, in its third and its second format.
-ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_npy(request: Request) -> Rows:
@@ -34,7 +29,7 @@ def open_npy(request: Request) -> Rows:
         with path.open("rb") as opened:
             shape, dtype = _header(opened)
             begin = opened.tell()
-        _check_array(request, shape, dtype)
+        check_array(shape, dtype, path, "the array ", pictures=True)
         expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
         if found < expected:
             fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
@@ -55,11 +50,11 @@ def open_npz(request: Request) -> Rows:
                 if member.endswith(".npy"):
                     with packed.open(member) as file:
                         shapes[member[:-4]] = _header(file)
-        if set(shapes) >= SPARSE_MARKS and request.array is None:
+        if set(shapes) >= {"format", "shape", "data"} and request.array is None:  # as scipy.sparse.save_npz writes it
             return _array_rows(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    _check_array(request, shape, dtype, f"array {name!r}")
+    check_array(shape, dtype, path, f"array {name!r} ", pictures=True)
     size = float(np.prod(shape)) * dtype.itemsize
     if size > request.budget / 2:
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
@@ -80,8 +75,7 @@ def open_zarr(request: Request) -> Rows:
         if hasattr(node, "members"):
             members = dict(node.members(max_depth=None))
             shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
-            node = members[_chosen(request, shapes, "is a Zarr group with", others=False)]
-        _check_array(request, node.shape, node.dtype)
+            node = members[_chosen(request, shapes)]
         if _bytes(node) <= request.budget / 4:
             return _array_rows(request, node[:])
         check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
@@ -101,21 +95,19 @@ def _array_rows(
     X: Any,
     *,
     kind: str | None = None,
-    names: Sequence[str] | None = None,
+    names: list[str] | None = None,
     beside: Any = None,
-    annotated: bool = False,
     id_name: str | None = None,
     notes: Sequence[str] = (),
-    close: Callable[[], None] | None = None,
 ) -> Rows:
     """Rows of an array, memory map, sparse matrix or source; a picture is a row of as many numbers as it has pixels.
 
-    ``beside`` is a ``pyarrow.Table`` of columns with a value for each row, one of which (``id_name``) may name the rows. If rows
-    are ``annotated``, these are all that is known of them, and features are not shown as columns.
+    ``beside`` is a ``pyarrow.Table`` of columns with a value for each row. If one of them, ``id_name``, names the rows, these
+    are all that is known of rows, and features are not shown as columns.
     """
     stack, shown = None, X
     if not isinstance(X, StoredArray):
-        _check_array(request, X.shape, X.dtype)
+        check_array(X.shape, X.dtype, request.path, "the array ", pictures=True)
         if is_stack(X.shape):
             size = " × ".join(str(side) for side in X.shape[1:])
             stack, X = X, X.reshape(len(X), -1)
@@ -128,25 +120,16 @@ def _array_rows(
             X = X.astype(np.float64)
     if beside is None:
         refuse_columns(request)
-    elif not annotated:
-        what = "array of one entry for each row"
-        check_beside(request, beside, what, "Leave this out, or save it as CSV or Parquet.")
-    store = InMemory(beside) if annotated else InArray(shown, names, beside)
+    elif id_name is None:
+        check_beside(request, beside, "array of one entry for each row", "Leave this out, or save it as CSV or Parquet.")
+    store = InArray(shown, names, beside) if id_name is None else InMemory(beside)
     scan = MissingScan(request, names, None, store.n)
     X = _without_missing(request, X, scan)
-    rows = Rows(
-        request.path,
-        request.kind if kind is None else kind,
-        X,
-        store,
-        feature_names=names,
-        id_name=id_name or (None if beside is None else request.id),
-        notes=[*notes, *scan.notes],
-        dropped=scan.dropped,
-        pictures=None if stack is None else lambda numbers, side: thumbnails(stack[numbers], side),
-        close=close,
-    )
+    rows = Rows(request.path, kind or request.kind, X, store, names, notes=[*notes, *scan.notes], dropped=scan.dropped)
+    if stack is not None:
+        rows.pictures_of = lambda numbers, side: thumbnails(stack[numbers], side)
     if beside is not None:
+        rows.id_name = request.id or id_name
         add_groups_and_weights(rows, request, InMemory(beside))
     return rows
 
@@ -168,22 +151,6 @@ def _without_missing(request: Request, X: Any, scan: MissingScan) -> Any:
     return SelectedRows(ArraySource(X, "memory map"), dropped)
 
 
-def _check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
-    """Refuse an array that is no table of real numbers and no row of pictures."""
-    path, kind = request.path, np.dtype(dtype).kind
-    if kind not in "fiub":
-        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
-        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
-        raise FileFault(path, f"{what} holds {said}, no real numbers", remedy)
-    shape = tuple(int(size) for size in shape)
-    if len(shape) != 2 and not is_stack(shape):
-        fault = f"{what} has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
-        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
-        raise FileFault(path, fault, f"Save it as a table: {remedy}.")
-    if 0 in shape:
-        raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
-
-
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
     n, d = X.shape
@@ -192,8 +159,7 @@ def _as_csr(request: Request, X: Any) -> Any:
     if need > request.budget / 2:
         raise FileFault(
             request.path,
-            f"its {n:,} × {d:,} numbers, {X.nnz:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
-            "half of the memory budget",
+            f"its {n:,} × {d:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
             "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
         )
     if hasattr(X, "check_format"):
@@ -209,44 +175,35 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _chosen(request: Request, shapes: dict[str, tuple[int, ...]], said: str = "has", others: bool = True) -> str:
-    """The name of the array that is asked for, or of the only one of two dimensions; if there is none, one of ``others``.
-
-    These are pictures, and a single array of any shape, which is refused elsewhere with a remedy.
-    """
+def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
+    """The name of the array that is asked for, of the only one of two dimensions, of the only pictures, or of the only one."""
     if request.array is not None:
         if request.array not in shapes:
             raise unknown_name(request.path, "array", request.array, list(shapes))
         return request.array
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
-    if others and not tables:
-        tables = [name for name, shape in shapes.items() if is_stack(shape) or len(shapes) == 1]
+    tables = tables or [name for name, shape in shapes.items() if is_stack(shape) or len(shapes) == 1]
     if len(tables) == 1:
         return tables[0]
     inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
-    fault = f"{said} {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
-    remedy = "Name the one that is meant with `array`." if shapes else "Save one in it."
-    raise FileFault(request.path, fault, remedy)
+    fault = f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
+    raise FileFault(request.path, fault, "Name the one that is meant with `array`." if shapes else "Save one in it.")
 
 
 def _annotated(request: Request, kind: str, store: Any) -> Rows:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
-    path = request.path
-    name = "X" if request.array is None else request.array
+    path, name, names = request.path, request.array or "X", None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
         for part in ("obs", name) if path.is_file() else ():
             _refuse_links(path, store, part)
         arrays = [known for known in arrays if known in store]
-    if name not in arrays:
-        raise unknown_name(path, "array", name, arrays)
-    with readable(path):
+        if name not in arrays:
+            raise unknown_name(path, "array", name, arrays)
         beside, id_name = _obs_table(io.read_elem(store["obs"]))
-    remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
-    check_beside(request, beside, "column of obs", remedy)
-    close, names = None, None
+    check_beside(request, beside, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
     with readable(path):
-        if (name == "X" or name.startswith("layers/")) and "var" in store and "_index" in store["var"].attrs:
+        if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
         if path.is_file():
@@ -258,23 +215,15 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
             X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
-            if kind == request.kind:
-                stored = InFile(str(path), name).open()
-            else:
-                stored = node if hasattr(node, "chunks") else io.sparse_dataset(node)
-            X = StoredArray(stored, kind, path, names=names)
-            close = X.close
-    return _array_rows(
-        request,
-        X,
-        kind=kind,
-        names=names,
-        beside=beside,
-        annotated=True,
-        id_name=request.id or id_name,
-        notes=[] if name == "X" else [f"The numbers are those of {name}."],
-        close=close,
-    )
+            if path.is_file():
+                node = InFile(str(path), name).open()
+            elif not hasattr(node, "chunks"):
+                node = io.sparse_dataset(node)
+            X = StoredArray(node, kind, path, names=names)
+    notes = [] if name == "X" else [f"The numbers are those of {name}."]
+    rows = _array_rows(request, X, kind=kind, names=names, beside=beside, id_name=id_name, notes=notes)
+    rows.closers += [X.close] if isinstance(X, StoredArray) else []
+    return rows
 
 
 def _refuse_links(path: Path, store: Any, name: str) -> None:
@@ -299,12 +248,10 @@ def _obs_table(obs: Any) -> tuple[Any, str]:
     columns = {name: pa.array([str(value) for value in obs.index])}
     for column in obs.columns:
         values = obs[column]
-        if isinstance(values.dtype, np.dtype):
-            values = native(values)
         try:
-            columns[str(column)] = pa.Array.from_pandas(values)
+            columns[str(column)] = pa.Array.from_pandas(native(values) if isinstance(values.dtype, np.dtype) else values)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
-            columns[str(column)] = pa.array([str(value) for value in obs[column]])
+            columns[str(column)] = pa.array([str(value) for value in values])
     return pa.table(columns), name
 
 

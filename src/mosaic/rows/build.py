@@ -99,7 +99,7 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
     if request.embedding is not None:
         said = f"The numbers are those of column {request.embedding!r}, {shape_of(X)[1]:,} for each row."
         roles.notes.append(said)
-    rows = Rows(
+    return Rows(
         request.path,
         request.kind,
         X,
@@ -110,11 +110,11 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
         notes=[*notes, *roles.notes, *scan.notes],
         dropped=scan.dropped,
         left_out=roles.ids,
-        line=line,
-        close=None if getattr(store, "scratch", None) is None else store.scratch.close,
+        line_of=line,
+        closers=[] if getattr(store, "scratch", None) is None else [store.scratch.close],
+        groups=_groups(request, store, scan.dropped),
+        weights=weights,
     )
-    rows.groups, rows.weights = _groups(request, store, scan.dropped), weights
-    return rows
 
 
 def _encoder(

@@ -22,13 +22,9 @@ COMPARED_NAMES = 100_000
 
 @dataclass(frozen=True)
 class RowNames:
-    """The names of rows.
+    """The names of rows, and where they come from: "column 'id'", "the index".
 
-    Attributes
-    ----------
-    names : as text
-    origin : where they come from: "column 'id'", "the index"
-    rows : the row number of each name, ascending, if only some rows are named; None if all are, in their order
+    ``rows`` are the row numbers of the names, ascending, if only some rows are named; None if all are, in their order.
 
     Examples
     --------
@@ -73,10 +69,9 @@ def only_row(
     where: str = "",
     remedies: tuple[str, str] = ("Give the row number.", "Check the spelling."),
 ) -> int:
-    """The only one of the rows that are called so; others are refused.
+    """The only one of the rows that are called so. ``some`` gives names that there are, to suggest similar ones.
 
-    ``some`` gives names that there are, to suggest similar ones; ``remedies`` are for a name that several rows have, and for one
-    that none has.
+    ``remedies`` are for a name that several rows have, and for one that none has.
     """
     if len(rows) > 1:
         fault = f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
@@ -87,10 +82,7 @@ def only_row(
 
 
 def as_row(given: Any, names: Any) -> Any:
-    """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is.
-
-    ``names`` has ``find``.
-    """
+    """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is."""
     if not isinstance(given, str) or names is None:
         return given
     try:
@@ -102,13 +94,7 @@ def as_row(given: Any, names: Any) -> Any:
 
 
 def as_rows(given: Any, names: Any, parameter: str) -> Any:
-    """Row numbers for names; a mask and a list of numbers are returned as they are.
-
-    Examples
-    --------
-    >>> as_rows(["C17", 0], RowNames(("C1", "C17"), "the index"), "must_include")
-    [1, 0]
-    """
+    """Row numbers for names; a mask and a list of numbers are returned as they are."""
     if given is None or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
         return given
     items = [given] if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes
-from mosaic.rows.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
+from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import (
     COMPRESSIONS,
     FIRST_BYTES,
@@ -208,7 +208,7 @@ def read(
         raise
     if scratch is not None:
         rows.path = Path(STANDARD_INPUT)
-        rows.at_close(scratch.close)
+        rows.closers.append(scratch.close)
     rows.group_name, rows.weight_name = group, weight
     given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
     rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
@@ -235,7 +235,7 @@ def kind_of(file: Path) -> str:
     '.csv.gz'
     """
     if file.is_dir():
-        if file.suffix.lower() == ".zarr" or any((file / mark).exists() for mark in ZARR_MARKS):
+        if file.suffix.lower() == ".zarr" or any((file / mark).exists() for mark in ("zarr.json", ".zarray", ".zgroup")):
             return ".zarr"
         return _kind_of_folder(file)
     ending = file.suffix.lower()

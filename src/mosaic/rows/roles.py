@@ -111,6 +111,14 @@ def without_categories(column: Any) -> Any:
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
+def values_of(column: Any) -> list[Any]:
+    """The values of a column, as text where Python has none, as for the year 14645."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return list(column.cast("string").to_pylist())
+
+
 def all_different(column: Any) -> bool:
     """Whether every row has a value of its own, and none is too long for a name."""
     if column.null_count or not len(column):

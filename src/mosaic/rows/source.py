@@ -13,11 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.door import check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, readable
 from mosaic.sketch.sources import ArraySource, LocalSource, Source
-from mosaic.text import library, listed
+from mosaic.text import library
 
 #: Packages whose frames are in memory, although some of them are Arrow streams, too.
 FRAMES = ("pandas", "polars", "narwhals", "modin", "cudf")
@@ -89,15 +88,22 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         from mosaic.sketch.ray import RaySource
 
         return RaySource.of(X)
-    if owner in ARRAY_KINDS:
-        return _open_stored(X, n_jobs)
+    if hasattr(X, "var_names"):
+        names, stored = [str(name) for name in X.var_names], X.X
+        if isinstance(stored, np.ndarray) or sp.issparse(stored) or owner_of(stored) in ARRAY_KINDS:
+            stored = stored.tocsr() if sp.issparse(stored) else stored
+            return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
+        fault = f"adata.X is a {type(stored).__name__}, no array in memory or in a file"
+        raise InvalidInputError(fault, "Pass it itself, or put what is to be read there: adata.X = adata.layers['counts'].")
+    if hasattr(X, "shape") and owner in ARRAY_KINDS:
+        return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
     if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
         source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
         source.names = names
         return source
     raise InvalidInputError(
         f"X must be a table of numbers whose rows can be read; got {type(X).__name__}",
-        "Pass an array with two dimensions, a path, or a Dask or Ray collection.",
+        "Pass an array with two dimensions, such as group[name] of Zarr or HDF5, a path, or a Dask or Ray collection.",
     )
 
 
@@ -108,7 +114,10 @@ class StoredArray(ArraySource):
     """
 
     def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
-        _check_stored(X, where)
+        check_array(X.shape, X.dtype, where)
+        if getattr(X, "format", "csr") != "csr":
+            fault = f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
+            raise fault_of(where, fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
         super().__init__(X, kind, n_jobs)
         self.where, self.names = where, names
         self.files = [where] if isinstance(where, Path) and where.is_file() else []
@@ -158,50 +167,26 @@ def _handle(X: Any) -> Any:
     return getattr(X, "group", X)
 
 
-def _check_stored(X: Any, where: str | Path) -> None:
-    """Refuse an array that is no table of real numbers with rows to slice."""
-    shape = tuple(X.shape or ())
-    fault = remedy = None
-    if len(shape) != 2:
-        fault = f"must have two dimensions, points and features; got shape {shape}"
-        remedy = f"Save it as a table, e.g. {'X.reshape(-1, 1)' if len(shape) == 1 else 'X.reshape(len(X), -1)'}."
-    elif X.dtype.kind not in "fiub":
-        fault = f"must hold real numbers; got dtype {X.dtype}"
-        remedy = "Save it as float64, or columns of several types as Parquet."
-    elif getattr(X, "format", "csr") != "csr":
-        fault = f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
-        remedy = "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr()."
-    if fault is not None and isinstance(where, Path):
-        raise FileFault(where, fault, remedy)
-    if fault is not None:
-        raise InvalidInputError(f"{where} {fault}", remedy)
-    check_shape(shape, str(where))
+def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
+    """Of a file, or of what an argument is called."""
+    return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
 
 
-def _open_stored(X: Any, n_jobs: int | None) -> Source:
-    """A source of the rows of a ``zarr.Array``, ``h5py.Dataset`` or of X of an ``anndata.AnnData``, CSR or dense."""
-    owner, kind, where = owner_of(X), None, "X"
-    names: list[str] | None = None
-    if hasattr(X, "var_names"):
-        X, kind, where, names = X.X, "AnnData", "adata.X", [str(name) for name in X.var_names]
-        if X is None:
-            remedy = "Put what is to be read there, for example adata.X = adata.layers['counts']."
-            raise InvalidInputError("adata.X is None", remedy)
-        if not (isinstance(X, np.ndarray) or sp.issparse(X) or owner_of(X) in ARRAY_KINDS):
-            fault = f"adata.X is a {type(X).__name__}, no array in memory or in a file"
-            raise InvalidInputError(fault, "Pass adata.X itself.")
-    elif hasattr(X, "members") or hasattr(X, "visititems"):
-        arrays: list[str] = []
-        if owner == "zarr":
-            arrays = [name for name, member in X.members(max_depth=None) if hasattr(member, "chunks")]
-        else:
-            X.visititems(lambda name, member: arrays.append(name) if hasattr(member, "chunks") else None)
-        inside = f"of the arrays {listed(sorted(arrays))}" if arrays else "without any array"
-        fault = f"X is {'a Zarr' if owner == 'zarr' else 'an HDF5'} group {inside}; rows are read of one array"
-        raise InvalidInputError(fault, "Open the group and pass one, as in group[name].")
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        return StoredArray(X.tocsr() if sp.issparse(X) else X, kind or "array", where, n_jobs, names)
-    if not hasattr(X, "shape"):
-        fault = f"X is a {type(X).__name__}, of which no rows are read"
-        raise InvalidInputError(fault, "Pass a path, a Zarr array, an HDF5 data set or an AnnData.")
-    return StoredArray(X, kind or ARRAY_KINDS[owner], where, n_jobs, names)
+def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "", pictures: bool = False) -> None:
+    """Refuse an array that is no table of real numbers nor, where that is allowed, a row of pictures."""
+    shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
+    if kind not in "fiub":
+        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
+        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
+        raise fault_of(where, f"{what}holds {said}, no real numbers", remedy)
+    if len(shape) != 2 and not (pictures and is_stack(shape)):
+        fault = f"{what}has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
+        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
+        raise fault_of(where, fault, f"Save it as a table: {remedy}.")
+    if 0 in shape:
+        raise fault_of(where, f"{what}is empty, shape {shape}", "Save it again with its rows and columns.")
+
+
+def is_stack(shape: Sequence[int]) -> bool:
+    """Whether an array of this shape is a row of pictures: grey, or with one, three or four values a pixel."""
+    return (len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3, 4))) and min(shape[1:3]) > 1
