@@ -6,8 +6,9 @@ from mosaic.estimators.curve import CoverageCurve, estimate, path
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.fitted import explain_model
 from mosaic.estimators.progress import listening
+from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.saving import load
-from mosaic.estimators.selector import MOSAIC, MOSAICSampler
+from mosaic.estimators.selector import MOSAIC
 
 __all__ = [
     "MOSAIC", "CoverageCurve", "MOSAICOutlierDetector", "MOSAICSampler", "PyODDetector", "estimate", "explain_model", "listening",

@@ -42,7 +42,8 @@ from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import FITTED
-from mosaic.estimators.selector import MOSAIC, MOSAICSampler
+from mosaic.estimators.sampler import MOSAICSampler
+from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.precomputed import Matrix

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import InputTags, Tags
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
@@ -201,22 +199,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         numbers, back = np.unique(self._found.rows, return_inverse=True)
         return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
 
-    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
-        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from mosaic import MOSAIC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X_few, y_few = MOSAIC(15).fit_resample(X, y)
-        >>> X_few.shape, y_few.shape
-        ((15, 4), (15,))
-        """
-        self.fit(X, y, **fit_params)
-        self.sample_indices_ = self._found.rows
-        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
-
 
 @computing_in_threads
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
@@ -341,37 +323,3 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     @property
     def _n_features_out(self) -> int:
         return self.n_representatives_
-
-
-@dataclass
-class _SamplerInputTags(InputTags):
-    dataframe: bool = True
-
-
-@dataclass
-class _SamplerTags(Tags):
-    """Tags with those that imbalanced-learn adds to those of scikit-learn."""
-
-    sampler_tags: Any = field(default_factory=lambda: SimpleNamespace(sample_indices=True))
-
-
-class MOSAICSampler(OneToOneFeatureMixin, Representatives):
-    """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
-
-    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``explain`` and
-    ``rethreshold``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from mosaic import MOSAICSampler
-    >>> X, y = load_iris(return_X_y=True)
-    >>> MOSAICSampler(30).fit_resample(X, y)[0].shape
-    (30, 4)
-    """
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inputs = {each.name: getattr(tags.input_tags, each.name) for each in fields(tags.input_tags)}
-        tags.input_tags = _SamplerInputTags(**inputs)
-        return _SamplerTags(**{each.name: getattr(tags, each.name) for each in fields(tags)})
