@@ -329,7 +329,9 @@ def test_sampler_thins_the_training_data_of_a_classifier_and_nothing_else():
     pipeline = SamplerPipeline([("scale", StandardScaler()), ("few", MOSAICSampler(30)), ("fit", LogisticRegression())])
     pipeline.fit(X_IRIS, Y_IRIS)
     scaled = StandardScaler().fit_transform(X_IRIS)
-    rows = MOSAICSampler(30).fit(scaled).representative_indices_
+    sampler = MOSAICSampler(30)
+    sampler.fit_resample(scaled, Y_IRIS)
+    rows = sampler.sample_indices_
     direct = LogisticRegression().fit(scaled[rows], Y_IRIS[rows])
     np.testing.assert_array_equal(pipeline.predict(X_IRIS), direct.predict(scaled))
     assert len(pipeline.predict(X_IRIS)) == 150

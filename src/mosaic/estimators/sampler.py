@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.xp import on_host
@@ -137,7 +138,10 @@ random_state, verbose : as for ``MOSAIC``
         if y is None:
             self.fit(X, **fit_params)
         else:
-            self._fit_classes(X, column_or_1d(y), fit_params)
+            check_classification_targets(y)
+            classes = np.asarray(y)
+            is_binary = classes.ndim == 2 and classes.shape[1] > 1  # a column of 0 and 1 for each class
+            self._fit_classes(X, classes.argmax(axis=1) if is_binary else column_or_1d(classes), fit_params)
         self.sample_indices_ = self._found.rows
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
