@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from imblearn.pipeline import Pipeline as SamplerPipeline
-from imblearn.pipeline import make_pipeline as make_sampler_pipeline
 from sklearn import config_context
 from sklearn.base import clone, is_clusterer, is_outlier_detector
 from sklearn.datasets import load_iris, make_blobs
@@ -336,9 +335,3 @@ def test_sampler_thins_the_training_data_of_a_classifier_and_nothing_else():
     np.testing.assert_array_equal(pipeline.predict(X_IRIS), direct.predict(scaled))
     assert len(pipeline.predict(X_IRIS)) == 150
     assert pipeline.score(X_IRIS, Y_IRIS) > 0.9
-
-
-def test_sampler_pipelines_refuse_steps_that_transform_as_well():
-    """The reason why there is a MOSAICSampler beside MOSAIC."""
-    with pytest.raises(TypeError, match="transform"):
-        make_sampler_pipeline(MOSAIC(30), LogisticRegression()).fit(X_IRIS, Y_IRIS)

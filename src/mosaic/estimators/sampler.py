@@ -140,8 +140,8 @@ random_state, verbose : as for ``MOSAIC``
         else:
             check_classification_targets(y)
             classes = np.asarray(y)
-            is_binary = classes.ndim == 2 and classes.shape[1] > 1  # a column of 0 and 1 for each class
-            self._fit_classes(X, classes.argmax(axis=1) if is_binary else column_or_1d(classes), fit_params)
+            one_column_each = classes.ndim == 2 and classes.shape[1] > 1 and bool((classes.sum(axis=1) == 1).all())
+            self._fit_classes(X, classes.argmax(axis=1) if one_column_each else column_or_1d(classes), fit_params)
         self.sample_indices_ = self._found.rows
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
