@@ -55,20 +55,10 @@ class Kernel(ABC):
 
     Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y have passed
     the door.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[0.0], [1.0], [3.0]]), "rbf", gamma=1.0)
-    >>> kernel.block(slice(0, 2), np.array([0, 2])).round(3).tolist()
-    [[1.0, 0.0], [0.368, 0.018]]
-    >>> kernel.take(np.array([2, 0])).cross(np.array([[2.0]])).round(3).tolist()
-    [[0.368, 0.018]]
     """
 
-    #: ``distances`` are this power of a distance.
-    order: ClassVar[int] = 2
+    order: ClassVar[int] = 2  # ``distances`` are this power of a distance
+    is_factor: ClassVar[bool] = False  # whether K = X Xᵀ
 
     @property
     @abstractmethod
@@ -123,10 +113,6 @@ class Kernel(ABC):
     def distances_at(self, Y: Any) -> FloatArray:
         """The same distance between new points and own points, len(Y) × n."""
         return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
-
-    def explicit_factor(self) -> Any | None:
-        """F with K = F Fᵀ if the data gives it at no cost, else None."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -280,14 +266,13 @@ class Laplacian(StationaryKernel):
 class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
+    is_factor: ClassVar[bool] = True
+
     def _between(self, A: Any, B: Any) -> Any:
         return product(A, B)
 
     def _with_itself(self, A: Any) -> Any:
         return squared_lengths(A)
-
-    def explicit_factor(self) -> Any | None:
-        return self.X
 
 
 @dataclass(frozen=True)
@@ -305,6 +290,7 @@ class PolynomialKernel(Linear):
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
+    is_factor: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
@@ -325,9 +311,6 @@ class PolynomialKernel(Linear):
         raise InvalidInputError(
             "similarities leave the range of floats", "Divide the data by a power of ten, or use a lower `degree` or `gamma`."
         )
-
-    def explicit_factor(self) -> Any | None:
-        return None
 
 
 #: Kernels that are a formula of two points, by name: new points can be put to them, so that passes take them, and bandwidths

@@ -35,21 +35,9 @@ class Matrix:
 class Precomputed(Kernel):
     """A similarity matrix given by the user, checked for shape, symmetry and (up to 5000 points) definiteness.
 
-    A new point is given by its similarities to all points of the matrix, in their order, one row each.
-
-    Notes
-    -----
-    1. The row of a new point lacks its similarity to itself; ``diagonal_at`` returns the median of the diagonal of the whole
-       matrix. This is exact if the diagonal is constant, as for normalised similarities. Rows of the matrix are recognised and
-       get their own entry.
-    2. After ``take`` a new point's row still has an entry for every point of the whole matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kernel = Precomputed(np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.0]]))
-    >>> kernel.take(np.array([2, 0])).cross(np.array([[0.7, 0.6, 0.1]])).tolist()
-    [[0.1, 0.7]]
+    A new point is given by its similarities to all points of the matrix, in their order, one row each, also after ``take``. It
+    lacks the similarity to itself; ``diagonal_at`` returns the median of the whole diagonal, which is exact if that is constant.
+    Rows of the matrix are recognised and get their own entry.
     """
 
     K: Any

@@ -88,8 +88,8 @@ def factorize(
                 "Raise the budget or pass fewer points.",
                 parameter="memory_budget",
             )
-    F: Any = kernel.explicit_factor()
-    if F is not None and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
+    F = kernel.points
+    if kernel.is_factor and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
     rows_matter = np.full(n, float(ω.sum()) / n if all_matter else 0.0)
