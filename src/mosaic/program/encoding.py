@@ -65,7 +65,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """Relative duality gap, including the approximation of the kernel and rounding."""
-        return self._difference / self.scale
+        return (max(self.primal - self.dual, 0.0) + self.slack) / self.scale
 
     @property
     def at_most(self) -> float:
@@ -80,11 +80,7 @@ class Certificate:
     @property
     def suboptimality(self) -> float:
         """(primal − dual + slack) / (dual − slack): the value is at most this share above the optimum."""
-        return self._difference / self.at_least if self.at_least > 0 else np.inf
-
-    @property
-    def _difference(self) -> float:
-        return max(self.primal - self.dual, 0.0) + self.slack
+        return self.gap * self.scale / self.at_least if self.at_least > 0 else np.inf
 
     def __str__(self) -> str:
         kernel = (

@@ -150,12 +150,8 @@ def solve(
         program = Program(distinct, groups.sums(weights), groups, row_norm, solver, tol, *limits, random_state=random_state)
         encoding = program.encode(alpha, lam)
     if encoding.dual_gap > tol:
-        warnings.warn(
-            ConvergenceWarning(
-                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}"
-            ),
-            stacklevel=2,
-        )
+        text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
+        warnings.warn(ConvergenceWarning(text), stacklevel=2)
     return encoding
 
 
