@@ -140,20 +140,6 @@ def test_a_part_of_a_kernel_is_a_kernel_with_its_own_numbering(name, data):
         assert abs(part.X - kernel.X[chosen]).max() == 0
 
 
-@pytest.mark.parametrize("data", [X, WIDE], ids=["few", "many"])
-def test_kernels_equal_scikit_learn(data):
-    gamma = 0.05
-    cases = {
-        "rbf": pairwise.rbf_kernel(data, gamma=gamma),
-        "laplacian": pairwise.laplacian_kernel(data, gamma=gamma),
-        "polynomial": pairwise.polynomial_kernel(data, gamma=gamma, degree=3, coef0=1.0),
-        "linear": data @ data.T,
-        "cosine": pairwise.cosine_similarity(data),
-    }
-    for name, expected in cases.items():
-        np.testing.assert_allclose(matrix(make_kernel(data, name, gamma=gamma)), expected, rtol=1e-9, atol=1e-12)
-
-
 def test_gaussian_process_kernels_are_callables():
     kernel = make_kernel(X, gaussian_process.RBF(1.5))
     np.testing.assert_allclose(matrix(kernel), gaussian_process.RBF(1.5)(X), rtol=1e-12)
