@@ -11,7 +11,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
 from mosaic import Diffusion, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError, Polynomial
-from mosaic.kernels import heat_features, make_kernel
+from mosaic.kernels import make_kernel
+from mosaic.kernels.diffusion import heat_features
 
 
 def test_scale_is_that_of_support_vector_machines(rng):

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from mosaic import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels import DiffusionKernel, Precomputed, heat_features, make_kernel
+from mosaic.kernels import DiffusionKernel, Precomputed, make_kernel
+from mosaic.kernels.diffusion import heat_features
 from mosaic.kernels.points import FEW_FEATURES
 from mosaic.parameters import Diffusion
 

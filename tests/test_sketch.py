@@ -11,7 +11,8 @@ from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, row_codes
 from mosaic.arrays.xp import times_triangle
 from mosaic.choosing import draw_by_passes
-from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
+from mosaic.kernels import RBF, make_kernel
+from mosaic.kernels.points import Laplacian, Linear, PolynomialKernel
 from mosaic.program.encoding import DesignRows
 from mosaic.program.solve import Program
 from mosaic.rows import open_source

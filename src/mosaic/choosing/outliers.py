@@ -144,7 +144,7 @@ class EffectiveCounts:
         def count(rows: slice) -> None:
             counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places), on=kernel.points)
+        in_blocks(count, len(members), len(self.places), on=kernel.X)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -155,7 +155,7 @@ class EffectiveCounts:
             new = rows_of(Y, rows)
             counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.points)
+        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.X)
         return counts
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:

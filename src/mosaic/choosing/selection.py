@@ -170,7 +170,7 @@ class Selection:
         def compare(rows: slice) -> None:
             nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
 
-        in_blocks(compare, self.kernel.n, len(self.chosen), on=self.kernel.points)
+        in_blocks(compare, self.kernel.n, len(self.chosen), on=self.kernel.X)
         nearest[self.chosen] = np.arange(len(self.chosen))
         return nearest
 
@@ -258,7 +258,7 @@ class Selection:
             if labels:
                 label[rows] = self._labels(on_host(K), new, own, None if flagged is None else flagged[rows])
 
-        in_blocks(compare, Y.shape[0], kernel.n, on=kernel.points)
+        in_blocks(compare, Y.shape[0], kernel.n, on=kernel.X)
         return label, error
 
     def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
@@ -299,7 +299,7 @@ class Selection:
             similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
 
         if len(self.chosen):
-            in_blocks(compare, len(labels), len(self.chosen), on=self.chosen_kernel.points)
+            in_blocks(compare, len(labels), len(self.chosen), on=self.chosen_kernel.X)
         errors = errors if len(self.chosen) else similarity
         return np.column_stack([labels, similarity, errors, counts, flagged])
 

@@ -50,6 +50,7 @@ LARGEST_SINGLE_SIMILARITY = 1e15
 DIAGONAL_BLOCK_ROWS = 64
 
 
+@dataclass(frozen=True)
 class Kernel(ABC):
     """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
 
@@ -57,21 +58,17 @@ class Kernel(ABC):
     the door.
     """
 
+    X: Any  # the points, or the similarities themselves
     order: ClassVar[int] = 2  # ``distances`` are this power of a distance
     is_factor: ClassVar[bool] = False  # whether K = X Xᵀ
 
     @property
-    @abstractmethod
-    def points(self) -> Any:
-        """The points, or the similarities themselves."""
-
-    @property
     def n(self) -> int:
-        return int(self.points.shape[0])
+        return int(self.X.shape[0])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(self.points)
+        return numpy_dtype(self.X)
 
     @abstractmethod
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
@@ -122,8 +119,6 @@ class PointKernel(Kernel):
     If X does not hold the points as given, ``prepared`` makes rows like those of X of new points.
     """
 
-    X: Any
-
     @abstractmethod
     def _between(self, A: Any, B: Any) -> Any:
         """k(a_i, b_j) for float64 rows, dense or CSR like X, which it does not change."""
@@ -137,10 +132,6 @@ class PointKernel(Kernel):
 
     def _rows(self, rows: Rows) -> Any:
         return as_double(rows_of(self.X, rows))
-
-    @property
-    def points(self) -> Any:
-        return self.X
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))

@@ -40,14 +40,13 @@ class Precomputed(Kernel):
     Rows of the matrix are recognised and get their own entry.
     """
 
-    K: Any
     #: None for a whole matrix. A part of a checked matrix is not checked again: it passes up to rounding.
     taken_from: Matrix | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.taken_from is not None:
             return
-        K = self.K
+        K = self.X
         if K.shape[0] != K.shape[1]:
             raise InvalidInputError(
                 f"a precomputed similarity must be square; got shape {K.shape}",
@@ -65,19 +64,15 @@ class Precomputed(Kernel):
         if self.n <= DEFINITENESS_TEST_SIZE:
             _check_definite(in_double(K), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
 
-    @property
-    def points(self) -> Any:
-        return self.K
-
     def device_block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return in_double(self.K[rows][:, columns])
+        return in_double(self.X[rows][:, columns])
 
     def diagonal(self) -> FloatArray:
-        return np.asarray(self.K.diagonal(), dtype=np.float64)
+        return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Precomputed:
         chosen = np.arange(self.n)[indices]
-        return Precomputed(self.K[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
+        return Precomputed(self.X[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
 
     def device_cross(self, Y: Any) -> FloatArray:
         self._check_new(Y)
@@ -97,7 +92,7 @@ class Precomputed(Kernel):
         if self.taken_from is not None:
             return self.taken_from
         diagonal = self.diagonal()
-        rows = KnownRows.of(row_codes(self.K)) if np.ptp(diagonal) else None
+        rows = KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
         return Matrix(self.n, np.arange(self.n), diagonal, rows)
 
     def _check_new(self, Y: Any) -> None:

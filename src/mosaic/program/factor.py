@@ -88,7 +88,7 @@ def factorize(
                 "Raise the budget or pass fewer points.",
                 parameter="memory_budget",
             )
-    F = kernel.points
+    F = kernel.X
     if kernel.is_factor and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
@@ -97,7 +97,7 @@ def factorize(
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
     stopped: Stop = "tolerance" if tol > 50 * eps else "exact"
     rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
-    Ft = empty_on_device_of(kernel.points, (0, n), kernel.dtype)
+    Ft = empty_on_device_of(kernel.X, (0, n), kernel.dtype)
     pivots = np.zeros(0, np.intp)
     while max(float(ω @ left), float(rows_matter @ left)) > target * trace:
         room = min(limit - len(pivots), 1 if method == "greedy" else PIVOTS_PER_BLOCK)
@@ -181,5 +181,5 @@ def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left:
         Ft[rank:, rows] = new
         left[rows] -= row_norms_squared(new.T).astype(np.float64)
 
-    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.points)
+    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.X)
     return Ft

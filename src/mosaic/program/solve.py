@@ -397,5 +397,5 @@ def _kernel_excess(
         products = Δ * rows.device_columns(F, exposed, targets)
         return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
 
-    cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.points))
+    cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.X))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))
