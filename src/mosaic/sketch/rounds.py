@@ -236,20 +236,18 @@ def _newcomers(
     kernel_of: Callable[[FloatArray], PointKernel], scores: BlockResult, size: int, rule: Rule, prepare: Prepare, seed: int
 ) -> Sample:
     """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
-    worst, drawn = (
-        with_rows(prepare(scores[f"{name}_rows"]), scores[f"{name}_codes"], scores[f"{name}_first"])
-        for name in ("worst", "drawn")
-    )
+    lists = (scores[name] for name in ("worst", "drawn"))
+    worst, drawn = (with_rows(prepare(points["rows"]), points["codes"], points["first"]) for points in lists)
     if rule == "error":
         return worst.take(np.arange(min(size, len(worst))))
-    excess = np.sqrt(scores["worst_values"]) - 1.0
+    excess = np.sqrt(scores["worst"]["values"]) - 1.0
     some = worst.take(np.flatnonzero(excess > 0))
     if len(some) > size // 2:
         kernel = kernel_of(some.rows)
         weights = excess[excess > 0]
         pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
         some = some.take(pivots if len(pivots) else np.arange(size // 2))
-    finite = np.flatnonzero(np.isfinite(scores["drawn_values"]))
+    finite = np.flatnonzero(np.isfinite(scores["drawn"]["values"]))
     return some.with_more(drawn.take(finite[: size - len(some)]))
 
 
