@@ -23,7 +23,7 @@ from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
-from mosaic.program.problem import DesignProblem, RowNorm
+from mosaic.program.problem import DesignProblem
 from mosaic.program.solvers import Status
 from mosaic.text import html_card, html_table
 
@@ -173,7 +173,6 @@ class Encoding:
     influence: FloatArray
     lam: float
     alpha: float
-    row_norm: RowNorm
     status: Status
     n_iter: int
     certificate: Certificate

@@ -345,7 +345,6 @@ class Program:
             influence=influence,
             lam=problem.lam,
             alpha=problem.lam / posed.lam_crit,
-            row_norm=self.row_norm,
             status=status,
             n_iter=solution.iterations,
             certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),

@@ -94,7 +94,6 @@ class Sketch:
             influence=influence,
             lam=self.problem.lam,
             alpha=self.problem.lam / self.lam_crit,
-            row_norm="l2",
             status=Status.KERNEL_ERROR if solved and self.certificate.gap > tol else self.solution.status,
             n_iter=self.n_iter,
             certificate=self.certificate,
