@@ -98,7 +98,7 @@ class Sketch:
             n_iter=self.n_iter,
             certificate=self.certificate,
             kernel=kernel,
-            factor=Factor(F, self.pivots, residual, trace, self.missed, "rank"),
+            factor=Factor(F, self.pivots, residual, trace, self.missed, True),
             groups=EqualRows.trivial(kernel.n),
             weights=self.sample.counts,
             members=members,
