@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_norms_squared
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, Task
 from mosaic.kernels import PointKernel
@@ -38,7 +38,7 @@ from mosaic.program.factor import Factor, factorize
 from mosaic.program.problem import DesignProblem, DualPoint, bounds_of, critical_lam, weighted_gram
 from mosaic.program.solvers import Solution, Status
 from mosaic.program.working_set import solve_design
-from mosaic.sketch.blocks import AS_THEY_ARE, ROWS_AT_ONCE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
+from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
 
 Rule: TypeAlias = Literal["violation", "error"]
 #: Runs a pass, given its name and its task. A name is never used for two tasks.
@@ -165,10 +165,7 @@ def _solve(
 
 def features(basis: Basis, kernel: PointKernel) -> FloatArray:
     """f_i of a kernel's own points, as rows."""
-    F = np.empty((kernel.n, basis.kernel.n))
-    for part in row_blocks(kernel.n, 1, ROWS_AT_ONCE):
-        F[part] = basis.features(basis.kernel.cross(kernel.X[part]))
-    return F
+    return np.concatenate([F for _, _, F in basis.features_of(kernel.X, AS_THEY_ARE)])
 
 
 def run_sketch(
