@@ -18,6 +18,7 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.rows import FileFault, open_source, read
 from mosaic.sketch.sources import ArraySource
+from tasks import X, agree
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -26,8 +27,6 @@ h5py = pytest.importorskip("h5py")
 anndata = pytest.importorskip("anndata")
 
 NAMES = ["c", "a", "b"]
-X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
-X[np.abs(X) < 0.1 * X.std(axis=0)] = 0.0  # so that sparse formats have something to leave out
 SIZES = [777, BLOCK_ROWS, 100_000]
 
 
@@ -50,12 +49,6 @@ def open_file(X, n_jobs=None):
         table = read(X, memory_budget=16)
         X = table.X
     return open_source(X, n_jobs)
-
-
-def agree(found, expected):
-    assert found.keys() == expected.keys()
-    for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name])
 
 
 def table(values, names=NAMES):

@@ -83,10 +83,12 @@ def test_same_seed_same_factor():
 
 def test_limits_are_kept_and_said():
     kernel = make_kernel(X, "rbf", gamma=10.0)
-    assert factorize(kernel, tol=1e-9, max_rank=10).stopped == "rank"
+    factor = factorize(kernel, tol=1e-9, max_rank=10)
+    assert (factor.is_finest, factor.rank) == (True, 10)
+    assert not factorize(kernel, tol=0.5).is_finest
     budget = 2 * 300 * 8 * 20
     factor = factorize(kernel, tol=1e-9, memory_budget=budget)
-    assert (factor.stopped, factor.rank) == ("memory", 20)
+    assert (factor.is_finest, factor.rank) == (True, 20)
     with pytest.raises(
         MemoryBudgetError, match="memory_budget of 1,000 bytes holds no factor of 300 points: one column takes 4,800 bytes"
     ):

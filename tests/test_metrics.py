@@ -151,9 +151,9 @@ def certified(Y, row_norm, tol=1e-8, **strength):
 
 
 def scores(Y, encoding):
-    """‖θᵀy_j‖ in the dual norm, θ = lam (Yᵀ − YᵀR): at most 1, and exactly 1 wherever a row is not zero."""
+    """‖θᵀy_j‖₁, the dual norm of ℓ_∞, θ = lam (Yᵀ − YᵀR): at most 1, and exactly 1 wherever a row is not zero."""
     A = Y @ (encoding.lam * (Y.T - Y.T @ encoding.rows(np.arange(len(Y)))))
-    return np.abs(A).sum(axis=1) if encoding.row_norm == "linf" else np.linalg.norm(A, axis=1)
+    return np.abs(A).sum(axis=1)
 
 
 def corners_and_inner_points(rng, d, n_inner=25):

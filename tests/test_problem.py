@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic.program.problem import DesignProblem, RowProgram, bounds_of, clipping_level, critical_lam, feasible_scale, screen
+from mosaic.program.problem import DesignProblem, RowProgram, bounds_of, critical_lam, feasible_scale, screen
 from mosaic.program.solvers import FISTA, InteriorPoint, run
 from oracles import exact_factor, objective
 
@@ -283,15 +283,6 @@ def test_prox_matches_brute_force(rng, norm):
     for w, v in zip(W, V, strict=True):
         for _ in range(300):
             assert value(w, v) <= value(w + rng.normal(size=6) * 10 ** rng.uniform(-6, 0), v) + 1e-12
-
-
-def test_clipping_level_removes_the_given_mass(rng):
-    V = rng.normal(size=(50, 7))
-    level = clipping_level(V, 0.5)
-    removed = np.maximum(np.abs(V) - level[:, None], 0).sum(axis=1)
-    np.testing.assert_allclose(removed[level > 0], 0.5)
-    assert (np.abs(V).sum(axis=1)[level == 0] <= 0.5).all()
-    assert (clipping_level(V, 100.0) == 0).all()
 
 
 def test_linf_dual_meets_primal(rng, roll_kernel):

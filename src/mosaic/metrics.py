@@ -56,7 +56,7 @@ def unexplained_at(kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float]) -
         for left, root in zip(errors, roots, strict=True):
             left[rows] = left_by(root, K, left[rows])
 
-    in_blocks(explain, len(own), max(len(chosen), 1), on=kernel.points)
+    in_blocks(explain, len(own), max(len(chosen), 1), on=kernel.X)
     return errors
 
 

@@ -91,7 +91,7 @@ def test_running_out_of_iterations_is_said_and_the_best_is_kept(name, roll_kerne
     F = exact_factor(roll_kernel)
     found = run(FIRST_ORDER[name], RowProgram(F, F.T, 1.0), tol=1e-12, max_iter=35)
     assert found.status is Status.MAX_ITER
-    assert "max_iter" in found.status.advice
+    assert "max_iter" in found.status.value
     assert found.iterations == 35
     assert [r.iteration for r in found.trace] == [0, 10, 20, 30, 35]
     assert found.gap == found.trace[-1].gap

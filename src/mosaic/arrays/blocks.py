@@ -138,27 +138,17 @@ class Prepare:
 
     def __call__(self, X: Any) -> Any:
         """The prepared rows. Rows of zeros stay zero."""
-        X = self._divided(X)
+        if self.scale is not None:
+            scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
+            if sp.issparse(X):  # the same quotients as in the dense case, so that known points are recognised
+                X = X.copy()
+                X.data = X.data / scale.astype(X.dtype)[X.indices]
+            else:
+                X = X / asarray_like(X, scale)
         if not self.directions:
             return X
         lengths = row_lengths(X)
         return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
-
-    def _divided(self, X: Any) -> Any:
-        """X / scale; what is too large after that for a square has the largest size that may come in."""
-        if self.scale is None:
-            return X
-        scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
-        if is_on_device(X):
-            return X / asarray_like(X, scale)
-        most = largest_size(X)
-        with np.errstate(over="ignore"):
-            if not sp.issparse(X):
-                Y = X / asarray_like(X, scale)
-                return np.clip(Y, -most, most, out=Y)
-            Y = X.copy()  # the same quotients as in the dense case, so that known points are recognised
-            Y.data = np.clip(Y.data / scale.astype(X.dtype)[Y.indices], -most, most)
-        return Y
 
     def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
         """Values of prepared rows, in some columns, as the data has them."""

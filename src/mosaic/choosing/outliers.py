@@ -124,7 +124,7 @@ class EffectiveCounts:
         return self._in_blocks(Y.shape[0], count)
 
     def _in_blocks(self, n: int, count: Callable[[slice], FloatArray]) -> FloatArray:
-        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), on=self.reference.points)])
+        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), on=self.reference.X)])
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""

@@ -185,7 +185,7 @@ class Selection:
         def compare(rows: slice) -> None:
             labels[rows] = self._nearest(kernel.block(rows, chosen))
 
-        in_blocks(compare, kernel.n, len(chosen), on=kernel.points)
+        in_blocks(compare, kernel.n, len(chosen), on=kernel.X)
         if self.settings.outliers == "reject":
             labels[self.is_outlier] = -1
         labels[chosen] = np.arange(len(chosen))
@@ -291,7 +291,7 @@ class Selection:
             label[rows] = found = self._labels(K, new, own, None if flagged is None else flagged[rows])
             similarity[rows] = np.where(found >= 0, K[np.arange(len(K)), found], np.nan)
 
-        in_blocks(compare, n, kernel.n, on=kernel.points)
+        in_blocks(compare, n, kernel.n, on=kernel.X)
         return label, error, similarity
 
     def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:

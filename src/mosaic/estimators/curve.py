@@ -131,7 +131,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     max_rank = rank_for(checked, n, matrix)
     rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
-    if is_on_device(geometry.kernel.points):
+    if is_on_device(geometry.kernel.X):
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
         return Estimate(how, n, rank_expected, fit, 0, proof)
     proof = held + memory_of_proof(n, rank_expected, itemsize, d, size)

@@ -149,5 +149,5 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
     """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
-        advice = advice or encoding.status.advice
+        advice = advice or encoding.status.value
         warn(ConvergenceWarning(f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice}"))

@@ -3,18 +3,14 @@
 A kernel holds its points: ``kernel.block(rows, columns)`` is K[rows][:, columns], ``kernel.cross(Y)`` similarities to new points.
 """
 
-from mosaic.kernels.diffusion import DiffusionKernel, heat_features
+from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (
     POINT_KERNELS,
     RBF,
     STATIONARY_KERNELS,
-    Cosine,
     Kernel,
-    Laplacian,
-    Linear,
     PointKernel,
-    PolynomialKernel,
     StationaryKernel,
     check_similarities,
 )
@@ -26,20 +22,15 @@ __all__ = [
     "POINT_KERNELS",
     "RBF",
     "STATIONARY_KERNELS",
-    "Cosine",
     "DiffusionKernel",
     "EffectiveCount",
     "Gamma",
     "Kernel",
-    "Laplacian",
-    "Linear",
     "PointKernel",
-    "PolynomialKernel",
     "Precomputed",
     "StationaryKernel",
     "check_similarities",
     "decay_rate",
-    "heat_features",
     "make_kernel",
     "resolve_gamma",
     "where_compared",

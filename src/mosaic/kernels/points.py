@@ -50,38 +50,25 @@ LARGEST_SINGLE_SIMILARITY = 1e15
 DIAGONAL_BLOCK_ROWS = 64
 
 
+@dataclass(frozen=True)
 class Kernel(ABC):
     """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
 
     Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y have passed
     the door.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[0.0], [1.0], [3.0]]), "rbf", gamma=1.0)
-    >>> kernel.block(slice(0, 2), np.array([0, 2])).round(3).tolist()
-    [[1.0, 0.0], [0.368, 0.018]]
-    >>> kernel.take(np.array([2, 0])).cross(np.array([[2.0]])).round(3).tolist()
-    [[0.368, 0.018]]
     """
 
-    #: ``distances`` are this power of a distance.
-    order: ClassVar[int] = 2
-
-    @property
-    @abstractmethod
-    def points(self) -> Any:
-        """The points, or the similarities themselves."""
+    X: Any  # the points, or the similarities themselves
+    order: ClassVar[int] = 2  # ``distances`` are this power of a distance
+    is_factor: ClassVar[bool] = False  # whether K = X Xᵀ
 
     @property
     def n(self) -> int:
-        return int(self.points.shape[0])
+        return int(self.X.shape[0])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(self.points)
+        return numpy_dtype(self.X)
 
     @abstractmethod
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
@@ -124,10 +111,6 @@ class Kernel(ABC):
         """The same distance between new points and own points, len(Y) × n."""
         return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
 
-    def explicit_factor(self) -> Any | None:
-        """F with K = F Fᵀ if the data gives it at no cost, else None."""
-        return None
-
 
 @dataclass(frozen=True)
 class PointKernel(Kernel):
@@ -135,8 +118,6 @@ class PointKernel(Kernel):
 
     If X does not hold the points as given, ``prepared`` makes rows like those of X of new points.
     """
-
-    X: Any
 
     @abstractmethod
     def _between(self, A: Any, B: Any) -> Any:
@@ -151,10 +132,6 @@ class PointKernel(Kernel):
 
     def _rows(self, rows: Rows) -> Any:
         return as_double(rows_of(self.X, rows))
-
-    @property
-    def points(self) -> Any:
-        return self.X
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
@@ -280,14 +257,13 @@ class Laplacian(StationaryKernel):
 class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
+    is_factor: ClassVar[bool] = True
+
     def _between(self, A: Any, B: Any) -> Any:
         return product(A, B)
 
     def _with_itself(self, A: Any) -> Any:
         return squared_lengths(A)
-
-    def explicit_factor(self) -> Any | None:
-        return self.X
 
 
 @dataclass(frozen=True)
@@ -305,6 +281,7 @@ class PolynomialKernel(Linear):
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
+    is_factor: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
@@ -325,9 +302,6 @@ class PolynomialKernel(Linear):
         raise InvalidInputError(
             "similarities leave the range of floats", "Divide the data by a power of ten, or use a lower `degree` or `gamma`."
         )
-
-    def explicit_factor(self) -> Any | None:
-        return None
 
 
 #: Kernels that are a formula of two points, by name: new points can be put to them, so that passes take them, and bandwidths

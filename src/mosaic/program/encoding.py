@@ -23,7 +23,7 @@ from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
-from mosaic.program.problem import DesignProblem, RowNorm
+from mosaic.program.problem import DesignProblem
 from mosaic.program.solvers import Status
 from mosaic.text import html_card, html_table
 
@@ -65,7 +65,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """Relative duality gap, including the approximation of the kernel and rounding."""
-        return self._difference / self.scale
+        return (max(self.primal - self.dual, 0.0) + self.slack) / self.scale
 
     @property
     def at_most(self) -> float:
@@ -80,11 +80,7 @@ class Certificate:
     @property
     def suboptimality(self) -> float:
         """(primal − dual + slack) / (dual − slack): the value is at most this share above the optimum."""
-        return self._difference / self.at_least if self.at_least > 0 else np.inf
-
-    @property
-    def _difference(self) -> float:
-        return max(self.primal - self.dual, 0.0) + self.slack
+        return self.gap * self.scale / self.at_least if self.at_least > 0 else np.inf
 
     def __str__(self) -> str:
         kernel = (
@@ -177,7 +173,6 @@ class Encoding:
     influence: FloatArray
     lam: float
     alpha: float
-    row_norm: RowNorm
     status: Status
     n_iter: int
     certificate: Certificate

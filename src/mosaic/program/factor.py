@@ -7,7 +7,7 @@ is known at every step, so a factorisation stops as soon as the tolerance allows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +18,6 @@ from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveS
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import PRODUCT_ENTRIES
 
-Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
-
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
 PIVOTS_PER_BLOCK = 64
 #: Largest number of columns of a sparse explicit factor that is made dense.
@@ -28,23 +26,21 @@ MOST_DENSE_COLUMNS = 1024
 
 @dataclass(frozen=True)
 class Factor:
-    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace."""
+    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace.
+
+    ``is_finest`` says that rank, memory or rounding stopped it, and not its tolerance.
+    """
 
     F: FloatArray
     pivots: IntArray
     residual: FloatArray
     trace: float
     error: float
-    stopped: Stop
+    is_finest: bool
 
     @property
     def rank(self) -> int:
         return int(self.F.shape[1])
-
-    @property
-    def is_finest(self) -> bool:
-        """Whether rank, memory or rounding stopped it, and not its tolerance."""
-        return self.stopped != "tolerance"
 
     @property
     def relative_error(self) -> float:
@@ -90,22 +86,22 @@ def factorize(
                 "Raise the budget or pass fewer points.",
                 parameter="memory_budget",
             )
-    F: Any = kernel.explicit_factor()
-    if F is not None and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
+    F = kernel.X
+    if kernel.is_factor and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
-        return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
+        return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, True)
     each = float(ω.sum()) / n if all_matter else 0.0  # what a point counts whatever its weight
     chance = ω + each if each else ω
     eps = float(np.finfo(dtype).eps)
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
-    stopped: Stop = "tolerance" if tol > 50 * eps else "exact"
+    is_finest = tol <= 50 * eps
     rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
-    Ft = empty_on_device_of(kernel.points, (0, n), dtype)
+    Ft = empty_on_device_of(kernel.X, (0, n), dtype)
     pivots = np.zeros(0, np.intp)
     while max(float(ω @ left), each * float(left.sum())) > target * trace:
         room = min(limit - len(pivots), 1 if method == "greedy" else PIVOTS_PER_BLOCK)
         if room <= 0:
-            stopped = "exact" if limit >= n else "memory" if max_rank is None or limit < max_rank else "rank"
+            is_finest = True
             break
         if method == "greedy":
             new = np.array([int(left.argmax())])
@@ -125,7 +121,7 @@ def factorize(
             )
         np.maximum(left, 0.0, out=left)
         left[new] = 0.0
-    return Factor(Ft.T, pivots, left, trace, float(ω @ left), stopped)
+    return Factor(Ft.T, pivots, left, trace, float(ω @ left), is_finest)
 
 
 def nothing_to_compare() -> InvalidInputError:
@@ -184,5 +180,5 @@ def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left:
         Ft[rank:, rows] = new
         left[rows] -= row_norms_squared(new.T).astype(np.float64)
 
-    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.points)
+    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.X)
     return Ft

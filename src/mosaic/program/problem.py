@@ -399,20 +399,13 @@ class RowProgram:
             norms = np.sqrt(row_norms_squared(V))
             keep = 1.0 - t / np.maximum(norms, max(t, float(np.finfo(np.float64).tiny)))  # 0 where norms ≤ t
             return np.asarray(V * keep[:, None])
-        level = clipping_level(V, t)
-        return np.asarray(np.clip(V, -level[:, None], level[:, None]))
-
-
-def clipping_level(V: FloatArray, t: float) -> FloatArray:
-    """For each row the level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t.
-
-    By Moreau's identity prox of t‖·‖_∞ is v minus its projection on the ℓ₁ ball of radius t, which is clipping at a.
-    """
-    sizes = -np.sort(-np.abs(V), axis=1)
-    excess = np.cumsum(sizes, axis=1) - t
-    k = np.arange(1, V.shape[1] + 1)
-    last = np.maximum((sizes * k > excess).sum(axis=1), 1)
-    return np.asarray(np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0))
+        # The level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t: by Moreau's identity prox of t‖·‖_∞ is v minus its
+        # projection on the ℓ₁ ball of radius t, which is clipping at a.
+        sizes = -np.sort(-np.abs(V), axis=1)
+        excess = np.cumsum(sizes, axis=1) - t
+        last = np.maximum((sizes * np.arange(1, V.shape[1] + 1) > excess).sum(axis=1), 1)
+        level = np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0)[:, None]
+        return np.asarray(np.clip(V, -level, level))
 
 
 def _in_single(A: Any, divisor: float) -> Any:

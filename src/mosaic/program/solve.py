@@ -162,12 +162,8 @@ def solve(
         program = Program(distinct, groups.sums(weights), groups, row_norm, solver, tol, *limits, random_state=random_state)
         encoding = program.encode(alpha, lam)
     if encoding.dual_gap > tol:
-        warnings.warn(
-            ConvergenceWarning(
-                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}"
-            ),
-            stacklevel=2,
-        )
+        text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
+        warnings.warn(ConvergenceWarning(text), stacklevel=2)
     return encoding
 
 
@@ -362,7 +358,6 @@ class Program:
             influence=influence,
             lam=problem.lam,
             alpha=problem.lam / posed.lam_crit,
-            row_norm=self.row_norm,
             status=status,
             n_iter=solution.iterations,
             certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
@@ -414,5 +409,5 @@ def _kernel_excess(
         products = Δ * rows.device_columns(F, exposed, targets)
         return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
 
-    cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.points))
+    cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.X))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

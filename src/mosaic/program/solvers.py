@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import eigh
@@ -17,9 +17,6 @@ from scipy.linalg import eigh
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.xp import asarray_like, cholesky, on_host, solve_with, sum_of_squares, with_diagonal
 from mosaic.program.problem import Bounds, DesignProblem, Evaluation, RowProgram, bounds_of
-
-P_contra = TypeVar("P_contra", contravariant=True)
-S = TypeVar("S")
 
 #: Primal values that differ by less than this share of P(0) differ by rounding only.
 ROUNDING_OF_VALUES = 1e-13
@@ -45,11 +42,6 @@ class Status(Enum):
         "pass float64 data, or loosen `tol`."
     )
 
-    @property
-    def advice(self) -> str:
-        """What happened and what to change, as a sentence with parameters between backticks."""
-        return self.value
-
 
 class Record(NamedTuple):
     """One line of a solver's trace."""
@@ -74,7 +66,7 @@ class Solution:
     trace: tuple[Record, ...]  # of every check of the gap
 
 
-class Solver(Protocol[P_contra, S]):
+class Solver(Protocol):
     """An algorithm: how to start, near ``start`` if it is given, how to step, which bounds a state gives, and its unknown and
     ‖w_j‖. The gap is checked at every ``check_every``-th step; a run has stalled after ``patience`` checks without progress.
     """
@@ -85,17 +77,17 @@ class Solver(Protocol[P_contra, S]):
     @property
     def patience(self) -> int: ...
 
-    def init(self, problem: P_contra, start: FloatArray | None) -> S: ...
+    def init(self, problem: Any, start: FloatArray | None) -> Any: ...
 
-    def step(self, problem: P_contra, state: S) -> S: ...
+    def step(self, problem: Any, state: Any) -> Any: ...
 
-    def bounds(self, problem: P_contra, state: S) -> Bounds: ...
+    def bounds(self, problem: Any, state: Any) -> Bounds: ...
 
-    def result(self, problem: P_contra, state: S) -> tuple[FloatArray, FloatArray]: ...
+    def result(self, problem: Any, state: Any) -> tuple[FloatArray, FloatArray]: ...
 
 
 def run(
-    solver: Solver[Any, S], problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
+    solver: Solver, problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
 
@@ -330,4 +322,4 @@ class FISTA(_OnRows):
 
 
 #: Methods by the names of ``solver``. A further one is a line here and a name in ``mosaic.program.SolverName``.
-FIRST_ORDER: dict[str, Solver[RowProgram, Any]] = {"fista": FISTA(), "admm": ADMM(), "admm-paper": ADMM()}
+FIRST_ORDER: dict[str, Solver] = {"fista": FISTA(), "admm": ADMM(), "admm-paper": ADMM()}

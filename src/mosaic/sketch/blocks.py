@@ -146,7 +146,8 @@ class GramSum:
 
 @dataclass(frozen=True)
 class Scores:
-    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, the worst points, and points drawn in proportion to Δ_jj.
+    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, the worst points, and points drawn in proportion to Δ_jj; 4 · ``size`` each
+    are enough to choose from.
 
     Without V, the worst points are those with the largest z_j, the worst violators; with V, those with the largest error
     e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper. U is ``triangle(E)``.
@@ -175,15 +176,14 @@ class Scores:
         found: BlockResult = {"largest": z2.max(), "sum_left": left.sum()}
         for name, values in (("worst", worst), ("drawn", keys)):
             best = np.argsort(-values, kind="stable")[: 4 * self.size]
-            found |= _listed(name, values[best], codes[best], best + start, np.asarray(rows[best]))
-        return {name: np.asarray(value) for name, value in _distinct(found, self.size).items()}
+            points = {"values": values[best], "codes": codes[best], "first": best + start, "rows": np.asarray(rows[best])}
+            found[name] = _distinct(points, 4 * self.size)
+        return found
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        found: BlockResult = {"largest": np.maximum(left["largest"], right["largest"])}
-        found["sum_left"] = left["sum_left"] + right["sum_left"]
-        for name in (n for n in left if n not in found):
-            found[name] = np.concatenate([left[name], right[name]])
-        return _distinct(found, self.size)
+        lists = {name: _distinct(_joined(left[name], right[name]), 4 * self.size) for name in ("worst", "drawn")}
+        largest = np.maximum(left["largest"], right["largest"])
+        return {"largest": largest, "sum_left": left["sum_left"] + right["sum_left"], **lists}
 
 
 def triangle(E: FloatArray) -> FloatArray:
@@ -208,29 +208,21 @@ class LargestScores:
             codes[part] = row_codes(Y)
             longest = max(longest, float(row_norms_squared(F).max()))
             z2[part] = row_norms_squared(times_triangle(F, self.U, lower=True))
-        return self._kept(z2, codes, longest)
+        numbers = np.arange(start, start + len(z2))
+        return {"best": _distinct({"values": z2, "codes": codes, "first": numbers}, self.size), "longest": longest}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        z2, codes = (np.concatenate([left[name], right[name]]) for name in ("values", "codes"))
-        return self._kept(z2, codes, max(float(left["longest"]), float(right["longest"])))
-
-    def _kept(self, z2: FloatArray, codes: Any, longest: float) -> BlockResult:
-        _, once = np.unique(codes, return_index=True)
-        once = once[np.argsort(-z2[once], kind="stable")[: self.size]]
-        return {"values": z2[once], "codes": codes[once], "longest": np.asarray(longest)}
+        best = _distinct(_joined(left["best"], right["best"]), self.size)
+        return {"best": best, "longest": max(left["longest"], right["longest"])}
 
 
-def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> BlockResult:
-    return {f"{name}_values": values, f"{name}_codes": codes, f"{name}_first": first, f"{name}_rows": rows}
+def _joined(left: BlockResult, right: BlockResult) -> BlockResult:
+    return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
-def _distinct(found: BlockResult, size: int) -> BlockResult:
-    """The distinct points with the largest values in each list: four times ``size``, to have enough to choose from."""
-    result = dict(found)
-    for name in ("worst", "drawn"):
-        values, codes, first = found[f"{name}_values"], found[f"{name}_codes"], found[f"{name}_first"]
-        order = np.lexsort((first, -values))
-        _, once = np.unique(codes[order], return_index=True)
-        order = order[np.sort(once)][: 4 * size]
-        result |= _listed(name, values[order], codes[order], first[order], found[f"{name}_rows"][order])
-    return result
+def _distinct(points: BlockResult, most: int) -> BlockResult:
+    """The distinct points with the largest values, in descending order."""
+    order = np.lexsort((points["first"], -points["values"]))
+    _, once = np.unique(points["codes"][order], return_index=True)
+    order = order[np.sort(once)][:most]
+    return {name: part[order] for name, part in points.items()}

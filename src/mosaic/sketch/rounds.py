@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_norms_squared
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, Task
 from mosaic.kernels import PointKernel
@@ -38,7 +38,7 @@ from mosaic.program.factor import Factor, factorize
 from mosaic.program.problem import DesignProblem, DualPoint, bounds_of, critical_lam, weighted_gram
 from mosaic.program.solvers import Solution, Status
 from mosaic.program.working_set import solve_design
-from mosaic.sketch.blocks import AS_THEY_ARE, ROWS_AT_ONCE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
+from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
 
 Rule: TypeAlias = Literal["violation", "error"]
 #: Runs a pass, given its name and its task. A name is never used for two tasks.
@@ -94,12 +94,11 @@ class Sketch:
             influence=influence,
             lam=self.problem.lam,
             alpha=self.problem.lam / self.lam_crit,
-            row_norm="l2",
             status=Status.KERNEL_ERROR if solved and self.certificate.gap > tol else self.solution.status,
             n_iter=self.n_iter,
             certificate=self.certificate,
             kernel=kernel,
-            factor=Factor(F, self.pivots, residual, trace, self.missed, "rank"),
+            factor=Factor(F, self.pivots, residual, trace, self.missed, True),
             groups=EqualRows.trivial(kernel.n),
             weights=self.sample.counts,
             members=members,
@@ -166,10 +165,7 @@ def _solve(
 
 def features(basis: Basis, kernel: PointKernel) -> FloatArray:
     """f_i of a kernel's own points, as rows."""
-    F = np.empty((kernel.n, basis.kernel.n))
-    for part in row_blocks(kernel.n, 1, ROWS_AT_ONCE):
-        F[part] = basis.features(basis.kernel.cross(kernel.X[part]))
-    return F
+    return np.concatenate([F for _, _, F in basis.features_of(kernel.X, AS_THEY_ARE)])
 
 
 def run_sketch(
@@ -236,20 +232,18 @@ def _newcomers(
     kernel_of: Callable[[FloatArray], PointKernel], scores: BlockResult, size: int, rule: Rule, prepare: Prepare, seed: int
 ) -> Sample:
     """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
-    worst, drawn = (
-        with_rows(prepare(scores[f"{name}_rows"]), scores[f"{name}_codes"], scores[f"{name}_first"])
-        for name in ("worst", "drawn")
-    )
+    lists = (scores[name] for name in ("worst", "drawn"))
+    worst, drawn = (with_rows(prepare(points["rows"]), points["codes"], points["first"]) for points in lists)
     if rule == "error":
         return worst.take(np.arange(min(size, len(worst))))
-    excess = np.sqrt(scores["worst_values"]) - 1.0
+    excess = np.sqrt(scores["worst"]["values"]) - 1.0
     some = worst.take(np.flatnonzero(excess > 0))
     if len(some) > size // 2:
         kernel = kernel_of(some.rows)
         weights = excess[excess > 0]
         pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
         some = some.take(pivots if len(pivots) else np.arange(size // 2))
-    finite = np.flatnonzero(np.isfinite(scores["drawn_values"]))
+    finite = np.flatnonzero(np.isfinite(scores["drawn"]["values"]))
     return some.with_more(drawn.take(finite[: size - len(some)]))
 
 
