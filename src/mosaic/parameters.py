@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -189,10 +188,14 @@ def is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
+def _as_python(value: Any) -> Any:
+    """A NumPy scalar as a Python number, so that messages show 0.5 and not np.float64(0.5)."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
 def _refuse_unless(is_right: bool, parameter: str, value: Any, fault: str, remedy: str | None = None) -> None:
     if not is_right:
-        value = value.item() if getattr(value, "ndim", None) == 0 else value  # 0.5, not np.float64(0.5)
-        raise InvalidInputError(fault, remedy, parameter=parameter, value=value)
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
 
 
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
@@ -218,14 +221,15 @@ def real_number(
 ) -> float:
     """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    bounds = ((">=", operator.ge, at_least), (">", operator.gt, above), ("<=", operator.le, at_most), ("<", operator.lt, below))
-    limits = " and ".join(f"{sign} {bound:g}" for sign, _, bound in bounds if bound is not None)
+    is_high = (at_least is None or number >= at_least) and (above is None or number > above)
+    if math.isfinite(number) and is_high and (at_most is None or number <= at_most) and (below is None or number < below):
+        return number
+    bounds = {">=": at_least, ">": above, "<=": at_most, "<": below}
+    limits = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
     if at_least is not None and at_most is not None:
         limits = f"between {at_least:g} and {at_most:g}"
-    is_right = math.isfinite(number) and all(bound is None or meets(number, bound) for _, meets, bound in bounds)
     fault = " ".join(part for part in ("must be a finite number", limits, f"({meaning})" if meaning else "") if part)
-    _refuse_unless(is_right, parameter, value, fault, remedy)
-    return number
+    raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
 
 
 def as_bytes(budget: Any) -> float | None:

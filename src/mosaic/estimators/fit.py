@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
@@ -159,13 +157,7 @@ def fit_data(estimator: Any, data: Data, narrator: Narrator, *, start: Any = Non
 
 
 def _in_memory(
-    settings: Settings,
-    matrix: Any,
-    weights: Any,
-    constraints: Constraints,
-    seed: int,
-    columns: Sequence[str] | None,
-    narrator: Narrator,
+    settings: Settings, matrix: Any, weights: Any, constraints: Constraints, seed: int, columns: Any, narrator: Narrator
 ) -> Material:
     """All rows, or a sample of many."""
     n, d = matrix.shape
@@ -182,7 +174,10 @@ def _in_memory(
     matrix = prepare(matrix)
     points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
     geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
-    counting = _counting(geometry, points.weights, settings, seed, narrator)
+    counting = None
+    if settings.mode != "paper":
+        narrator.say("effective counts")
+        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
     proof, absent = InMemory(settings, rank_for(settings, points.n, matrix)), rows_of(matrix, np.flatnonzero(points.group < 0))
     return Material(n, points, geometry, constraints, counting, seed, proof, absent)
 
@@ -230,20 +225,14 @@ def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None
 
 
 def _of_sample(
-    drawn: Drawn,
-    n: int,
-    settings: Settings,
-    constraints: Constraints,
-    seed: int,
-    proof: InMemory | ByPasses,
-    narrator: Narrator,
-    columns: Sequence[str] | None,
+    drawn: Drawn, n: int, settings: Settings, constraints: Constraints, seed: int, proof: Any, narrator: Narrator, columns: Any
 ) -> Material:
     """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
     geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
     rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
     # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
-    counting = _counting(geometry, points.weights / rare, settings, seed, narrator)
+    narrator.say("effective counts")
+    counting = EffectiveCounts.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
     points, geometry = _with_named(drawn, points, geometry, matrix)
     numbers = drawn.numbers
     start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
@@ -252,9 +241,7 @@ def _of_sample(
     return Material(n, points, geometry, constraints, counting, seed, proof, rows_of(matrix, slice(0, 0)), numbers)
 
 
-def geometry_of_sample(
-    drawn: Drawn, settings: Settings, columns: Sequence[str] | None, seed: int
-) -> tuple[Geometry, Points, Any]:
+def geometry_of_sample(drawn: Drawn, settings: Settings, columns: Any, seed: int) -> tuple[Geometry, Points, Any]:
     """The geometry and the points of a sample, and all rows in memory, prepared. Rows that were named do not change these."""
     everyone = bool(drawn.is_drawn.all())
     rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
@@ -265,15 +252,6 @@ def geometry_of_sample(
     points = replace(points, weights=points.weights * (weights.sum() / points.total))
     geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
     return geometry, points, matrix if everyone else prepare(drawn.rows)
-
-
-def _counting(
-    geometry: Geometry, weights: FloatArray, settings: Settings, seed: int, narrator: Narrator
-) -> EffectiveCounts | None:
-    if settings.mode == "paper":
-        return None
-    narrator.say("effective counts")
-    return EffectiveCounts.of(geometry.kernel, weights, seed, settings.max_samples)
 
 
 def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
@@ -295,7 +273,7 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
-def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Sequence[str] | None) -> Material:
+def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Any) -> Material:
     """The points of the sample, and those that the rounds of Algorithm 3 have added."""
     geometry, points, matrix = geometry_of_sample(drawn, proof.settings, columns, seed)
     assert isinstance(geometry.kernel, PointKernel)
