@@ -33,15 +33,14 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
 
     Parameters
     ----------
-    contamination : "auto" or float in (0, 0.5], default "auto"
-        Share of outliers, if known. "auto" looks for a crowd that a valley in the distribution of the counts separates; without
-        one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most, with heavy tails up to 5 %.
-    min_group : float, optional
-        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers. Their score
-        is the threshold.
+    contamination : share of outliers in (0, 0.5], if known. "auto" looks for a crowd that a valley in the distribution of the
+        counts separates; without one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most,
+        with heavy tails up to 5 %
+    min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers; their
+        score is the threshold
     kernel, gamma, scale : the similarity, as in ``MOSAIC``
-    max_samples : int, optional
-        Rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their square.
+    max_samples : rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their
+        square
     memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
 
     Attributes

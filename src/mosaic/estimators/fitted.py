@@ -52,23 +52,18 @@ def found(path: str, *, per_row: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class NewRows:
-    """What a model says about new rows, one entry of each for each row.
+    """What a model says about new rows, one entry of each for each row."""
 
-    Attributes
-    ----------
-    representative : row of the fitted data that stands for it; -1 for rejected outliers, and if the model has no representatives
-    similarity : to that representative; NaN without one
-    representation_error : share of it that the representatives cannot express; NaN if the model has none
-    effective_count : how many rows of the data look like it, of those that it is compared with, itself included
-    is_outlier : whether it is an outlier
-    reason : why it is an outlier, None for other rows
-    """
-
+    #: Row of the fitted data that stands for it; -1 for rejected outliers, and if the model has no representatives.
     representative: IntArray
+    #: To that representative; NaN without one.
     similarity: FloatArray
+    #: Share of it that the representatives cannot express; NaN if the model has none.
     representation_error: FloatArray
+    #: How many rows of the data look like it, of those that it is compared with, itself included.
     effective_count: FloatArray
     is_outlier: BoolArray
+    #: Why it is an outlier, None for other rows.
     reason: list[str | None] = field(repr=False)
 
     def __len__(self) -> int:
