@@ -19,7 +19,7 @@ from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
-from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.frames import n_rows, take_rows
@@ -122,15 +122,15 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         if settings.mode == "paper" and (groups is not None or any(value is not None for value in rows.values())):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
-        with Narrator(self) as narrator:
+        with telling(self) as say:
             data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, data, narrator, quotas=quotas, **rows)
-            narrator.say("choosing")
+            material = fit_data(self, data, say, quotas=quotas, **rows)
+            say("choosing")
             self.selection_ = selection = choose(material, data.settings)
             if data.source is not None and data.read is not None and data.read.file is not None:
                 odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
                 self.table_ = with_cells(self.table_, data.read.file, np.append(selection.rows, odd))
-            narrator.say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
+            say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
 
