@@ -29,17 +29,7 @@ Estimator = TypeVar("Estimator", bound=type[Any])
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """A context in which fits report their progress to the listener; ``verbose`` writes nothing.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC, datasets
-    >>> stages = []
-    >>> with listening(lambda stage, text, share: stages.append(stage)):
-    ...     model = MOSAIC(10).fit(datasets.swiss_roll(300))
-    >>> stages[0], stages[-1]
-    ('similarities', 'done')
-    """
+    """A context in which fits report their progress to the listener; ``verbose`` writes nothing."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -75,9 +65,8 @@ def telling(estimator: Any) -> Iterator[Say]:
 
 
 def computing_in_threads(estimator: Estimator) -> Estimator:
-    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow.
-
-    So whoever asks, from whatever thread, the linear algebra library has one thread meanwhile; see ``mosaic.arrays.threads``.
+    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow; the linear
+    algebra library has one thread meanwhile, whoever asks and from whatever thread.
     """
     for name, member in list(vars(estimator).items()):
         if isinstance(member, property) and member.fget is not None:
