@@ -1,4 +1,16 @@
-"""Synthetic manifolds and their contamination: data whose geometry and outliers are known exactly."""
+"""Synthetic manifolds and their contamination: data whose geometry and outliers are known exactly.
+
+Examples
+--------
+>>> from mosaic.datasets import blobs_with_gross_outliers, contaminate, embed, noise_images, sphere, swiss_roll, trefoil
+>>> sphere(100).shape, trefoil(200).shape, embed(swiss_roll(200), 50, noise=0.01).shape
+((100, 3), (200, 3), (200, 50))
+>>> data = contaminate(embed(swiss_roll(200), 10), 0.5, kind="repetitive")
+>>> data.X.shape, int(data.is_outlier.sum()), int(blobs_with_gross_outliers().is_outlier.sum())
+((300, 10), 100, 8)
+>>> noise_images(5, data.X.reshape(-1, 5, 2)).shape
+(5, 5, 2)
+"""
 
 from __future__ import annotations
 
@@ -27,27 +39,13 @@ class Contaminated:
 
 
 def sphere(n: int, *, random_state: Seed = 0) -> FloatArray:
-    """Points x = g / ‖g‖ with g Gaussian in R³, uniform on the unit sphere.
-
-    Examples
-    --------
-    >>> from mosaic.datasets import sphere
-    >>> sphere(100).shape
-    (100, 3)
-    """
+    """Points x = g / ‖g‖ with g Gaussian in R³, uniform on the unit sphere."""
     g = np.random.default_rng(random_state).normal(size=(whole_number("n", n), 3))
     return np.asarray(g / np.linalg.norm(g, axis=1, keepdims=True))
 
 
 def trefoil(n: int, *, random_state: Seed = 0) -> FloatArray:
-    """γ(t) = (sin t + 2 sin 2t, cos t − 2 cos 2t, −sin 3t), t uniform in arc length: n points on the knot, in R³.
-
-    Examples
-    --------
-    >>> from mosaic.datasets import trefoil
-    >>> trefoil(200).shape
-    (200, 3)
-    """
+    """γ(t) = (sin t + 2 sin 2t, cos t − 2 cos 2t, −sin 3t), t uniform in arc length: n points on the knot, in R³."""
 
     def speed(t: FloatArray) -> FloatArray:
         x, y, z = np.cos(t) + 4 * np.cos(2 * t), 4 * np.sin(2 * t) - np.sin(t), -3 * np.cos(3 * t)
@@ -61,12 +59,6 @@ def swiss_roll(n: int, *, random_state: Seed = 0) -> FloatArray:
     """(t cos t, h, t sin t), 1.5π ≤ t ≤ 4.5π, 0 ≤ h ≤ 21: n points, uniform in the area √(1 + t²) dt dh.
 
     ``sklearn.datasets.make_swiss_roll`` is uniform in t instead, and its outer turns are almost three times as thin.
-
-    Examples
-    --------
-    >>> from mosaic.datasets import swiss_roll
-    >>> swiss_roll(300).shape
-    (300, 3)
     """
     n, rng = whole_number("n", n), np.random.default_rng(random_state)
     t = _uniform_in_length(lambda t: np.sqrt(1 + t**2), 1.5 * np.pi, 4.5 * np.pi, n, rng)
@@ -77,12 +69,6 @@ def embed(X: ArrayLike, dimension: int, *, noise: float = 0.0, random_state: See
     """X Qᵀ + noise · G with Q of orthonormal columns, uniform (Haar), and G Gaussian: the same shape in R^dimension.
 
     The map does not depend on ``noise``, the standard deviation of what is added to each coordinate; 0 keeps all distances.
-
-    Examples
-    --------
-    >>> from mosaic.datasets import embed, sphere
-    >>> embed(sphere(100), 50, noise=0.01).shape
-    (100, 50)
     """
     X, noise = np.asarray(as_points(X)), real_number("noise", noise, at_least=0)
     whole_number("dimension", dimension, at_least=X.shape[1], remedy="With fewer columns than X has, distances are not kept.")
@@ -120,13 +106,6 @@ def contaminate(
     Notes
     -----
     1. "uniform" and "repetitive" are the paper's. In few dimensions a uniform outlier can fall among inliers.
-
-    Examples
-    --------
-    >>> from mosaic.datasets import contaminate, embed, swiss_roll
-    >>> data = contaminate(embed(swiss_roll(200), 10), 0.5, kind="repetitive")
-    >>> data.X.shape, int(data.is_outlier.sum())
-    ((300, 10), 100)
     """
     X = np.asarray(as_points(X))
     one_of("kind", kind, ("uniform", "repetitive", "far"))
@@ -169,13 +148,6 @@ def blobs_with_gross_outliers(*, random_state: Seed = 0) -> Contaminated:
     """392 points of five unequal Gaussian blobs in the plane, and 8 outliers 5.5 to 12 data radii away from their mean.
 
     The outliers lie in eight directions at eight distances, farther from one another than the diameter of the data.
-
-    Examples
-    --------
-    >>> from mosaic.datasets import blobs_with_gross_outliers
-    >>> data = blobs_with_gross_outliers()
-    >>> data.X.shape, int(data.is_outlier.sum())
-    ((400, 2), 8)
     """
     rng = np.random.default_rng(random_state)
 

@@ -139,16 +139,11 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
         fault = f"has numbers larger than {limit:.0e}, whose squares are no floats: {n_wrong} entries, the first is {place}"
         remedy = f"Drop these rows, or divide {name} by 1e{int(np.floor(np.log10(largest)))}."
         raise InvalidInputError(f"{fault}, counted from 0", remedy, parameter=name)
-    counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_wrong, "inf")) if count)
-    remedies = {
-        "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer.": n_nan,
-        "Replace inf by finite numbers or drop these rows.": n_wrong,
-    }
-    raise InvalidInputError(
-        f"must be finite; entries that are not: {counts}. The first is {place}, counted from 0",
-        " ".join(remedy for remedy, count in remedies.items() if count),
-        parameter=name,
-    )
+    fill = "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer."
+    kinds = ((n_nan, "NaN", fill), (n_wrong, "inf", "Replace inf by finite numbers or drop these rows."))
+    counts = ", ".join(f"{count} {kind}" for count, kind, _ in kinds if count)
+    fault = f"must be finite; entries that are not: {counts}. The first is {place}, counted from 0"
+    raise InvalidInputError(fault, " ".join(remedy for count, _, remedy in kinds if count), parameter=name)
 
 
 def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:

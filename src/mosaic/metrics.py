@@ -78,15 +78,6 @@ def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: 
 
     The leading part of L is the triangle of the leading part of K_RR + g I, so one factor serves all prefixes. Without a ridge,
     the factor leaves out points that earlier points express.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.random.default_rng(0).normal(size=(50, 2)), "rbf", gamma=0.5)
-    >>> left = unexplained_along(kernel, [4, 7, 1], 0.1, np.ones(50))
-    >>> np.allclose(left[1], unexplained(kernel, [4, 7], 0.1).sum())
-    True
     """
     real_number("ridge", ridge, at_least=0)
     ranked = as_indices(ranked, kernel.n, "ranked")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -22,20 +21,6 @@ from mosaic.exceptions import InvalidInputError
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 #: Values of other parameters that take one of a few words.
 CHOICES = {"algorithm": ("paper", "sketch"), "outliers": ("reject", "keep", "report")}
-#: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
-ELSEWHERE = {
-    **{name: f"algorithm=Paper({name}=…)" for name in ("alpha", "lam", "diversity", "op_threshold")},
-    **{name: f"algorithm=Paper({name}=…)" for name in ("solver", "max_iter", "max_rank")},
-    **{name: f"algorithm=Sketch({name}=…)" for name in ("n_initial", "n_added", "n_rounds")},
-    **{name: f"kernel=Polynomial({name}=…)" for name in ("degree", "coef0")},
-    "n_neighbors": "kernel=Diffusion(n_neighbors=…)",
-    "diffusion_time": "kernel=Diffusion(time=…)",
-    "mode": "algorithm='paper'",
-    "strategy": "algorithm='sketch'",
-    **dict.fromkeys(("k", "n", "n_clusters", "n_components", "n_samples"), "n_representatives=…"),
-    **dict.fromkeys(("seed", "random_seed"), "random_state=…"),
-    **dict.fromkeys(("metric", "similarity", "affinity"), "kernel=…"),
-}
 
 
 class Named:
@@ -179,6 +164,18 @@ class Paper(Parameters):
 
 #: The names that stand for kernels and algorithms with their default settings.
 BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in (Polynomial, Diffusion, Sketch, Paper)}
+#: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
+ELSEWHERE = {
+    each.name: f"{'algorithm' if name in CHOICES['algorithm'] else 'kernel'}={kind.__name__}({each.name}=…)"
+    for name, kind in BY_NAME.items()
+    for each in fields(kind)  # type: ignore[arg-type]
+} | {
+    "mode": "algorithm='paper'",
+    "strategy": "algorithm='sketch'",
+    **dict.fromkeys(("k", "n", "n_clusters", "n_components", "n_samples"), "n_representatives=…"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state=…"),
+    **dict.fromkeys(("metric", "similarity", "affinity"), "kernel=…"),
+}
 
 
 def name_of(value: Any) -> Any:
@@ -191,16 +188,24 @@ def is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
+def _as_python(value: Any) -> Any:
+    """A NumPy scalar as a Python number, so that messages show 0.5 and not np.float64(0.5)."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _refuse_unless(is_right: bool, parameter: str, value: Any, fault: str, remedy: str | None = None) -> None:
+    if not is_right:
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+
+
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
-    if not is_whole(value, at_least):
-        raise InvalidInputError(f"must be a whole number >= {at_least}", remedy, parameter=parameter, value=_as_python(value))
+    _refuse_unless(is_whole(value, at_least), parameter, value, f"must be a whole number >= {at_least}", remedy)
     return int(value)
 
 
 def check_optional_whole_number(parameter: str, value: Any, at_least: int, remedy: str | None = None) -> None:
-    if value is not None and not is_whole(value, at_least):
-        fault = f"must be a whole number >= {at_least} or None"
-        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+    is_right = value is None or is_whole(value, at_least)
+    _refuse_unless(is_right, parameter, value, f"must be a whole number >= {at_least} or None", remedy)
 
 
 def real_number(
@@ -216,10 +221,11 @@ def real_number(
 ) -> float:
     """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    bounds = ((">=", operator.ge, at_least), (">", operator.gt, above), ("<=", operator.le, at_most), ("<", operator.lt, below))
-    if math.isfinite(number) and all(bound is None or meets(number, bound) for _, meets, bound in bounds):
+    is_high = (at_least is None or number >= at_least) and (above is None or number > above)
+    if math.isfinite(number) and is_high and (at_most is None or number <= at_most) and (below is None or number < below):
         return number
-    limits = " and ".join(f"{sign} {bound:g}" for sign, _, bound in bounds if bound is not None)
+    bounds = {">=": at_least, ">": above, "<=": at_most, "<": below}
+    limits = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
     if at_least is not None and at_most is not None:
         limits = f"between {at_least:g} and {at_most:g}"
     fault = " ".join(part for part in ("must be a finite number", limits, f"({meaning})" if meaning else "") if part)
@@ -235,25 +241,23 @@ def as_bytes(budget: Any) -> float | None:
         written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower())
         if written is not None:
             value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
-    if not (math.isfinite(value) and value > 0):
-        fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
-        remedy = "By default it is a quarter of the free memory."
-        raise InvalidInputError(fault, remedy, parameter="memory_budget", value=_as_python(budget))
+    fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
+    remedy = "By default it is a quarter of the free memory."
+    _refuse_unless(math.isfinite(value) and value > 0, "memory_budget", budget, fault, remedy)
     return value
 
 
 def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | None = None) -> str:
-    if not (isinstance(value, str) and value in allowed):
-        *others, last = map(repr, allowed)
-        raise InvalidInputError(f"must be {', '.join(others)} or {last}", remedy, parameter=parameter, value=value)
-    return value
+    *others, last = map(repr, allowed)
+    is_right = isinstance(value, str) and value in allowed
+    _refuse_unless(is_right, parameter, value, f"must be {', '.join(others)} or {last}", remedy)
+    return value  # type: ignore[no-any-return]
 
 
 def check_kernel(kernel: Any) -> None:
-    if (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, Polynomial | Diffusion):
-        return
+    is_right = (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, Polynomial | Diffusion)
     fault = f"must be {', '.join(map(repr, KERNELS))}, Polynomial(…), Diffusion(…) or a function of two sets of points"
-    raise InvalidInputError(fault, "Leave it at 'rbf'.", parameter="kernel", value=kernel)
+    _refuse_unless(is_right, "kernel", kernel, fault, "Leave it at 'rbf'.")
 
 
 def check_strength(alpha: Any, lam: Any) -> None:
@@ -270,18 +274,11 @@ def check_strength(alpha: Any, lam: Any) -> None:
 
 def check_seed(random_state: Any) -> None:
     is_generator = type(random_state).__name__ in ("Generator", "RandomState")
-    if not (random_state is None or is_generator or is_whole(random_state, 0)):
-        fault = "must be a whole number >= 0, a generator or None"
-        raise InvalidInputError(fault, "Leave it at 0.", parameter="random_state", value=random_state)
+    is_right = random_state is None or is_generator or is_whole(random_state, 0)
+    _refuse_unless(is_right, "random_state", random_state, "must be a whole number >= 0, a generator or None", "Leave it at 0.")
 
 
 def check_jobs(n_jobs: Any) -> Any:
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
-        fault = "must be a whole number other than 0, or None"
-        raise InvalidInputError(fault, "Use -1 for all cores.", parameter="n_jobs", value=n_jobs)
+    is_right = n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0)
+    _refuse_unless(is_right, "n_jobs", n_jobs, "must be a whole number other than 0, or None", "Use -1 for all cores.")
     return n_jobs
-
-
-def _as_python(value: Any) -> Any:
-    """A NumPy scalar as a Python number, so that messages show 0.5 and not np.float64(0.5)."""
-    return value.item() if getattr(value, "ndim", None) == 0 else value

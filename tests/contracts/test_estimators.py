@@ -15,8 +15,8 @@ from sklearn.base import clone, is_clusterer, is_outlier_detector
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -147,14 +147,6 @@ def test_copies_answer_as_the_original(kernel, duplicate):
     np.testing.assert_array_equal(twin.rethreshold(n_representatives=4).labels_, model.rethreshold(n_representatives=4).labels_)
 
 
-def test_copy_of_a_precomputed_model_answers_as_the_original():
-    model = MOSAIC(6, kernel="precomputed").fit(rbf_kernel(X, gamma=0.1))
-    twin = pickle.loads(pickle.dumps(model))
-    for name in ANSWERS:
-        similarities = rbf_kernel(NEW, X, gamma=0.1)
-        np.testing.assert_array_equal(getattr(twin, name)(similarities), getattr(model, name)(similarities))
-
-
 def test_clone_has_the_parameters_and_nothing_that_was_learned():
     model = MOSAIC(6, kernel="laplacian", contamination=0.1).fit(X)
     fresh = clone(model)
@@ -264,20 +256,6 @@ def test_pipeline_scales_before_it_clusters():
     assert pipeline.score(stretched) == pytest.approx(direct.score(StandardScaler().fit_transform(stretched)))
 
 
-def test_similarities_to_representatives_are_features_for_a_classifier():
-    pipeline = make_pipeline(MOSAIC(30), LogisticRegression(max_iter=1000)).fit(X_IRIS, Y_IRIS)
-    assert pipeline.score(X_IRIS, Y_IRIS) > 0.9
-    assert pipeline[-1].coef_.shape == (3, 30)
-
-
-def test_feature_union_puts_similarities_beside_other_features():
-    union = FeatureUnion([("plain", StandardScaler()), ("near", MOSAIC(5))]).fit(X)
-    together = union.transform(NEW)
-    assert together.shape == (15, 3 + 5)
-    np.testing.assert_array_equal(together[:, 3:], MOSAIC(5).fit(X).transform(NEW))
-    assert list(union.get_feature_names_out())[3:] == [f"near__mosaic{j}" for j in range(5)]
-
-
 def test_score_is_the_share_of_held_out_points_that_the_representatives_express():
     model = MOSAIC(6).fit(X)
     K, S = rbf_kernel(X, gamma=model.gamma_), model.representative_indices_
@@ -301,12 +279,6 @@ def test_grid_search_finds_the_settings_with_the_best_held_out_score():
     found = [(p["algorithm__alpha"], p["gamma"]) for p in search.cv_results_["params"]]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], [by_hand[key] for key in found], rtol=1e-12)
     assert by_hand[search.best_params_["algorithm__alpha"], search.best_params_["gamma"]] == max(by_hand.values())
-
-
-def test_cross_validation_uses_the_score():
-    scores = cross_validate(MOSAIC(8), X, cv=4, return_estimator=True)["test_score"]
-    assert scores.shape == (4,)
-    assert ((scores > 0) & (scores <= 1)).all()
 
 
 def test_weights_are_routed_through_a_pipeline():

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.blocks import FloatArray
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.exceptions import MissingDependencyError
 
@@ -26,10 +26,6 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
     contamination : share of outliers, as for every detector of PyOD; after ``to_pyod`` the share that was found
     detector : a MOSAICOutlierDetector with all other settings; fitted, it is ``detector_``
     """
-
-    decision_scores_: FloatArray
-    labels_: IntArray
-    threshold_: float
 
     def __init__(self, contamination: Any = 0.1, detector: Any = None):
         if BaseDetector is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,30 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
-from mosaic.choosing import (
-    Constraints,
-    Drawn,
-    Geometry,
-    Material,
-    Points,
-    Selection,
-    Settings,
-    copies_of_rows,
-    draw_by_passes,
-    draw_in_memory,
-    geometry_of,
-    preparation_of,
-)
+from mosaic.choosing import Constraints, Geometry, Material, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
+from mosaic.choosing.drawing import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.outliers import EffectiveCounts
+from mosaic.choosing.points import Points, copies_of_rows
 from mosaic.door import check_entries, refuse_masked
 from mosaic.estimators.by_passes import FEWEST_FIRST_CANDIDATES, SMALLEST_SAMPLE, ByPasses, Plan, memory_by_passes, sample_size
 from mosaic.estimators.in_memory import InMemory
-from mosaic.estimators.progress import Narrator
+from mosaic.estimators.progress import Say
 from mosaic.estimators.reading import (
     ColumnArguments,
     NamedRows,
@@ -136,35 +123,29 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     return source
 
 
-def fit_data(estimator: Any, data: Data, narrator: Narrator, *, start: Any = None, quotas: Any = None, **rows: Any) -> Material:
+def fit_data(estimator: Any, data: Data, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> Material:
     """The input of choosing: points, similarity, effective counts, and constraints; ``rows`` are given by number or name."""
     read, source, seed = data.read, data.source, seed_of(estimator.random_state)
     names = None if read is None else read.row_names
     given = {name: as_rows(value, names, name) for name, value in rows.items()}
     given |= {"groups": data.asked.groups, "quotas": quotas} | found_again(start, data)
     if source is not None:
-        material = _by_passes(data.settings, source, given, seed, narrator)
+        material = _by_passes(data.settings, source, given, seed, say)
         row_names = None if read is None else read.names_of_rows(material.row_numbers)
     else:
-        narrator.say("similarities")
+        say("similarities")
         matrix = read_rows(estimator, data.X if read is None else read, reset=True)
         table, constraints = estimator.table_, Constraints.read(matrix.shape[0], **given)
         columns = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
         row_names = None if read is None else read.names_of_rows()
         settings = without_scaling(data.settings, table)
-        material = _in_memory(settings, matrix, data.asked.sample_weight, constraints, seed, columns, narrator)
+        material = _in_memory(settings, matrix, data.asked.sample_weight, constraints, seed, columns, say)
     told = () if read is None else read.notes
     return replace(material, geometry=with_table(material.geometry, estimator.table_, told), row_names=row_names)
 
 
 def _in_memory(
-    settings: Settings,
-    matrix: Any,
-    weights: Any,
-    constraints: Constraints,
-    seed: int,
-    columns: Sequence[str] | None,
-    narrator: Narrator,
+    settings: Settings, matrix: Any, weights: Any, constraints: Constraints, seed: int, columns: Any, say: Say
 ) -> Material:
     """All rows, or a sample of many."""
     n, d = matrix.shape
@@ -176,12 +157,15 @@ def _in_memory(
             fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         drawn = draw_in_memory(matrix, sample_size(settings, n, d), constraints, copies)
-        return _of_sample(drawn, n, settings, constraints, seed, proof, narrator, columns)
+        return _of_sample(drawn, n, settings, constraints, seed, proof, say, columns)
     prepare = prepare_for(matrix, weights, settings)
     matrix = prepare(matrix)
     points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
     geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
-    counting = _counting(geometry, points.weights, settings, seed, narrator)
+    counting = None
+    if settings.mode != "paper":
+        say("effective counts")
+        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
     proof, absent = InMemory(settings, rank_for(settings, points.n, matrix)), rows_of(matrix, np.flatnonzero(points.group < 0))
     return Material(n, points, geometry, constraints, counting, seed, proof, absent)
 
@@ -210,18 +194,22 @@ def size_of(matrix: Any) -> float:
     return float(sum(array.nbytes for array in arrays))
 
 
-def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, narrator: Narrator) -> Material:
+def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> Material:
     """The rows that one pass draws; of the paper's algorithm, those of Algorithm 3."""
     n, columns = source.n, None if source.names is None else tuple(source.names)
     plan = Plan.of(settings, n, source.n_features)
     source.most_threads = plan.threads(settings, n, source.n_features)
-    passes, constraints = Passes(source, narrator.on_pass), Constraints.read(n, **given)
+
+    def on_pass(name: str, share: float, rate: float) -> None:
+        say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
+
+    passes, constraints = Passes(source, on_pass), Constraints.read(n, **given)
     free = all(value is None for value in given.values())
     drawn = draw_by_passes(passes.run, n, plan.sample, None if free else constraints, partial(_check_block, columns))
     proof = ByPasses(n, settings, plan, passes, drawn)
     if settings.mode == "paper":
         return _of_paper(proof, drawn, seed, columns)
-    return _of_sample(drawn, n, settings, constraints, seed, proof, narrator, columns)
+    return _of_sample(drawn, n, settings, constraints, seed, proof, say, columns)
 
 
 def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
@@ -229,20 +217,14 @@ def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None
 
 
 def _of_sample(
-    drawn: Drawn,
-    n: int,
-    settings: Settings,
-    constraints: Constraints,
-    seed: int,
-    proof: InMemory | ByPasses,
-    narrator: Narrator,
-    columns: Sequence[str] | None,
+    drawn: Drawn, n: int, settings: Settings, constraints: Constraints, seed: int, proof: Any, say: Say, columns: Any
 ) -> Material:
     """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
     geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
     rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
     # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
-    counting = _counting(geometry, points.weights / rare, settings, seed, narrator)
+    say("effective counts")
+    counting = EffectiveCounts.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
     points, geometry = _with_named(drawn, points, geometry, matrix)
     numbers = drawn.numbers
     start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
@@ -251,9 +233,7 @@ def _of_sample(
     return Material(n, points, geometry, constraints, counting, seed, proof, rows_of(matrix, slice(0, 0)), numbers)
 
 
-def geometry_of_sample(
-    drawn: Drawn, settings: Settings, columns: Sequence[str] | None, seed: int
-) -> tuple[Geometry, Points, Any]:
+def geometry_of_sample(drawn: Drawn, settings: Settings, columns: Any, seed: int) -> tuple[Geometry, Points, Any]:
     """The geometry and the points of a sample, and all rows in memory, prepared. Rows that were named do not change these."""
     everyone = bool(drawn.is_drawn.all())
     rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
@@ -264,15 +244,6 @@ def geometry_of_sample(
     points = replace(points, weights=points.weights * (weights.sum() / points.total))
     geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
     return geometry, points, matrix if everyone else prepare(drawn.rows)
-
-
-def _counting(
-    geometry: Geometry, weights: FloatArray, settings: Settings, seed: int, narrator: Narrator
-) -> EffectiveCounts | None:
-    if settings.mode == "paper":
-        return None
-    narrator.say("effective counts")
-    return EffectiveCounts.of(geometry.kernel, weights, seed, settings.max_samples)
 
 
 def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
@@ -294,7 +265,7 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
-def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Sequence[str] | None) -> Material:
+def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Any) -> Material:
     """The points of the sample, and those that the rounds of Algorithm 3 have added."""
     geometry, points, matrix = geometry_of_sample(drawn, proof.settings, columns, seed)
     assert isinstance(geometry.kernel, PointKernel)

@@ -16,17 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import (
-    Decisions,
-    Explanation,
-    RowLabels,
-    Selection,
-    columns_of,
-    explain_row,
-    explain_rows,
-    odd_columns,
-    oddities,
-)
+from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, explain_row, explain_rows, odd_columns
+from mosaic.choosing.explain import oddities
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.estimators.reading import read_rows, rows_of_file
@@ -52,23 +43,18 @@ def found(path: str, *, per_row: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class NewRows:
-    """What a model says about new rows, one entry of each for each row.
+    """What a model says about new rows, one entry of each for each row."""
 
-    Attributes
-    ----------
-    representative : row of the fitted data that stands for it; -1 for rejected outliers, and if the model has no representatives
-    similarity : to that representative; NaN without one
-    representation_error : share of it that the representatives cannot express; NaN if the model has none
-    effective_count : how many rows of the data look like it, of those that it is compared with, itself included
-    is_outlier : whether it is an outlier
-    reason : why it is an outlier, None for other rows
-    """
-
+    #: Row of the fitted data that stands for it; -1 for rejected outliers, and if the model has no representatives.
     representative: IntArray
+    #: To that representative; NaN without one.
     similarity: FloatArray
+    #: Share of it that the representatives cannot express; NaN if the model has none.
     representation_error: FloatArray
+    #: How many rows of the data look like it, of those that it is compared with, itself included.
     effective_count: FloatArray
     is_outlier: BoolArray
+    #: Why it is an outlier, None for other rows.
     reason: list[str | None] = field(repr=False)
 
     def __len__(self) -> int:
@@ -262,21 +248,15 @@ def prepared(model: Any, X: Any) -> Any:
 
 def source_of(model: Any, X: Any) -> Source | None:
     """The source of rows that are read in passes, None for rows in memory. Its columns must be those of fit."""
-    if isinstance(X, Rows):
-        if not is_source(X.X):
-            return None
-        source, names = open_source(X.X, getattr(model, "n_jobs", None)), X.feature_names
-    elif is_source(X):
-        read = rows_of_file(X, fitted=model)
-        source = open_source(X if read is None else read.rows, getattr(model, "n_jobs", None))
-        names = None if source.names is None else list(source.names)
-        names = names if read is None else read.names
-    else:
+    if not is_source(X.X if isinstance(X, Rows) else X):
         return None
+    read = rows_of_file(X, fitted=model)
+    source = open_source(X if read is None else read.rows, getattr(model, "n_jobs", None))
+    names = source.names if read is None else read.names
     _check_width(source.n_features, model.n_features_in_ if model.table_ is None else model.table_.width)
     known = getattr(model, "feature_names_in_", None)
     source.names = names
-    if known is not None and names is not None and list(known) != names:
+    if known is not None and names is not None and list(known) != list(names):
         given, fitted = (", ".join(map(repr, some)) for some in (names, known))
         raise InvalidInputError(
             f"has the columns {given}; those of fit were {fitted}",

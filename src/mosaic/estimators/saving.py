@@ -20,23 +20,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic import __version__
+from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
-from mosaic.choosing import (
-    Answers,
-    Changes,
-    Constraints,
-    Decisions,
-    Geometry,
-    Material,
-    Points,
-    Selection,
-    SelectionCertificate,
-    Settings,
-    Solved,
-)
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
@@ -69,10 +56,11 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Decisions, DiffusionKernel,
-        EffectiveCount, EffectiveCounts, Geometry, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material, Matrix,
-        Number, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
-        Solved, Spectrum, Status, TableEncoder, Text, Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
+        choosing.Answers, choosing.Changes, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.Material,
+        choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
+        Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, EffectiveCounts, InMemory, KeptGroups, SavedRows,
+        KnownRows, Largest, LeftOut, Matrix, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
+        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip
 
@@ -144,7 +132,7 @@ def load(path: str | PathLike[str]) -> Any:
 
 def _model(content: Mapping[str, Any]) -> Any:
     model, fitted = ESTIMATORS[content["estimator"]](**content["parameters"]), content["fitted"]
-    if not isinstance(fitted["selection_"], Selection):
+    if not isinstance(fitted["selection_"], choosing.Selection):
         raise TypeError("it holds no selection")
     for name, value in fitted.items():
         if name not in KEPT:

@@ -17,7 +17,7 @@ from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
-from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
@@ -120,15 +120,15 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         if settings.mode == "paper" and (groups is not None or any(value is not None for value in rows.values())):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
-        with Narrator(self) as narrator:
+        with telling(self) as say:
             data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, data, narrator, quotas=quotas, **rows)
-            narrator.say("choosing")
+            material = fit_data(self, data, say, quotas=quotas, **rows)
+            say("choosing")
             self.selection_ = selection = choose(material, data.settings)
             if data.source is not None and data.read is not None and data.read.file is not None:
                 odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
                 self.table_ = with_cells(self.table_, data.read.file, np.append(selection.rows, odd))
-            narrator.say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
+            say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
 
@@ -211,46 +211,33 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
 
     Parameters
     ----------
-    n_representatives : int, float or "auto", default "auto"
-        How many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2).
-    coverage : float, optional
-        Instead of a number: choose as many as needed to explain this share of the points that belong.
-    min_support : float, optional
-        Instead of a number: choose as many as possible such that each is the nearest one of at least this number of points.
-    kernel : str, Polynomial, Diffusion or function of two sets of points, default "rbf"
-        "precomputed" if X is the matrix of similarities, "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all
-        names. Kernels with settings are objects: ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``.
-    gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
-        Bandwidth. "auto": a point in a denser place than three quarters of all points resembles a fifth of them. It does not
-        depend on the number of representatives, so that numbers of different fits can be compared.
-    scale : "auto", True or False, default "auto"
-        Whether columns are divided by their spread (the interquartile range; for sparse data the deviation). "auto" does so if
-        kernel and bandwidth are left to the library and a few columns would otherwise dominate all distances, as when units
-        differ. It also recognises word counts and embeddings, and divides their rows by their length; ``explain()`` says so.
-    outliers : "reject", "keep" or "report", default "reject"
-        Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
-    contamination : "auto" or float, default "auto"
-        Share of outliers, if known; otherwise low effective counts and far neighbours decide (``mosaic.choosing.outliers``): of
-        clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
-    min_group : float, optional
-        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
-    algorithm : None, Paper, Sketch, "paper" or "sketch", default None
-        ``Paper(alpha=…)`` is the paper's Algorithm 1 as written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done
-        by default with rows that do not fit into memory (see ``docs/scale.md``); the picks do not depend on it. The names stand
-        for their default settings.
-    tol : float, optional
-        Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
-        0.001 for ``influence_`` and for the program of the paper's algorithm.
-    memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free, limits of a
-        container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers.
-    n_jobs : int, optional
-        Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
-        would use, and one for passes over files.
-    random_state : int, generator or None, default 0
-        Equal seeds give equal answers, whatever the order of the rows.
-    verbose : bool, default False
-        Report the progress of the fit on stderr.
+    n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2)
+    coverage : instead of a number: as many as needed to explain this share of the points that belong
+    min_support : instead of a number: as many as possible such that each is the nearest one of at least this number of points
+    kernel : a name, Polynomial, Diffusion, or a function of two sets of points. "precomputed" if X is the matrix of similarities,
+        "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all names. Kernels with settings are objects:
+        ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``
+    gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three
+        quarters of all points resembles a fifth of them, whatever the number of representatives, so that fits can be compared
+    scale : True, False or "auto": whether columns are divided by their spread (the interquartile range; for sparse data the
+        deviation). "auto" does so if kernel and bandwidth are left to the library and a few columns would otherwise dominate all
+        distances, as when units differ. It also recognises word counts and embeddings, and divides their rows by their length
+    outliers : "reject", "keep" or "report": never choose them, do not look for them, or mark them and choose as if not marked
+    contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide
+        (``mosaic.choosing.outliers``): of clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than
+        5 % gives a warning
+    min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers
+    algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
+        written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done by default with rows that do not fit into memory
+        (see ``docs/scale.md``); the picks do not depend on it
+    tol : relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
+        0.001 for ``influence_`` and for the program of the paper's algorithm
+    memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free,
+        limits of a container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers
+    n_jobs : threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra
+        library would use, and one for passes over files
+    random_state : a number, generator or None. Equal seeds give equal answers, whatever the order of the rows
+    verbose : report the progress of the fit on stderr
 
     Attributes
     ----------
