@@ -183,7 +183,7 @@ class Chooser:
         settings, points = self.selection.settings, self.selection.material.points
         constraints, candidates, pool = self.selection.material.constraints, self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
-        slots = constraints.slots(k, candidates, points.group[candidates], sizes)
+        slots = constraints.slots(k, candidates, points.group[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
         objective = self._objective(slots, k)
         old = self._earlier(objective, slots, candidates)
@@ -240,7 +240,8 @@ class Chooser:
         total = float(weights @ kernel.diagonal())
         if not (len(rows) and total > 0):
             return np.ones(len(rows))
-        return np.clip(1.0 - unexplained_along(kernel, points.group[rows], 0.0, weights) / total, 0.0, 1.0)
+        left = unexplained_along(kernel, points.group[rows], 0.0, weights)
+        return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
     def explaining(self, share: float) -> Picks:
         """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""

@@ -137,7 +137,7 @@ class FittedAttributes:
 
     @property
     def row_names_(self) -> RowNames | None:
-        return self._found.material.row_names  # type: ignore[return-value]
+        return self._found.material.row_names  # type: ignore[no-any-return]
 
     @property
     def effective_count_(self) -> FloatArray:
