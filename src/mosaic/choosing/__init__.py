@@ -17,7 +17,7 @@ from mosaic.choosing.explain import (
 )
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
-from mosaic.choosing.points import Drawn, Material, Points, Solved, copies_of_rows, draw_by_passes, draw_in_memory, row_weights
+from mosaic.choosing.points import Drawn, Material, Points, Solved, copies_of_rows, draw_by_passes, draw_in_memory
 from mosaic.choosing.selection import Answers, Changes, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
@@ -26,5 +26,5 @@ __all__ = [
     "Geometry", "Material", "Points", "RowLabels", "Selection", "SelectionCertificate", "Settings", "Solved", "choose",
     "columns_of", "contrasts", "copies_of_rows", "counted", "curve_settings", "draw_by_passes", "draw_in_memory", "excess",
     "explain_row", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities", "percent", "preparation_of",
-    "rank", "row_weights", "suggested_number", "typical_columns", "where_in_memory", "without_rounding",
+    "rank", "suggested_number", "typical_columns", "where_in_memory", "without_rounding",
 ]  # fmt: skip

@@ -102,7 +102,7 @@ class Cover:
                 D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
             S[part, ...] = exponential(-D)
 
-        in_blocks(fill, len(columns), len(rows), on=self.kernel.points)
+        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=self.kernel.points)
         return S.T
 
 

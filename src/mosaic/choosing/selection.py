@@ -280,7 +280,10 @@ class Selection:
         label, error, similarity = np.full(n, -1, np.intp), np.ones(n), np.full(n, np.nan)
         if not len(self.chosen):
             return label, error, similarity
-        root = self._root if errors else None
+        root, lengths = self._root if errors else None, kernel.diagonal()
+        # A pick stands for itself, even if all similarities are 1. A diffusion kernel has neighbours of rows, not rows.
+        is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
+        known = KnownRows.of(row_codes(kernel.points)) if is_known else None
 
         def compare(rows: slice) -> None:
             new = rows_of(Y, rows)
@@ -288,32 +291,19 @@ class Selection:
             if root is not None:
                 error[rows] = _share(left_by(root, similar, own), own)
             K = on_host(similar)
-            label[rows] = found = self._labels(K, new, own, None if flagged is None else flagged[rows])
+            found = self._nearest(K)
+            if known is not None and isinstance(kernel, PointKernel):
+                place = known.find(row_codes(kernel.over(new).X))
+                found = np.where(place >= 0, place, found)
+            if flagged is not None and self.rejects:
+                odd = np.flatnonzero(flagged[rows])
+                apart = (lengths - 2.0 * K[odd]).min(axis=1) + own[odd]
+                found[odd[apart > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
+            label[rows] = found
             similarity[rows] = np.where(found >= 0, K[np.arange(len(K)), found], np.nan)
 
         in_blocks(compare, n, kernel.n, on=kernel.points)
         return label, error, similarity
-
-    def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
-        """Labels of prepared rows with similarities K to the representatives and ``own`` to themselves."""
-        labels = self._nearest(K)
-        if self._known is not None and isinstance(self.chosen_kernel, PointKernel):
-            # A pick stands for itself, even if all similarities are 1.
-            place = self._known.find(row_codes(self.chosen_kernel.over(new).X))
-            labels[place >= 0] = place[place >= 0]
-        if flagged is not None and self.rejects:
-            odd = np.flatnonzero(flagged)
-            distance = (self.chosen_kernel.diagonal() - 2.0 * K[odd]).min(axis=1) + own[odd]
-            labels[odd[distance > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
-        return labels
-
-    @cached_property
-    def _known(self) -> KnownRows | None:
-        """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
-        kernel = self.chosen_kernel
-        if isinstance(kernel, DiffusionKernel) or not isinstance(kernel, PointKernel):
-            return None
-        return KnownRows.of(row_codes(kernel.X))
 
     @cached_property
     def _root(self) -> FloatArray:

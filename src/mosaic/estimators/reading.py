@@ -18,8 +18,8 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.scaling import Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.checks import check_seed
-from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
-from mosaic.door import check_entries, points_on_device, refuse_masked
+from mosaic.choosing import Geometry, Settings, is_auto, preparation_of
+from mosaic.door import as_weights, check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.frames import cells_of, column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic.kernels import where_compared
@@ -186,7 +186,7 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments
         row_names = names_of_frame(X)
     else:
         cells = cells_of(X)
-        weights = None if asked.sample_weight is None else row_weights(asked.sample_weight, n_rows(X))
+        weights = None if asked.sample_weight is None else as_weights(asked.sample_weight, n_rows(X))
         table = encoder_of(cells, weights=weights if weights is not None and weights.any() else None)
         # Without a rule for columns, those of text are not compared.
         row_names = names_of_frame(X, list(cells) if table is None else [column.name for column in table.left_out])
@@ -315,7 +315,7 @@ def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings
             f"a precomputed similarity must be square; got shape {matrix.shape}",
             "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
         )
-    weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
+    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
     if weights is not None and not weights.all() and weights.any():
         matrix, weights = rows_of(matrix, weights > 0), weights[weights > 0]
     return preparation_of(matrix, weights if weights is not None and weights.any() else None, settings)
