@@ -6,7 +6,6 @@ from mosaic.choosing.explain import (
     Decisions,
     Explanation,
     RowLabels,
-    columns_of,
     contrasts,
     explain_row,
     explain_rows,
@@ -15,7 +14,7 @@ from mosaic.choosing.explain import (
     typical_columns,
     where_in_memory,
 )
-from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
+from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Drawn, Material, Points, Solved, copies_of_rows, draw_by_passes, draw_in_memory
 from mosaic.choosing.selection import Answers, Changes, Selection

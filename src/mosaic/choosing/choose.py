@@ -125,14 +125,6 @@ class Chooser:
         return self.selection.is_outlier if rejects else np.zeros(self.selection.material.points.n, dtype=bool)
 
     @cached_property
-    def doubtful(self) -> BoolArray:
-        """Mask of the points just above a valley, where some outliers are."""
-        counts, belongs, cut = self.selection.material.counts, ~self.rejected, self.selection.cut
-        if cut.rule != "valley" or belongs.all():
-            return np.zeros(len(belongs), dtype=bool)
-        return np.asarray(belongs & (counts < just_above(cut.count, counts[belongs])))
-
-    @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
         is one, else an earlier pick, else the first copy.
@@ -321,10 +313,13 @@ class Chooser:
 
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
-        points, constraints, pool = self.selection.material.points, self.selection.material.constraints, self.pool
-        sure = pool[~self.doubtful[points.group[pool]] | np.isin(pool, constraints.must)]
-        if constraints.quotas is None and len(sure) >= k:
-            pool = sure
+        material, cut, pool = self.selection.material, self.selection.cut, self.pool
+        points, constraints, counts, belongs = material.points, material.constraints, material.counts, ~self.rejected
+        if cut.rule == "valley" and constraints.quotas is None and not belongs.all():
+            # Some outliers are just above a valley; such rows are no candidates as long as there are others.
+            is_sure = counts[points.group[pool]] >= just_above(cut.count, counts[belongs])
+            is_sure |= np.isin(pool, constraints.must)
+            pool = pool[is_sure] if is_sure.sum() >= k else pool
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
         if len(pool) <= most:
             return pool

@@ -10,28 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.checks import is_whole
 from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.geometry import TableColumns
 from mosaic.choosing.outliers import outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
-from mosaic.text import NO_NAMES, figure, html_card, html_table, listed
+from mosaic.text import NO_NAMES, html_card, html_table, listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
-#: Columns of a table, each one of the ``blocks`` of the numbers that rows are compared by: ``value`` reads the cell of a row from
-#: its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which side of the middle a row is; they are empty
-#: where there is no range. A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``.
-TableColumns: TypeAlias = Any
 #: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.
 MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
 #: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
@@ -279,26 +274,6 @@ def where_in_memory(selection: Selection, row: int) -> int:
     return place if place < len(numbers) and numbers[place] == row else -1
 
 
-@dataclass(frozen=True)
-class NumberColumns:
-    """Columns of numbers that are taken as they are, or divided by their spread: the low, middle and high value of each name."""
-
-    usual: dict[str, tuple[float, float, float]]
-
-    @cached_property
-    def blocks(self) -> dict[str, slice]:
-        return {name: slice(j, j + 1) for j, name in enumerate(self.usual)}
-
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
-        return figure(float(z[0]))
-
-    def usually(self, name: str) -> str:
-        return f"{figure(self.usual[name][0])} to {figure(self.usual[name][2])}"
-
-    def contrast(self, name: str, z: FloatArray) -> str:
-        return "high" if z[0] > self.usual[name][1] else "low"
-
-
 class ColumnReason(NamedTuple):
     """A column, what a row has in it, what is usual there, on which side that is, and its share of the distance."""
 
@@ -319,48 +294,6 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
     told = [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
     return ", ".join(told) or "not far from the middle in any column"
-
-
-@dataclass(frozen=True)
-class UsualRows:
-    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
-    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
-    """
-
-    points: IntArray
-    kernel: Any
-    middle: FloatArray
-    apart: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of(cls, selection: Selection) -> UsualRows | None:
-        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
-        kernel, material = selection.kernel, selection.material
-        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
-            return None
-        points = np.flatnonzero(~selection.is_outlier)
-        weights = material.points.weights[points]
-        if not weights.sum() > 0:
-            return None
-        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
-        for part in row_blocks(len(middle), len(points)):  # of columns
-            X = in_double(kernel.X[points, part])
-            middle[part] = np.average(X, axis=0, weights=weights)
-            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
-            low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
-        return cls(points, kernel.take(points), middle, apart, low, high)
-
-
-def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
-    """The columns that a fit compared; None where they have no names."""
-    usual = selection.usual
-    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
-        return table
-    undone = selection.material.geometry.prepare.undone
-    values = zip(*(undone(v).tolist() for v in (usual.low, usual.middle, usual.high)), strict=True)
-    return NumberColumns(dict(zip(map(str, names), values, strict=True)))
 
 
 def odd_columns(

@@ -161,17 +161,13 @@ def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntA
     nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
     program, row = np.nonzero(apart <= ROUNDING * (own + longest))
-    lengths = own[row, None] + diagonal[program]
-    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= ROUNDING * lengths)
-    return (program * K.shape[1] + row)[found], place
-
-
-def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
-    """Similarities of some rows to the points of a program each."""
     if not len(row):
-        return np.zeros((0, K.shape[2]))
+        return row, program
     some, back = np.unique(row, return_inverse=True)
-    return np.asarray(on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program])
+    near = on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program]
+    lengths = own[row, None] + diagonal[program]
+    found, place = np.nonzero(lengths - 2.0 * near <= ROUNDING * lengths)
+    return (program * K.shape[1] + row)[found], place
 
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:

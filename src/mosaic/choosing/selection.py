@@ -13,7 +13,8 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
-from mosaic.choosing.explain import Decisions, UsualRows, decisions
+from mosaic.choosing.explain import Decisions, decisions
+from mosaic.choosing.geometry import UsualRows
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import Material, once
@@ -225,10 +226,21 @@ class Selection:
     # Prepared rows, which need not be rows of the data
 
     def answers_at(self, Y: Any) -> Answers:
+        labels, _, errors, counts, flagged = self._answers_at(Y)
+        return Answers(counts, flagged, labels, errors)
+
+    def places_at(self, Y: Any) -> FloatArray:
+        """Five columns: the position of the representative (-1 without one), the similarity to it, the share that the
+        representatives cannot express, the effective count, and 1 for outliers.
+        """
+        labels, similarity, errors, counts, flagged = self._answers_at(Y)
+        return np.column_stack([labels, similarity, errors if len(self.chosen) else similarity, counts, flagged])
+
+    def _answers_at(self, Y: Any) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        labels, errors, _ = self._represented_at(Y, flagged)
-        return Answers(counts, flagged, labels, errors)
+        labels, errors, similarity = self._represented_at(Y, flagged)
+        return labels, similarity, errors, counts, flagged
 
     def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
@@ -250,15 +262,6 @@ class Selection:
     def errors_at(self, Y: Any) -> FloatArray:
         """The shares of them that the representatives cannot express."""
         return self._represented_at(Y)[1]
-
-    def places_at(self, Y: Any) -> FloatArray:
-        """Five columns: the position of the representative (-1 without one), the similarity to it, the share that the
-        representatives cannot express, the effective count, and 1 for outliers.
-        """
-        counts = self.material.counts_at(Y)
-        flagged = self.outliers_at(Y, counts)
-        labels, errors, similarity = self._represented_at(Y, flagged)
-        return np.column_stack([labels, similarity, errors if len(self.chosen) else similarity, counts, flagged])
 
     def similarities_at(self, Y: Any) -> FloatArray:
         """Similarities to the representatives."""
