@@ -1,7 +1,7 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
-from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, rank, suggested_number
+from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
 from mosaic.choosing.explain import (
     Decisions,
     Explanation,
@@ -23,7 +23,7 @@ from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_au
 __all__ = [
     "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Changes", "Constraints", "Decisions", "Drawn", "Explanation",
     "Geometry", "Material", "Points", "RowLabels", "Selection", "SelectionCertificate", "Settings", "Solved", "choose",
-    "columns_of", "contrasts", "copies_of_rows", "counted", "curve_settings", "draw_by_passes", "draw_in_memory", "excess",
+    "columns_of", "contrasts", "copies_of_rows", "counted", "draw_by_passes", "draw_in_memory", "excess",
     "explain_row", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities", "percent", "preparation_of",
     "rank", "suggested_number", "typical_columns", "where_in_memory", "without_rounding",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -96,12 +96,6 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
 def suggested_number(selection: Selection) -> int:
     """The number of representatives that is suggested for the points of a selection."""
     return Chooser(selection).suggested()[0]
-
-
-def curve_settings(settings: Settings) -> Settings:
-    """The same settings, with the number of representatives left to the coverage curve."""
-    changes: dict[str, Any] = {"n_representatives": "auto", "coverage": None, "min_support": None}
-    return replace(settings, **changes)
 
 
 class Picks(NamedTuple):
@@ -396,12 +390,9 @@ def prune_similar(distances: FloatArray, share: float) -> IntArray:
     """Candidates, given in the order of influence, that are not too near to a more influential candidate that is kept.
 
     For each candidate i that is kept so far, its distances to all candidates are summed, largest first, until they exceed
-    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i.
-
-    Notes
-    -----
-    1. The paper names the distance but no rule. This is the rule of sparse modelling representative selection (SMRS),
-       which the same first author used in later work with distances in the kernel's feature space and share = 0.95.
+    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i. The paper names no
+    rule; this is that of SMRS, which the same first author used in later work, in the kernel's feature space and with share =
+    0.95.
     """
     m = len(distances)
     stays = np.ones(m, dtype=bool)

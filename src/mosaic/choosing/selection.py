@@ -35,17 +35,9 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of earlier picks. Rows are numbers of rows in memory.
-
-    Attributes
-    ----------
-    n_before : number of earlier picks
-    kept : those that are chosen again
-    replaced : (earlier pick, the row in its place, what that adds to the mean similarity)
-    dropped : (earlier pick, why it is not chosen any more)
-    gone : what earlier picks are called that are not among the rows any more
-    similarity_before, similarity_after : mean similarity of the rows that belong to the nearest earlier pick, and to the nearest
-        pick
+    """What became of earlier picks: those that are kept, (pick, row in its place, what that adds to the mean similarity), (pick,
+    why it was dropped), and what picks are called that are gone; and the mean similarity of the rows that belong to the nearest
+    earlier pick and to the nearest pick. Rows are numbers of rows in memory.
     """
 
     n_before: int
