@@ -252,17 +252,6 @@ def test_outliers_do_not_depend_on_the_number_of_representatives():
     assert all((mask == flagged[0]).all() for mask in flagged)
 
 
-@pytest.mark.parametrize("X", RULED.values(), ids=RULED.keys())
-def test_order_of_rows_does_not_matter(X):
-    one = MOSAIC(8).fit(X)
-    for seed in range(3):
-        order = np.random.default_rng(seed).permutation(len(X))
-        other = MOSAIC(8).fit(X[order])
-        np.testing.assert_array_equal(order[other.representative_indices_], one.representative_indices_)
-        assert other.coverage_ == pytest.approx(one.coverage_, abs=1e-9)
-        np.testing.assert_array_equal(other.is_outlier_, one.is_outlier_[order])
-
-
 # Other thresholds
 
 

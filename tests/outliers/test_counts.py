@@ -83,14 +83,6 @@ def test_point_of_the_data_has_the_same_count_whether_or_not_a_program_has_drawn
     assert np.median(counts[drawn]) == pytest.approx(np.median(counts[~drawn]), rel=0.1)
 
 
-def test_answers_do_not_depend_on_the_batch(rng):
-    X, Y = rng.normal(size=(400, 5)), rng.normal(size=(70, 5))
-    _, counting = counts_of(X, gamma=0.1)
-    together = counting.at(Y)
-    np.testing.assert_allclose(np.concatenate([counting.at(Y[i : i + 1]) for i in range(70)]), together, rtol=1e-9)
-    np.testing.assert_allclose(counting.at(Y[::-1])[::-1], together, rtol=1e-9)
-
-
 def test_same_seed_gives_the_same_counts_and_another_one_similar_ones(rng):
     X = rng.normal(size=(1000, 3))
     one, again, other = (counts_of(X, gamma=0.2, seed=seed)[0] for seed in (3, 3, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,12 +98,6 @@ def suggested_number(selection: Selection) -> int:
     return Chooser(selection).suggested()[0]
 
 
-def curve_settings(settings: Settings) -> Settings:
-    """The same settings, with the number of representatives left to the coverage curve."""
-    changes: dict[str, Any] = {"n_representatives": "auto", "coverage": None, "min_support": None}
-    return replace(settings, **changes)
-
-
 class Picks(NamedTuple):
     """Rows, their gains, and pairs of an earlier pick and the row that took its place."""
 
@@ -123,14 +117,6 @@ class Chooser:
         """Mask of the outliers if they are to be rejected, else all false."""
         rejects = self.selection.settings.outliers == "reject"
         return self.selection.is_outlier if rejects else np.zeros(self.selection.material.points.n, dtype=bool)
-
-    @cached_property
-    def doubtful(self) -> BoolArray:
-        """Mask of the points just above a valley, where some outliers are."""
-        counts, belongs, cut = self.selection.material.counts, ~self.rejected, self.selection.cut
-        if cut.rule != "valley" or belongs.all():
-            return np.zeros(len(belongs), dtype=bool)
-        return np.asarray(belongs & (counts < just_above(cut.count, counts[belongs])))
 
     @cached_property
     def pool(self) -> IntArray:
@@ -183,7 +169,7 @@ class Chooser:
         settings, points = self.selection.settings, self.selection.material.points
         constraints, candidates, pool = self.selection.material.constraints, self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
-        slots = constraints.slots(k, candidates, points.group[candidates], sizes)
+        slots = constraints.slots(k, candidates, points.group[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
         objective = self._objective(slots, k)
         old = self._earlier(objective, slots, candidates)
@@ -240,7 +226,8 @@ class Chooser:
         total = float(weights @ kernel.diagonal())
         if not (len(rows) and total > 0):
             return np.ones(len(rows))
-        return np.clip(1.0 - unexplained_along(kernel, points.group[rows], 0.0, weights) / total, 0.0, 1.0)
+        left = unexplained_along(kernel, points.group[rows], 0.0, weights)
+        return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
     def explaining(self, share: float) -> Picks:
         """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""
@@ -320,10 +307,13 @@ class Chooser:
 
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
-        points, constraints, pool = self.selection.material.points, self.selection.material.constraints, self.pool
-        sure = pool[~self.doubtful[points.group[pool]] | np.isin(pool, constraints.must)]
-        if constraints.quotas is None and len(sure) >= k:
-            pool = sure
+        material, cut, pool = self.selection.material, self.selection.cut, self.pool
+        points, constraints, counts, belongs = material.points, material.constraints, material.counts, ~self.rejected
+        if cut.rule == "valley" and constraints.quotas is None and not belongs.all():
+            # Some outliers are just above a valley; such rows are no candidates as long as there are others.
+            is_sure = counts[points.group[pool]] >= just_above(cut.count, counts[belongs])
+            is_sure |= np.isin(pool, constraints.must)
+            pool = pool[is_sure] if is_sure.sum() >= k else pool
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
         if len(pool) <= most:
             return pool
@@ -401,12 +391,9 @@ def prune_similar(distances: FloatArray, share: float) -> IntArray:
     """Candidates, given in the order of influence, that are not too near to a more influential candidate that is kept.
 
     For each candidate i that is kept so far, its distances to all candidates are summed, largest first, until they exceed
-    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i.
-
-    Notes
-    -----
-    1. The paper names the distance but no rule. This is the rule of sparse modelling representative selection (SMRS),
-       which the same first author used in later work with distances in the kernel's feature space and share = 0.95.
+    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i. The paper names no
+    rule; this is that of SMRS, which the same first author used in later work, in the kernel's feature space and with share =
+    0.95.
     """
     m = len(distances)
     stays = np.ones(m, dtype=bool)

@@ -1,32 +1,28 @@
 """Why a row was chosen, rejected or left out, as plain data that reads as a sentence, and what was decided about the data.
 
-Reasons name columns. The kernel compares rows by a distance that is a sum over columns, d(x, y) = Σ_c d_c(x, y), with
-d_c = Σ_{j ∈ c} |x_j − y_j|^p over the numbers j of column c, p = 2 for the Gaussian kernel and 1 for the Laplacian one. So d_c is
-what the distance falls by if column c is left out.
-
-- An outlier is compared with the nearest row that belongs; the columns that make up most of that distance are named.
-- A representative is compared with the mean of the rows that belong; columns in which it is farther from it than rows are on
-  average are named.
+Reasons name columns. The kernel's distance is a sum over columns, d(x, y) = Σ_c d_c(x, y), d_c = Σ_{j ∈ c} |x_j − y_j|^p over the
+numbers j of column c, so d_c is what it falls by without column c. Named are, of an outlier, the columns that make up most of the
+distance to the nearest row that belongs; of a representative, those in which it is farther from the mean than rows are on
+average.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.geometry import TableColumns
 from mosaic.choosing.outliers import outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.parameters import is_whole
-from mosaic.text import NO_NAMES, figure, html_card, html_table, listed
+from mosaic.text import NO_NAMES, html_card, html_table, listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
@@ -37,24 +33,14 @@ MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
 #: By the rule of the cut: why a row is an outlier, and why there are so many of them.
 RULES = {
-    "alone": (
-        "is alone: fewer than {count:.3g} rows look like it",
-        "fewer than {count:.3g} rows look like them, and their neighbours are far. Of clean rows, about 1 % are flagged at most.",
-    ),
+    "alone": ("is alone: {few} it", "{few} them, and their neighbours are far. Of clean rows, about 1 % are flagged at most"),
     "valley": (
-        "belongs to a separate crowd, and fewer than {count:.3g} rows look like it (p = {p_value:.1g})",
-        "a valley divides the effective counts (p = {p_value:.1g}); "
-        "rows that fewer than {count:.3g} rows look like are outliers.",
+        "belongs to a separate crowd, and {few} it (p = {p:.1g})",
+        "a valley divides the effective counts (p = {p:.1g}); rows that {few} are outliers",
     ),
-    "contamination": (
-        "is among the share that was declared contaminated (fewer than {count:.3g} rows look like it)",
-        "effective counts below {count:.3g}, from the contamination.",
-    ),
-    "threshold": (
-        "is below the threshold: fewer than {count:.3g} rows look like it",
-        "effective counts below {count:.3g}, from the threshold.",
-    ),
-    "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here."),
+    "contamination": ("is among the share that was declared contaminated ({few} it)", "{below}, from the contamination"),
+    "threshold": ("is below the threshold: {few} it", "{below}, from the threshold"),
+    "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
 }
 #: Where the threshold of a detector comes from.
 DETECTOR_RULES = {
@@ -138,17 +124,14 @@ class RowLabels:
         return self.numbers(np.array([row]))[0]
 
     def name(self, row: int) -> str | None:
-        names: Any = self.selection.material.row_names
+        names = self.selection.material.row_names
         if names is not None and (names.rows is None or where_in_memory(self.selection, row) >= 0):
             return str(names[row])
         return self.file.names([row])[0] if self.file is not None and self.file.has_names else None
 
-    def short(self, row: int) -> str:
-        return self.name(row) or f"row {self.number(row)}"
-
-    def called(self, row: int) -> str:
-        name = self.name(row)
-        return f"row {self.number(row)}" if name is None else f"{name} (row {self.number(row)})"
+    def called(self, row: int, *, short: bool = False) -> str:
+        name, number = self.name(row), f"row {self.number(row)}"
+        return number if name is None else name if short else f"{name} ({number})"
 
 
 def explain_row(selection: Selection, i: Any, columns: TableColumns | None = None) -> Explanation:
@@ -167,155 +150,119 @@ def explain_rows(
 
     Rows that a fit by passes did not keep are read in one pass.
     """
-    fetched = fetch_rows(selection, rows)
-    asked = [_Asked.of(selection, row, fetched) for row in rows]
-    reasons: dict[int, list[ColumnReason]] = {}
-    for status, named in (("outlier", odd_columns), ("representative", typical_columns)):
-        some = [one for one in asked if one.status == status]
-        if some and columns is not None and selection.usual is not None:
-            numbers, points = np.array([one.row for one in some]), np.array([one.point for one in some])
-            found = named(selection, columns, np.concatenate([one.y for one in some]), numbers, points)
-            reasons |= dict(zip(numbers.tolist(), found, strict=True))
-    labels = labels or RowLabels(selection)
-    return [_explained(selection, one, columns, reasons.get(one.row, []), labels) for one in asked]
-
-
-class _Asked(NamedTuple):
-    """A row, where it is in memory (-1 elsewhere), its point (-1 for none), itself, prepared, where the kernel compares columns,
-    its similarities to the representatives, and what is known of it.
-    """
-
-    row: int
-    at: int
-    point: int
-    y: Any
-    similarity: FloatArray
-    count: float
-    is_outlier: bool
-    label: int
-    error: float
-    status: Literal["representative", "outlier", "represented", "belongs"]
-
-    @classmethod
-    def of(cls, selection: Selection, row: int, fetched: Mapping[int, FloatArray]) -> _Asked:
-        group, kernel, chosen = selection.material.points.group, selection.kernel, selection.chosen
-        at, similarity = where_in_memory(selection, row), np.zeros(0)
-        point = int(group[at]) if at >= 0 else -1
-        if point >= 0:
-            y = in_double(kernel.X[[point]]) if isinstance(kernel, StationaryKernel) else None
-            similarity = kernel.block(np.array([point]), chosen).ravel() if len(chosen) else similarity
-        else:  # elsewhere, or without weight
-            y = fetched[row][None, :] if at < 0 else selection.material.absent[[np.count_nonzero(group[:at] < 0)]]
-            similarity = selection.chosen_kernel.cross(y).ravel() if len(chosen) else similarity
-        answers = [
-            values[0] if at < 0 else values[at] for values in (selection.answers_at(y) if at < 0 else selection.answers_in_memory)
-        ]
-        count, is_outlier, label, error = (value.item() for value in answers)
-        status: Any = "represented" if len(chosen) else "belongs"
-        status = "representative" if at >= 0 and at in selection.members else "outlier" if is_outlier else status
-        y = None if y is None else in_double(y)
-        return cls(row, at, point, y, similarity, count, is_outlier, label, error, status)
-
-
-def _explained(
-    selection: Selection, asked: _Asked, columns: TableColumns | None, reasons: Sequence[ColumnReason], labels: RowLabels
-) -> Explanation:
-    material, rows, similarity = selection.material, selection.rows, asked.similarity
-    rank, members, closest = None, np.zeros(0, np.intp), np.zeros(0, np.intp)
-    if asked.status == "representative":
-        rank = int(np.flatnonzero(selection.members == asked.at)[0])
-        members = np.flatnonzero(selection.answers_in_memory.labels == rank)
-        points = members[material.points.group[members] >= 0]
-        if len(points):
-            near = selection.kernel.block(material.points.group[points], selection.chosen[[rank]]).ravel()
-            closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
-    stands_for = float(len(members))
-    if selection.is_sampled:  # scaled up from the rows in memory
-        stands_for = float(material.points.weights[np.unique(material.points.group[members])].sum())
-    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
-    if not len(rows):
-        reason = _why_detected(selection, asked, reasons)
-    elif rank is not None:
-        why = contrasts(reasons) if columns is not None and selection.usual is not None else ""
-        why = why or _likeness(selection, asked, closest.tolist(), labels)
-        must = " It had to be included." if asked.at in material.constraints.must else ""
-        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
-        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
-    elif asked.status == "outlier":
-        fate = "rejected" if selection.settings.outliers == "reject" else "reported"
-        odd, why = "it" if not reasons else f"{oddities(reasons)}. It", RULES[selection.cut.rule][0].format(**vars(selection.cut))
-        reason = f"{fate} as an outlier: {odd} {why}; its own count is {asked.count:.3g}."
-    else:
-        who = f"{labels.called(int(rows[asked.label]))} stands for it with similarity {similarity[asked.label]:.3g}"
-        why = "" if asked.at < 0 or material.constraints.allowed[asked.at] else " It was not allowed to be chosen."
-        reason = f"not chosen: {who}, and {100 * asked.error:.0f} % of it are left unexplained by all representatives.{why}"
-    return Explanation(
-        row=labels.number(asked.row),
-        name=labels.name(asked.row),
-        status=asked.status,
-        reason=reason,
-        rank=None if rank is None else rank + 1,
-        stands_for=round(stands_for),
-        effective_count=asked.count,
-        is_outlier=asked.is_outlier,
-        outlier_probability=float(outlier_probability(np.array([asked.count]), material.count_total)[0]),
-        representation_error=asked.error if len(rows) else None,
-        represented_by=labels.number(int(rows[asked.label])) if asked.label >= 0 else None,
-        similarity=float(similarity[asked.label]) if asked.label >= 0 else None,
-        gain=None if rank is None else float(selection.gains[rank]),
-        nearest=tuple(zip(labels.numbers(rows[order]), similarity[order].tolist(), strict=True)),
-        members=tuple(labels.numbers(closest)),
-        differs_in=_differences(selection, asked, columns),
-        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
-    )
-
-
-def _why_detected(selection: Selection, asked: _Asked, reasons: Sequence[ColumnReason]) -> str:
-    """What a detector says about a row."""
-    cut, shown = selection.cut, f"{asked.count:.3g}"
-    says = f"{shown} of {selection.material.count_total:,.0f} rows look like it, itself included"
-    says = "no other row looks like it" if shown == "1" else says
-    why = f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}" if cut.count > 0 else "there is no threshold"
-    protected, smallest = selection.protected, selection.settings.min_group
-    if protected is not None and asked.at >= 0 and protected[asked.at] and cut.count > 0:
-        group = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
-        why = f"that is below the threshold {cut.count:.3g}, but it is {group}"
-    says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
-    return f"{'an outlier' if asked.status == 'outlier' else 'belongs'}: {says}; {why}."
-
-
-def _likeness(selection: Selection, asked: _Asked, members: list[int], labels: RowLabels) -> str:
-    """How typical a representative is and which rows are most like it, where no columns can be named."""
-    typical = f"more typical than {percent(selection.share_of(selection.material.counts < asked.count))} of the rows"
-    most = [labels.short(row) for row in members if row != asked.row][:MOST_LIKE_IT]
-    return f"{typical}; most similar: {listed(most)}" if most else typical
-
-
-def _differences(selection: Selection, asked: _Asked, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
-    """Shares of the features in the distance to the representative of a row that the kernel measures."""
-    kernel = selection.kernel
-    if asked.label < 0 or not isinstance(kernel, StationaryKernel):
-        return ()
-    apart = np.abs(asked.y - in_double(kernel.X[[selection.chosen[asked.label]]])) ** kernel.order
-    names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
-    shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
-    top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
-    return tuple((names[j], float(shares[j])) for j in top if shares[j])
-
-
-def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArray]:
-    """Prepared rows, by number, of those that are not in memory; one pass reads them all."""
-    missing = sorted({row for row in rows if where_in_memory(selection, row) < 0})
-    if not missing:
-        return {}
-    proof = selection.material.proof
-    if not proof.is_possible:
+    fetched: dict[int, FloatArray] = {}
+    missing, proof = sorted({row for row in rows if where_in_memory(selection, row) < 0}), selection.material.proof
+    if missing and not proof.is_possible:
         raise InvalidInputError(
             f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
             "only these can be explained",
             "predict, transform and score_samples answer for any row.",
         )
-    return dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
+    if missing:
+        fetched = dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
+    labels = labels or RowLabels(selection)
+    return [_explained(selection, row, fetched, columns, labels) for row in rows]
+
+
+def _explained(
+    selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, labels: RowLabels
+) -> Explanation:
+    material, rows, kernel, chosen = selection.material, selection.rows, selection.kernel, selection.chosen
+    at, group = where_in_memory(selection, row), material.points.group
+    point, similarity = int(group[at]) if at >= 0 else -1, np.zeros(0)
+    if point >= 0:
+        y: Any = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
+        similarity = np.asarray(kernel.block(np.array([point]), chosen).ravel() if len(rows) else similarity)
+    else:  # elsewhere, or without weight
+        y = fetched[row][None, :] if at < 0 else material.absent[[np.count_nonzero(group[:at] < 0)]]
+        similarity = np.asarray(selection.chosen_kernel.cross(y).ravel() if len(rows) else similarity)
+    place, answers = (0, selection.answers_at(y)) if at < 0 else (at, selection.answers_in_memory)
+    count, is_outlier, label, error = (values[place].item() for values in answers)
+    y = None if y is None else in_double(y)
+    rank, closest, stands_for, reasons = None, np.zeros(0, np.intp), 0.0, []
+    status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
+    if at >= 0 and at in selection.members:
+        status, rank = "representative", int(np.flatnonzero(selection.members == at)[0])
+        members = np.flatnonzero(selection.answers_in_memory.labels == rank)
+        points = members[group[members] >= 0]
+        near = kernel.block(group[points], chosen[[rank]]).ravel()
+        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
+        # Of a sample, scaled up from the rows in memory.
+        stands_for = material.points.weights[np.unique(group[points])].sum() if selection.is_sampled else len(members)
+    if status in ("outlier", "representative"):
+        named = odd_columns if status == "outlier" else typical_columns
+        reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
+    if not len(rows):
+        reason = _why_detected(selection, at, count, is_outlier, reasons)
+    elif rank is not None:
+        why = contrasts(reasons) if columns is not None and selection.usual is not None else ""
+        if not why:  # no columns can be named
+            why = f"more typical than {percent(selection.share_of(material.counts < count))} of the rows"
+            like = [labels.called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
+            why += f"; most similar: {listed(like)}" if like else ""
+        must = " It had to be included." if at in material.constraints.must else ""
+        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
+        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
+    elif is_outlier:
+        fate = "rejected" if selection.settings.outliers == "reject" else "reported"
+        odd = f"{oddities(reasons)}. It" if reasons else "it"
+        reason = f"{fate} as an outlier: {odd} {_rule(selection, 0)}; its own count is {count:.3g}."
+    else:
+        who = f"{labels.called(int(rows[label]))} stands for it with similarity {similarity[label]:.3g}"
+        why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
+        reason = f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
+    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
+    return Explanation(
+        row=labels.number(row),
+        name=labels.name(row),
+        status=status,
+        reason=reason,
+        rank=None if rank is None else rank + 1,
+        stands_for=round(stands_for),
+        effective_count=count,
+        is_outlier=is_outlier,
+        outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
+        representation_error=error if len(rows) else None,
+        represented_by=labels.number(int(rows[label])) if label >= 0 else None,
+        similarity=float(similarity[label]) if label >= 0 else None,
+        gain=None if rank is None else float(selection.gains[rank]),
+        nearest=tuple(zip(labels.numbers(rows[order]), similarity[order].tolist(), strict=True)),
+        members=tuple(labels.numbers(closest)),
+        differs_in=_differences(selection, y, label, columns),
+        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+    )
+
+
+def _rule(selection: Selection, which: int) -> str:
+    cut, count = selection.cut, f"{selection.cut.count:.3g}"
+    few, below = f"fewer than {count} rows look like", f"effective counts below {count}"
+    return RULES[cut.rule][which].format(few=few, below=below, p=cut.p_value)
+
+
+def _why_detected(selection: Selection, at: int, count: float, is_outlier: bool, reasons: Sequence[ColumnReason]) -> str:
+    """What a detector says about a row."""
+    cut, shown = selection.cut, f"{count:.3g}"
+    says = f"{shown} of {selection.material.count_total:,.0f} rows look like it, itself included"
+    says = "no other row looks like it" if shown == "1" else says
+    why = f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}" if cut.count > 0 else "there is no threshold"
+    protected, smallest = selection.protected, selection.settings.min_group
+    if protected is not None and at >= 0 and protected[at] and cut.count > 0:
+        group = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
+        why = f"that is below the threshold {cut.count:.3g}, but it is {group}"
+    says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
+    return f"{'an outlier' if is_outlier else 'belongs'}: {says}; {why}."
+
+
+def _differences(selection: Selection, y: Any, label: int, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
+    """Shares of the features in the distance to the representative of a row that the kernel measures."""
+    kernel = selection.kernel
+    if label < 0 or not isinstance(kernel, StationaryKernel):
+        return ()
+    apart = np.abs(y - in_double(kernel.X[[selection.chosen[label]]])) ** kernel.order
+    names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
+    shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
+    top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
+    return tuple((names[j], float(shares[j])) for j in top if shares[j])
 
 
 def where_in_memory(selection: Selection, row: int) -> int:
@@ -325,51 +272,6 @@ def where_in_memory(selection: Selection, row: int) -> int:
         return row
     place = int(np.searchsorted(numbers, row))
     return place if place < len(numbers) and numbers[place] == row else -1
-
-
-# ------------------------------------------------------------------------------------------------------------ columns
-
-
-class TableColumns(Protocol):
-    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.encoder.TableEncoder``).
-
-    ``value`` reads the cell of a row from its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which
-    side of the middle a row is; they are empty where there is no range.
-    """
-
-    @property
-    def blocks(self) -> Mapping[str, slice]: ...
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str: ...
-    def usually(self, name: str) -> str: ...
-    def contrast(self, name: str, z: FloatArray) -> str: ...
-
-
-@dataclass(frozen=True)
-class NumberColumns:
-    """Columns of numbers that are taken as they are, or divided by their spread: by name, with what is usual in them."""
-
-    names: tuple[str, ...]
-    low: FloatArray
-    middle: FloatArray
-    high: FloatArray
-
-    @cached_property
-    def blocks(self) -> dict[str, slice]:
-        return {name: slice(j, j + 1) for j, name in enumerate(self.names)}
-
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
-        return figure(float(z[0]))
-
-    @cached_property
-    def ranges(self) -> dict[str, str]:
-        ranges = zip(self.names, self.low.tolist(), self.high.tolist(), strict=True)
-        return {name: f"{figure(low)} to {figure(high)}" for name, low, high in ranges}
-
-    def usually(self, name: str) -> str:
-        return self.ranges[name]
-
-    def contrast(self, name: str, z: FloatArray) -> str:
-        return "high" if z[0] > self.middle[self.blocks[name].start] else "low"
 
 
 class ColumnReason(NamedTuple):
@@ -384,59 +286,14 @@ class ColumnReason(NamedTuple):
 
 def oddities(reasons: Sequence[ColumnReason]) -> str:
     """What makes a row odd, as in "age 999, usual 19 to 88; income missing"."""
-    told = []
-    for reason in reasons:
-        usual = f", usual {reason.usual}" if reason.usual and reason.value != "missing" else ""
-        told.append(f"{reason.column} {reason.value}{usual}")
-    return "; ".join(told)
+    usual = (f", usual {r.usual}" if r.usual and r.value != "missing" else "" for r in reasons)
+    return "; ".join(f"{r.column} {r.value}{more}" for r, more in zip(reasons, usual, strict=True))
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
     told = [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
     return ", ".join(told) or "not far from the middle in any column"
-
-
-@dataclass(frozen=True)
-class UsualRows:
-    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
-    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
-    """
-
-    points: IntArray
-    kernel: Any
-    middle: FloatArray
-    apart: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of(cls, selection: Selection) -> UsualRows | None:
-        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
-        kernel, material = selection.kernel, selection.material
-        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
-            return None
-        points = np.flatnonzero(~selection.is_outlier)
-        weights = material.points.weights[points]
-        if not weights.sum() > 0:
-            return None
-        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
-        for part in row_blocks(len(middle), len(points)):  # of columns
-            X = in_double(kernel.X[points, part])
-            middle[part] = np.average(X, axis=0, weights=weights)
-            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
-            low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
-        return cls(points, kernel.take(points), middle, apart, low, high)
-
-
-def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
-    """The columns that a fit compared; None where they have no names."""
-    usual = selection.usual
-    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
-        return table
-    prepare = selection.material.geometry.prepare
-    low, middle, high = (prepare.undone(v) for v in (usual.low, usual.middle, usual.high))
-    return NumberColumns(tuple(str(name) for name in names), low, middle, high)
 
 
 def odd_columns(
@@ -497,9 +354,6 @@ def _reasons(
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------- decisions
-
-
 class Decisions(tuple[str, ...]):
     """Sentences, one for each decision; printed one a line."""
 
@@ -557,7 +411,7 @@ def _why_so_many(selection: Selection) -> str:
 def _why_outliers(selection: Selection) -> str:
     cut = selection.cut
     if cut.rule != "none" or cut.sparse_group == 0:
-        return f": {RULES[cut.rule][1].format(**vars(cut))}"
+        return f": {_rule(selection, 1)}."
     crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
     return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
 

@@ -1,4 +1,4 @@
-"""The geometry: how columns and rows are scaled, the kernel, and its bandwidth. It is decided once for a fit.
+"""The geometry: how columns and rows are scaled, the kernel and its bandwidth, decided once for a fit; what is usual in columns.
 
 One similarity serves for outliers, certificate and report, whatever the number of representatives. The cover has its own
 (``mosaic.choosing.objectives.Cover``). A column in metres next to one in kilometres dominates all distances; by default, columns
@@ -13,20 +13,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import FloatArray, Prepare, in_blocks, in_double, row_lengths, subsample
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, in_blocks, in_double, row_blocks, row_lengths, subsample
 from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma
+from mosaic.text import figure
 
+if TYPE_CHECKING:
+    from mosaic.choosing.selection import Selection
+
+#: Columns of a table, each one of the ``blocks`` of the numbers that rows are compared by: ``value`` reads the cell of a row from
+#: its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which side of the middle a row is; they are empty
+#: where there is no range. A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``.
+TableColumns: TypeAlias = Any
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
 #: Largest number of points that the bandwidth is computed from, of columns and rows whose correlations are, and of rows that
@@ -130,15 +139,6 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     return np.where(found > 1e-12 * largest, found, 0.0)
 
 
-def _quantiles(X: Any, shares: list[float], weights: FloatArray | None) -> FloatArray:
-    """The values of each column below which these shares of the weight lie, shares × columns."""
-    if is_on_device(X) and weights is None:
-        places = np.array([max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
-        return host_rows(namespace(X).sort(X, axis=0), places)
-    found = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf")
-    return np.asarray(found, np.float64)
-
-
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
     """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1.
 
@@ -146,7 +146,11 @@ def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> Floa
     """
     spreads = deviations
     if not sp.issparse(X):
-        q = _quantiles(X, [0.05, 0.25, 0.75, 0.95], weights)
+        shares = [0.05, 0.25, 0.75, 0.95]
+        if is_on_device(X) and weights is None:
+            q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
+        else:
+            q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
         half, most = (q[2] - q[1]) / MIDDLE_HALF, (q[3] - q[0]) / MIDDLE_NINE_TENTHS
         spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
@@ -214,7 +218,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
 
 def bandwidth(kernel: StationaryKernel) -> float:
     """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points."""
-    wanted = max(min(RESEMBLED_SHARE * kernel.n, 0.5 * kernel.n), 1.5)
+    wanted = max(RESEMBLED_SHARE * kernel.n, 1.5)
     if wanted >= kernel.n:
         return resolve_gamma(kernel, "median")
     try:
@@ -252,3 +256,65 @@ def _on_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
         return f"Bandwidth {kernel.gamma:.3g}: so that a point in a dense place resembles {share}."
     return f"Bandwidth {kernel.gamma:.3g}, {'by the rule of the mode' if ours else 'as it was set'}."
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """Columns of numbers that are taken as they are, or divided by their spread: the low, middle and high value of each name."""
+
+    usual: dict[str, tuple[float, float, float]]
+
+    @cached_property
+    def blocks(self) -> dict[str, slice]:
+        return {name: slice(j, j + 1) for j, name in enumerate(self.usual)}
+
+    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
+        return figure(float(z[0]))
+
+    def usually(self, name: str) -> str:
+        return f"{figure(self.usual[name][0])} to {figure(self.usual[name][2])}"
+
+    def contrast(self, name: str, z: FloatArray) -> str:
+        return "high" if z[0] > self.usual[name][1] else "low"
+
+
+@dataclass(frozen=True)
+class UsualRows:
+    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
+    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
+    """
+
+    points: IntArray
+    kernel: Any
+    middle: FloatArray
+    apart: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, selection: Selection) -> UsualRows | None:
+        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
+        kernel, material = selection.kernel, selection.material
+        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
+            return None
+        points = np.flatnonzero(~selection.is_outlier)
+        weights = material.points.weights[points]
+        if not weights.sum() > 0:
+            return None
+        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
+        for part in row_blocks(len(middle), len(points)):  # of columns
+            X = in_double(kernel.X[points, part])
+            middle[part] = np.average(X, axis=0, weights=weights)
+            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
+            low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
+        return cls(points, kernel.take(points), middle, apart, low, high)
+
+
+def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
+    """The columns that a fit compared; None where they have no names."""
+    usual = selection.usual
+    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
+        return table
+    undone = selection.material.geometry.prepare.undone
+    values = zip(*(undone(v).tolist() for v in (usual.low, usual.middle, usual.high)), strict=True)
+    return NumberColumns(dict(zip(map(str, names), values, strict=True)))

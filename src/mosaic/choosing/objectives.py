@@ -102,7 +102,7 @@ class Cover:
                 D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
             S[part, ...] = exponential(-D)
 
-        in_blocks(fill, len(columns), len(rows), on=self.kernel.X)
+        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=self.kernel.X)
         return S.T
 
 
@@ -142,6 +142,8 @@ class Similar:
         is_known = np.ones(len(gains), dtype=bool)
 
         def gains_of(candidates: IntArray) -> FloatArray:
+            if isinstance(S, np.ndarray):
+                return np.asarray(np.maximum(S.T[candidates] - best, 0.0) @ weights)
             return on_host(at_least_zero(rows_of(S.T, candidates) - best) @ weights)
 
         def choose(candidate: int, gain: float) -> Pick:
@@ -266,8 +268,9 @@ class _Nearest(NamedTuple):
 
     def _gains_of_all(self, C: Any) -> FloatArray:
         """Both sums from all targets."""
-        inside = namespace(C).maximum(C, self.second)
-        kept = namespace(C).minimum(inside, self.first)
+        xp = namespace(C)
+        inside = xp.maximum(C, self.second)
+        kept = xp.minimum(inside, self.first)
         inside -= kept  # (s_ci − s¹_i)₊
         kept -= self.second
         return np.asarray(on_host(kept @ self.indicator + (inside @ self.weights)[:, None]))

@@ -66,6 +66,8 @@ NEIGHBOURS, FAR, DISTANCE_SAMPLE = 10, 3.5, 500
 APART = 1.25
 #: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
+#: Similarities that are computed at once: a megabyte, which stays in the cache of one core.
+BLOCK = 1 << 17
 #: Largest number of outliers among which groups are searched.
 MOST_GROUPED_OUTLIERS = 5000
 
@@ -90,10 +92,7 @@ class EffectiveCounts:
     def of(
         cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = PROGRAM_GAP
     ) -> EffectiveCounts:
-        """Draw parts of ``size`` points, each in proportion to its weight, and solve their programs to a relative gap ``tol``.
-
-        Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
-        """
+        """Draw parts of ``size`` points by number, in proportion to their weights, and solve their programs to a gap ``tol``."""
         rng = np.random.default_rng(random_state)
         size = PROGRAM_SIZE if size is None else int(size)
         n_programs = PROGRAMS if kernel.n > size else 1
@@ -124,7 +123,7 @@ class EffectiveCounts:
         return self._in_blocks(Y.shape[0], count)
 
     def _in_blocks(self, n: int, count: Callable[[slice], FloatArray]) -> FloatArray:
-        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), on=self.reference.X)])
+        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), BLOCK, on=self.reference.X)])
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""
@@ -160,17 +159,13 @@ def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntA
     nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
     program, row = np.nonzero(apart <= ROUNDING * (own + longest))
-    lengths = own[row, None] + diagonal[program]
-    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= ROUNDING * lengths)
-    return (program * K.shape[1] + row)[found], place
-
-
-def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
-    """Similarities of some rows to the points of a program each."""
     if not len(row):
-        return np.zeros((0, K.shape[2]))
+        return row, program
     some, back = np.unique(row, return_inverse=True)
-    return np.asarray(on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program])
+    near = on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program]
+    lengths = own[row, None] + diagonal[program]
+    found, place = np.nonzero(lengths - 2.0 * near <= ROUNDING * lengths)
+    return (program * K.shape[1] + row)[found], place
 
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
@@ -314,7 +309,7 @@ def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
 
 def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
     """Blocks of these points, and their distances to all points, ∞ to themselves."""
-    for part in row_blocks(len(points), kernel.n):
+    for part in row_blocks(len(points), kernel.n, BLOCK):
         D = kernel.distances(points[part], np.arange(kernel.n))
         D[np.arange(len(D)), points[part]] = np.inf
         yield part, D
@@ -369,9 +364,9 @@ class KeptGroups:
 def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
     """The points among the outliers that are kept because their neighbours are not far; None without any.
 
-    The programs see a part of the rows; where there are many clusters, they see no row of some. So rows are kept whose tenth
-    nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
-    heavy, many rows have a count of about 1, and only distances tell which of them are odd.
+    The programs see no row of some clusters where there are many. So rows are kept whose tenth nearest row is as near as usual,
+    if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are heavy, only distances tell who is
+    odd.
     """
     (high, far), outliers = usual_distances(kernel, low, random_state), np.flatnonzero(low)
     reach, members = far if heavy else high, np.zeros(len(low), dtype=bool)

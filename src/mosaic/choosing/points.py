@@ -106,33 +106,20 @@ class Points:
         """At most ``size`` of the points ``among``, in their order: frequent points, then those with the lowest priorities."""
         if len(among) <= size:
             return among
-        order = self.sampling_order(among, size)
-        # Priorities are evenly spread over 64 bits, so those below twice the share that is wanted are usually enough.
-        low = np.flatnonzero(order < np.uint64(min(2.0 * size / len(among), 0.5) * 2.0**64))
-        few = np.arange(len(among)) if len(low) < size else low
-        return among[np.sort(few[np.argpartition(order[few], size - 1)[:size]])]
+        return among[np.sort(np.argpartition(self.sampling_order(among, size), size - 1)[:size])]
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
         """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
-        everyone = len(among) == self.n
-        priority, weights = (self.priority, self.weights) if everyone else (self.priority[among], self.weights[among])
+        priority, weights = self.priority[among], self.weights[among]
         total = float(weights.sum())
         if float(weights.max(initial=0.0)) * size < total:
             return priority
         return np.where(weights * size >= total, np.uint64(0), priority)
 
 
-def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How often each of n rows counts. Of weights that are no numbers of copies, only ratios matter: the largest is near 1."""
-    weights = as_weights(sample_weight, n)
-    largest = float(weights.max(initial=0.0))
-    is_ordinary = 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0
-    return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
-
-
 def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     """How often each of n rows counts: numbers of copies as they are, other weights so that rows count once on average."""
-    weights = row_weights(sample_weight, n)
+    weights = as_weights(sample_weight, n)
     largest = float(weights.max(initial=0.0))
     if not largest:
         fault = "is zero for all rows, so there is nothing to represent"

@@ -13,7 +13,8 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
-from mosaic.choosing.explain import Decisions, UsualRows, decisions
+from mosaic.choosing.explain import Decisions, decisions
+from mosaic.choosing.geometry import UsualRows
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import Material, once
@@ -34,17 +35,9 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of earlier picks. Rows are numbers of rows in memory.
-
-    Attributes
-    ----------
-    n_before : number of earlier picks
-    kept : those that are chosen again
-    replaced : (earlier pick, the row in its place, what that adds to the mean similarity)
-    dropped : (earlier pick, why it is not chosen any more)
-    gone : what earlier picks are called that are not among the rows any more
-    similarity_before, similarity_after : mean similarity of the rows that belong to the nearest earlier pick, and to the nearest
-        pick
+    """What became of earlier picks: those that are kept, (pick, row in its place, what that adds to the mean similarity), (pick,
+    why it was dropped), and what picks are called that are gone; and the mean similarity of the rows that belong to the nearest
+    earlier pick and to the nearest pick. Rows are numbers of rows in memory.
     """
 
     n_before: int
@@ -225,10 +218,21 @@ class Selection:
     # Prepared rows, which need not be rows of the data
 
     def answers_at(self, Y: Any) -> Answers:
+        labels, _, errors, counts, flagged = self._answers_at(Y)
+        return Answers(counts, flagged, labels, errors)
+
+    def places_at(self, Y: Any) -> FloatArray:
+        """Five columns: the position of the representative (-1 without one), the similarity to it, the share that the
+        representatives cannot express, the effective count, and 1 for outliers.
+        """
+        labels, similarity, errors, counts, flagged = self._answers_at(Y)
+        return np.column_stack([labels, similarity, errors if len(self.chosen) else similarity, counts, flagged])
+
+    def _answers_at(self, Y: Any) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        labels, errors, _ = self._represented_at(Y, flagged)
-        return Answers(counts, flagged, labels, errors)
+        labels, errors, similarity = self._represented_at(Y, flagged)
+        return labels, similarity, errors, counts, flagged
 
     def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
@@ -251,15 +255,6 @@ class Selection:
         """The shares of them that the representatives cannot express."""
         return self._represented_at(Y)[1]
 
-    def places_at(self, Y: Any) -> FloatArray:
-        """Five columns: the position of the representative (-1 without one), the similarity to it, the share that the
-        representatives cannot express, the effective count, and 1 for outliers.
-        """
-        counts = self.material.counts_at(Y)
-        flagged = self.outliers_at(Y, counts)
-        labels, errors, similarity = self._represented_at(Y, flagged)
-        return np.column_stack([labels, similarity, errors if len(self.chosen) else similarity, counts, flagged])
-
     def similarities_at(self, Y: Any) -> FloatArray:
         """Similarities to the representatives."""
         return self.chosen_kernel.cross(Y)
@@ -280,7 +275,10 @@ class Selection:
         label, error, similarity = np.full(n, -1, np.intp), np.ones(n), np.full(n, np.nan)
         if not len(self.chosen):
             return label, error, similarity
-        root = self._root if errors else None
+        root, lengths = self._root if errors else None, kernel.diagonal()
+        # A pick stands for itself, even if all similarities are 1. A diffusion kernel has neighbours of rows, not rows.
+        is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
+        known = KnownRows.of(row_codes(kernel.points)) if is_known else None
 
         def compare(rows: slice) -> None:
             new = rows_of(Y, rows)
@@ -288,32 +286,19 @@ class Selection:
             if root is not None:
                 error[rows] = _share(left_by(root, similar, own), own)
             K = on_host(similar)
-            label[rows] = found = self._labels(K, new, own, None if flagged is None else flagged[rows])
+            found = self._nearest(K)
+            if known is not None and isinstance(kernel, PointKernel):
+                place = known.find(row_codes(kernel.over(new).X))
+                found = np.where(place >= 0, place, found)
+            if flagged is not None and self.rejects:
+                odd = np.flatnonzero(flagged[rows])
+                apart = (lengths - 2.0 * K[odd]).min(axis=1) + own[odd]
+                found[odd[apart > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
+            label[rows] = found
             similarity[rows] = np.where(found >= 0, K[np.arange(len(K)), found], np.nan)
 
         in_blocks(compare, n, kernel.n, on=kernel.X)
         return label, error, similarity
-
-    def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
-        """Labels of prepared rows with similarities K to the representatives and ``own`` to themselves."""
-        labels = self._nearest(K)
-        if self._known is not None and isinstance(self.chosen_kernel, PointKernel):
-            # A pick stands for itself, even if all similarities are 1.
-            place = self._known.find(row_codes(self.chosen_kernel.over(new).X))
-            labels[place >= 0] = place[place >= 0]
-        if flagged is not None and self.rejects:
-            odd = np.flatnonzero(flagged)
-            distance = (self.chosen_kernel.diagonal() - 2.0 * K[odd]).min(axis=1) + own[odd]
-            labels[odd[distance > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
-        return labels
-
-    @cached_property
-    def _known(self) -> KnownRows | None:
-        """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
-        kernel = self.chosen_kernel
-        if isinstance(kernel, DiffusionKernel) or not isinstance(kernel, PointKernel):
-            return None
-        return KnownRows.of(row_codes(kernel.X))
 
     @cached_property
     def _root(self) -> FloatArray:

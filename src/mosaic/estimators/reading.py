@@ -16,8 +16,8 @@ from sklearn.utils.validation import validate_data
 
 from mosaic.arrays.blocks import IntArray, Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
-from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
-from mosaic.door import check_entries, points_on_device, refuse_masked
+from mosaic.choosing import Geometry, Settings, is_auto, preparation_of
+from mosaic.door import as_weights, check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
 from mosaic.parameters import check_seed
@@ -176,7 +176,7 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments
     if getattr(estimator, "kernel", None) == "precomputed":
         table, features, row_names = None, cells.numbers() or cells.features(), names_of_frame(cells)
     else:
-        weights = None if asked.sample_weight is None else row_weights(asked.sample_weight, len(cells.frame))
+        weights = None if asked.sample_weight is None else as_weights(asked.sample_weight, len(cells.frame))
         table = encoder_of(cells, weights=weights if weights is not None and weights.any() else None)
         # Without a rule for columns, those of text are not compared.
         row_names = names_of_frame(cells, list(cells) if table is None else [column.name for column in table.left_out])
@@ -290,7 +290,7 @@ def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings
             f"a precomputed similarity must be square; got shape {matrix.shape}",
             "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
         )
-    weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
+    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
     if weights is not None and not weights.all() and weights.any():
         matrix, weights = rows_of(matrix, weights > 0), weights[weights > 0]
     return preparation_of(matrix, weights if weights is not None and weights.any() else None, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -19,7 +19,6 @@ from mosaic.choosing import (
     Selection,
     columns_of,
     counted,
-    curve_settings,
     explain_rows,
     percent,
     suggested_number,
@@ -268,10 +267,7 @@ class Facts:
     @cached_property
     def suggested(self) -> int | None:
         """The choice of n_representatives="auto"; None in paper mode."""
-        selection = self.selection
-        if selection.settings.mode == "paper":
-            return None
-        return suggested_number(replace(selection, settings=curve_settings(selection.settings)))
+        return None if self.selection.settings.mode == "paper" else suggested_number(self.selection)
 
     @cached_property
     @one_thread()
