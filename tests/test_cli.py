@@ -443,7 +443,12 @@ def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, mo
 @pytest.mark.slow
 def test_output_that_is_no_longer_read_is_no_error(folder):
     process = subprocess.Popen(
-        command("estimate", "points.npy", "--json"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command("estimate", "points.npy", "--json"),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     process.stdout.close()
     assert process.stderr.read() == ""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
     from mosaic.rows import read
-    from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
 
@@ -46,7 +45,6 @@ __all__ = [
     "Sketch",
     "datasets",
     "estimate",
-    "explain",
     "load",
     "metrics",
     "path",
@@ -74,7 +72,6 @@ _HOMES = {
     "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
     "mosaic.program.solve": ("solve",),
     "mosaic.rows": ("read",),
-    "mosaic.show": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

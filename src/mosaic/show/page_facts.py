@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
 from mosaic.metrics import unexplained_along
-from mosaic.show.page_rows import LONGEST_NAME, cells_of, cells_within, names_of, page_bytes, pictures_of, shortened, within
+from mosaic.show.page_rows import LONGEST_FULL_NAME, LONGEST_NAME, cells_of, names_of, page_bytes, pictures_of, shortened, within
 
 #: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
@@ -22,10 +23,10 @@ MOST_GROUPS = 40
 MOST_LISTED, MOST_LISTED_ALONE = 100, 300
 #: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
 USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
-#: Longer side of the pictures of similar rows, in pixels.
-SMALL_PICTURE_SIDE = 48
-#: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
-MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, CELL_BYTES, PICTURE_BYTES = (400_000, 200_000, 80_000, 300_000, 650_000)
+#: Longer side of the pictures of listed rows and of rows beside them, in pixels.
+PICTURE_SIDE, SMALL_PICTURE_SIDE = 96, 48
+#: Bytes of the page for names on the map, full names, and pictures.
+MAP_NAME_BYTES, FULL_NAME_BYTES, PICTURE_BYTES = 400_000, 80_000, 650_000
 #: Largest size of cells, in bytes, that the page contains a second time for readers without JavaScript.
 STATIC_CELL_BYTES = 100_000
 
@@ -36,7 +37,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
     ``rows_of`` has names, cells, pictures and groups of the rows: an open file, or ``GivenRows``.
     """
     selection, bins, copies, n = facts.selection, facts.bins, facts.rows.copies, facts.rows.n
-    k, notes = 0 if facts.detects else len(selection.rows), list(rows_of.notes)
+    k, notes = facts.k, list(rows_of.notes)
     proven = facts.certificate if certificate and k else facts.known_certificate
     if certificate and k and proven.gap is None:
         notes.append(proven.sentence)
@@ -123,13 +124,13 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     rows = facts.row_of_point[np.concatenate([points, *beside])]
     listed, others = rows[: len(points)], rows[len(points) :]
-    pictures = within([*pictures_of(rows_of, listed), *pictures_of(rows_of, others, SMALL_PICTURE_SIDE)], PICTURE_BYTES)
-    cells = cells_within(cells_of(rows_of, listed), CELL_BYTES)
-    numbers, names = np.asarray(rows_of.numbers(rows)).tolist(), names_of(rows_of, rows)
-    short: list[str | None] = [None if names is None else shortened(name, LONGEST_NAME) for name in names or numbers]
-    full = [name if name != cut else None for name, cut in zip(names or short, short, strict=True)]
-    short, full = within(short, LISTED_NAME_BYTES), within(full, FULL_NAME_BYTES)
-    called = [{"row": r, "name": s, "picture": p} for r, s, p in zip(numbers, short, pictures, strict=True)]
+    pictures = [*pictures_of(rows_of, listed, PICTURE_SIDE), *pictures_of(rows_of, others, SMALL_PICTURE_SIDE)]
+    columns, cells = cells_of(rows_of, listed)
+    names = names_of(rows_of, rows)
+    long_names = zip(names_of(rows_of, listed, LONGEST_FULL_NAME), names, strict=False)
+    full = within([name if name != short else None for name, short in long_names], FULL_NAME_BYTES)
+    shown = zip(np.asarray(rows_of.numbers(rows)).tolist(), names, within(pictures, PICTURE_BYTES), strict=True)
+    called = [{"row": row, "name": name, "picture": picture} for row, name, picture in shown]
     reasons = [*_why_chosen(facts), *_why_odd(facts, low)]
     ends = len(points) + np.cumsum([len(some) for some in beside])
     entries: list[dict[str, Any]] = [
@@ -141,7 +142,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
             "safe": bool(bins.safe[point]),
             "group": int(group_of[point]),
             "copies": 1 if facts.scaled else int(facts.rows.copies[point]),
-            "cells": cells.texts[i],
+            "cells": cells[i],
             "reason": reasons[i],
             "members": called[ends[i] - len(beside[i]) : ends[i]],
         }
@@ -149,14 +150,8 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     ]
     for j, entry in enumerate(entries[:n_ranks]):
         entry["stands_for"] = round(float(changes.stands_for[j])) if j < len(changes.stands_for) else 0
-    return {
-        "ranking": entries[:n_ranks],
-        "lowest": entries[n_ranks:],
-        "columns": cells.columns,
-        "n_compared": cells.n_compared,
-        "places": cells.places,
-        "static_cells": page_bytes(cells.texts) <= STATIC_CELL_BYTES,
-    }
+    lists = {"ranking": entries[:n_ranks], "lowest": entries[n_ranks:]}
+    return lists | columns | {"static_cells": page_bytes(cells) <= STATIC_CELL_BYTES}
 
 
 def _usual_beside(facts: Facts, low: IntArray) -> list[IntArray]:
@@ -175,33 +170,27 @@ def _has_columns(facts: Facts) -> bool:
     return facts.columns is not None and facts.selection.usual is not None
 
 
-def _prepared(facts: Facts, points: IntArray) -> Any:
+def _reasons(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> list[Any]:
+    """What columns say about points; None where columns have no names."""
+    if not _has_columns(facts) or not len(points):
+        return [None] * len(points)
     kernel: Any = facts.selection.kernel
-    return in_double(kernel.X[points])
+    return named(facts.selection, facts.columns, in_double(kernel.X[points]), facts.row_of_point[points], points)
 
 
 def _why_odd(facts: Facts, low: IntArray) -> list[str]:
     """In which columns points with low counts are odd; empty where columns have no names."""
-    if not _has_columns(facts):
-        return [""] * len(low)
-    rows = facts.row_of_point[low]
-    reasons = odd_columns(facts.selection, facts.columns, _prepared(facts, low), rows, low)
-    return [f"{oddities(some)}." if some else "" for some in reasons]
+    return [f"{oddities(some)}." if some else "" for some in _reasons(facts, odd_columns, low)]
 
 
 def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
-    selection, ranked = facts.selection, facts.ranking.points
-    typical: list[Any] = [None] * len(ranked)
-    if _has_columns(facts) and len(ranked):
-        rows = facts.row_of_point[ranked]
-        typical = typical_columns(selection, facts.columns, _prepared(facts, ranked), rows)
-    told = []
-    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), typical, strict=True)):
+    selection, ranked, told = facts.selection, facts.ranking.points, []
+    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _reasons(facts, typical_columns, ranked), strict=True)):
         reason = "" if reasons is None else contrasts(reasons)
         if reasons is None and selection.settings.mode == "paper" and rank < len(selection.gains):
             reason = f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
-        if rank >= len(selection.rows):
+        if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
         reason = "must be included" if facts.bins.must[point] else reason
         told.append(f"{reason}." if reason else "")
@@ -215,10 +204,7 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
         view, other = _view(facts, facts.neighbours), view
     left_out = np.setdiff1d(np.arange(len(copies)), shown)
     rows = facts.row_of_point[shown]
-    called = names_of(rows_of, rows)
-    if called is not None:
-        called = [shortened(name, LONGEST_NAME) for name in called]
-        called = called if page_bytes(called) <= MAP_NAME_BYTES else None
+    names = names_of(rows_of, rows) if rows_of.has_names else None
     return {
         **view,
         "other": other,
@@ -229,7 +215,7 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
         "copies": packed(np.round(copies[shown]), "u4") if (copies != 1).any() else None,
         "group": None if (group_of < 0).all() else packed(group_of[shown], "i2"),
-        "names": called,
+        "names": None if names is None or page_bytes(names) > MAP_NAME_BYTES else names,
         "history": packed(facts.changes.ranks, "u2"),
         "history_end": packed(facts.changes.end, "u4"),
         # The number of lowest bins whose points are all on the map.
@@ -275,25 +261,19 @@ def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
 
 def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, Any]:
     settings, decisions = facts.settings, list(facts.decisions)
-    parameters = {name: value for name, value in settings.parameters.items() if name not in ("random_state", "verbose")}
+    parameters = {name: value for name, value in settings["parameters"].items() if name not in ("random_state", "verbose")}
     return {
         "sentences": decisions,
         "parameters": [[name, shortened(json.dumps(value), 200)] for name, value in parameters.items()],
-        "versions": [[name, version] for name, version in settings.versions.items()],
-        "seed": str(settings.parameters.get("random_state")),
+        "versions": list(settings["versions"].items()),
+        "seed": str(settings["parameters"].get("random_state")),
         "command": command,
         "notes": [note for note in notes if note not in decisions],
     }
 
 
 def packed(values: Any, kind: str) -> str:
-    """Base64 of little-endian numbers.
-
-    Examples
-    --------
-    >>> packed([1, 258], "u2")
-    'AQACAQ=='
-    """
+    """Base64 of little-endian numbers."""
     return base64.b64encode(np.asarray(values).astype(f"<{kind}").tobytes()).decode()
 
 

@@ -1,4 +1,4 @@
-"""How the page shows rows: names, cells of a table, pictures and groups, within the limits of the page size."""
+"""How the page shows rows: names, cells of a table and pictures, within the limits of the page size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.frames import columns_as_lists, n_rows
 from mosaic.rows.images import thumbnails
 
-#: Largest number of characters of a shown name, of a saved name and of a cell, and of columns.
-LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12
-#: Longer side of a picture in a list, in pixels.
-PICTURE_SIDE = 96
+#: Largest number of characters of a shown name, of a saved name and of a cell, of columns, and of characters of all cells.
+LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS, ALL_CELLS = 80, 500, 200, 12, 500_000
 
 
 class GivenRows:
@@ -56,40 +54,45 @@ class GivenRows:
         return None if self._images is None else thumbnails([self._images[row] for row in rows.tolist()], side)
 
 
-class Cells(NamedTuple):
-    """Columns as they are shown, the texts of each row, how many of the first are compared, and the place of each in the file."""
-
-    columns: list[str]
-    texts: list[list[str]]
-    n_compared: int
-    places: list[int]
+def names_of(rows_of: Any, rows: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
+    """Names of rows, None if they have only numbers."""
+    return [shortened(name, longest) for name in rows_of.names(rows)] if rows_of.has_names else [None] * len(rows)
 
 
-def names_of(rows_of: Any, rows: IntArray) -> list[str] | None:
-    """Names of rows, None if rows have only numbers."""
-    return [shortened(name, LONGEST_FULL_NAME) for name in rows_of.names(rows)] if rows_of.has_names else None
-
-
-def cells_of(rows_of: Any, rows: IntArray) -> Cells:
-    """The text of each row's cells; columns that rows are compared by come first, otherwise in the order of the file."""
+def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[str]]]:
+    """Columns, those that rows are compared by first, with their places in the file, and the text of each row's cells."""
     columns: dict[str, list[Any]] = {}
     if len(rows):
         found = rows_of.cells(rows)
         columns = found if isinstance(found, dict) else found.to_pydict()
     columns.pop(rows_of.id_name or "", None)
-    columns = {name: values for name, values in columns.items() if not [v for v in values if isinstance(v, list)]}
+    columns = {name: values for name, values in columns.items() if list not in set(map(type, values))}
     compared = set(rows_of.feature_names or ()) & set(columns) or set(columns)
     order = sorted(columns, key=lambda name: name not in compared)[:MOST_COLUMNS]
-    place = {name: i for i, name in enumerate(columns)}
-    return Cells(
-        [shortened(name, LONGEST_NAME) for name in order],
-        [[_cell_text(columns[name][i]) for name in order] for i in range(len(rows))],
-        sum(name in compared for name in order),
-        [place[name] for name in order],
-    )
+    longest = int(np.clip(ALL_CELLS / max(len(rows) * len(order), 1), 16, LONGEST_CELL))
+    texts = [_texts(columns[name], longest) for name in order]
+    about = {
+        "columns": [shortened(name, LONGEST_NAME) for name in order],
+        "n_compared": len(compared.intersection(order)),
+        "places": [list(columns).index(name) for name in order],
+    }
+    return about, [list(cells) for cells in zip(*texts, strict=True)] or [[] for _ in rows]
 
 
-def pictures_of(rows_of: Any, rows: IntArray, side: int = PICTURE_SIDE) -> list[str | None]:
+def _texts(values: list[Any], longest: int) -> list[str]:
+    """Cells of a column; empty where they are missing or not a number."""
+    told = []
+    for value in values:
+        if value is None or value != value:
+            told.append("")
+        elif isinstance(value, float):
+            told.append(str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}")
+        else:
+            told.append(shortened(value, longest))
+    return told
+
+
+def pictures_of(rows_of: Any, rows: IntArray, side: int) -> list[str | None]:
     """A picture for each row, as a data URI of PNG or JPEG bytes."""
     found = rows_of.pictures(rows, side) if len(rows) else None
     if found is None:
@@ -102,13 +105,7 @@ def pictures_of(rows_of: Any, rows: IntArray, side: int = PICTURE_SIDE) -> list[
 
 
 def shortened(text: Any, longest: int) -> str:
-    r"""Text on one line of limited length; the middle is left out, because names of files often differ at their ends.
-
-    Examples
-    --------
-    >>> shortened("a very long name", 7), shortened("bad\udcffname", 40)
-    ('a v…ame', 'bad?name')
-    """
+    """Valid text on one line of limited length; the middle is left out, because names of files often differ at their ends."""
     line = " ".join(str(text).encode("utf-8", "replace").decode().split())
     if len(line) <= longest:
         return line
@@ -116,52 +113,13 @@ def shortened(text: Any, longest: int) -> str:
     return f"{line[: longest - 1 - half]}…{line[-half:]}"
 
 
-def _cell_text(value: Any) -> str:
-    if value is None or value != value:  # missing, or not a number
-        return ""
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
-    return shortened(value, LONGEST_CELL)
-
-
 def within(texts: list[str | None], limit: int) -> list[str | None]:
-    """The first texts that together take at most ``limit`` bytes of a page; None for the others.
-
-    Examples
-    --------
-    >>> within(["123", None, "45678", "9"], 8)
-    ['123', None, '45678', None]
-    """
-    sizes = np.cumsum([0 if text is None else page_bytes(text) for text in texts])
+    """The first texts that together take at most ``limit`` bytes of a page; None for the others."""
+    sizes = np.cumsum([page_bytes(text or "") for text in texts])
     return [text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)]
 
 
-def cells_within(cells: Cells, limit: int) -> Cells:
-    """Cells that take at most ``limit`` bytes of a page: they are shortened first, then the last columns are dropped.
-
-    Examples
-    --------
-    >>> cells_within(Cells(["a", "b"], [["12", "x" * 100]], 2, [0, 1]), 60).texts
-    [['12', 'xxxxxxxxxxxxx…xxxxxxxxxxxx']]
-    """
-    longest = LONGEST_CELL
-    while cells.columns and page_bytes(cells.texts) > limit:
-        if longest > 16:
-            longest = longest // 2 + 1
-            cells = cells._replace(texts=[[shortened(cell, longest) for cell in row] for row in cells.texts])
-        else:
-            columns, texts, n_compared, places = cells
-            cells = Cells(columns[:-1], [row[:-1] for row in texts], min(n_compared, len(columns) - 1), places[:-1])
-    return cells
-
-
 def page_bytes(value: Any) -> int:
-    """Bytes that a text, or anything as JSON, takes in a page, where ``<`` is written with six characters.
-
-    Examples
-    --------
-    >>> page_bytes("a<b"), page_bytes(["<"])
-    (8, 10)
-    """
+    """Bytes that a text, or anything as JSON, takes in a page, where ``<`` is written with six characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return len(text.encode()) + 5 * text.count("<")
