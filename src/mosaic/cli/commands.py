@@ -310,8 +310,7 @@ def path(args: Namespace) -> int:
 def estimate(args: Namespace) -> int:
     """``mosaic estimate``."""
     with opened(args) as run:
-        settings = {name: value for name, value in run.settings().items() if name != "verbose"}
-        cost = mosaic.estimate(run.table, **settings)
+        cost = mosaic.estimate(run.table, **run.settings())
 
     def show() -> None:
         write(str(cost))

@@ -9,7 +9,7 @@ import warnings
 from argparse import Namespace
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +78,8 @@ class Run:
         raise InvalidInputError(f"there is no row {number}: {why}", "Rows count from 0, without the header.")
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
-        """Parameters that were given, and ``verbose`` if there is no progress bar."""
-        given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
-        return given | {"verbose": True} if self.bar.verbose else given
+        """Parameters that were given."""
+        return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
 
     def constraints(self) -> dict[str, Any]:
         """Arguments of ``fit``, with rows numbered among the compared rows."""
@@ -177,7 +176,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar)
-        with run.warnings_as_notes(), nullcontext() if bar.shown is None else listening(bar.update):
+        with run.warnings_as_notes(), listening(bar.update):
             table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
             with table:
                 run.begin(table)

@@ -25,8 +25,8 @@ MOST_LISTED, MOST_LISTED_ALONE = 100, 300
 USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
 #: Longer side of the pictures of listed rows and of rows beside them, in pixels.
 PICTURE_SIDE, SMALL_PICTURE_SIDE = 96, 48
-#: Bytes of the page for names on the map, full names, and pictures.
-MAP_NAME_BYTES, FULL_NAME_BYTES, PICTURE_BYTES = 400_000, 80_000, 650_000
+#: Bytes of the page for names on the map, names in lists, full names, and pictures.
+MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, PICTURE_BYTES = 400_000, 200_000, 80_000, 650_000
 #: Largest size of cells, in bytes, that the page contains a second time for readers without JavaScript.
 STATIC_CELL_BYTES = 100_000
 
@@ -126,7 +126,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     listed, others = rows[: len(points)], rows[len(points) :]
     pictures = [*pictures_of(rows_of, listed, PICTURE_SIDE), *pictures_of(rows_of, others, SMALL_PICTURE_SIDE)]
     columns, cells = cells_of(rows_of, listed)
-    names = names_of(rows_of, rows)
+    names = within(names_of(rows_of, rows), LISTED_NAME_BYTES)
     long_names = zip(names_of(rows_of, listed, LONGEST_FULL_NAME), names, strict=False)
     full = within([name if name != short else None for name, short in long_names], FULL_NAME_BYTES)
     shown = zip(np.asarray(rows_of.numbers(rows)).tolist(), names, within(pictures, PICTURE_BYTES), strict=True)

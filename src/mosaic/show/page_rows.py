@@ -16,7 +16,7 @@ from mosaic.frames import columns_as_lists, n_rows
 from mosaic.rows.images import thumbnails
 
 #: Largest number of characters of a shown name, of a saved name and of a cell, of columns, and of characters of all cells.
-LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS, ALL_CELLS = 80, 500, 200, 12, 500_000
+LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS, ALL_CELLS = 80, 500, 200, 12, 300_000
 
 
 class GivenRows:
@@ -115,7 +115,7 @@ def shortened(text: Any, longest: int) -> str:
 
 def within(texts: list[str | None], limit: int) -> list[str | None]:
     """The first texts that together take at most ``limit`` bytes of a page; None for the others."""
-    sizes = np.cumsum([page_bytes(text or "") for text in texts])
+    sizes = np.cumsum([0 if text is None else page_bytes(text) for text in texts])
     return [text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)]
 
 
