@@ -290,7 +290,7 @@ def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
     table = lines[lines.index("") + 1 :]
-    assert table[0].split() == ["rank", "row", "id", "stands", "for", "why"]
+    assert table[0].split() == ["rank", "row", "name", "stands", "for", "why"]
     assert table[21] == "… and 10 more."
     assert "8 outliers, oddest first: p" in out
     assert " ".join(out.split()).count("more unexplained than the best possible 30") == 1

@@ -375,12 +375,10 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
     best = "; provably at most **{excess}** more unexplained than by the best {k}"
-    covering = f"**{{k}} representatives** cover **{{share}}** of {points}"
-    one = f"**1 representative** covers **{{share}}** of {points}"
-    chosen = f"**{{k}} representatives** of {points}"
+    cover, chosen = f"**{{k}} representatives** cover **{{share}}** of {points}", f"**{{k}} representatives** of {points}"
     return {
-        "covering": [covering, one, covering],
-        "chosen": [chosen, f"**1 representative** of {points}", chosen],
+        "covering": [cover, cover.replace("{k} representatives** cover", "1 representative** covers"), cover],
+        "chosen": [chosen, chosen.replace("{k} representatives", "1 representative"), chosen],
         "outliers": [""] * 3 if outliers == "keep" else found,
         "proven": [best, best.replace("{k}", "one"), best],
     }

@@ -16,8 +16,7 @@ from mosaic.exceptions import MissingDependencyError
 from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import excess_text, headline, sentence, share_text
 from mosaic.rows import check_output, replacing
-from mosaic.show.page_facts import page_facts
-from mosaic.show.page_rows import GivenRows
+from mosaic.show.page_facts import GivenRows, page_facts
 
 #: The scripts of the page, in order.
 SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
