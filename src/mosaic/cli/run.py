@@ -27,8 +27,11 @@ from mosaic.rows.rows import SavedRows
 from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
 
-#: How the names of saved models end.
-MODEL_ENDING = ".mosaic"
+#: How the names of pages and saved models end, and what is said of other names.
+ENDINGS = {
+    "report": ((".html", ".htm"), "a report is an HTML page"),
+    "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
+}
 #: Warnings for developers, which are no notes.
 DROPPED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 #: Options that mean nothing without another one, and what that may be.
@@ -194,7 +197,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
 @contextmanager
 def opened_or_loaded(args: Namespace) -> Iterator[tuple[Run, Any]]:
     """The run, and the saved model if the file is one; None if a model is to be fitted with the options."""
-    if Path(args.file).suffix.lower() != MODEL_ENDING:
+    if Path(args.file).suffix.lower() != ".mosaic":
         with opened(args) as run:
             yield run, None
         return
@@ -226,17 +229,14 @@ def check_outputs(args: Namespace, *names: str) -> None:
         path = getattr(args, name)
         if path is None:
             continue
-        place, is_page = os.path.realpath(path), name == "report" or args.command == "report"
+        place, kind = os.path.realpath(path), "report" if args.command == "report" else name
         for folder in folders:
             if Path(place).is_relative_to(folder):
                 raise OutputFault(path, f"it lies in {seen[folder]}, {folder}", "Write to another folder.")
         if place in seen:
             raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
         seen[place] = f"--{name}"
-        for is_so, endings, fault in (
-            (is_page, (".html", ".htm"), "a report is an HTML page"),
-            (name == "save", (MODEL_ENDING,), f"the name of a saved model ends in {MODEL_ENDING}"),
-        ):
-            if is_so and Path(path).suffix.lower() not in endings:
-                raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
-        check_output(path, args.force, rows=not is_page and name != "save")
+        endings, fault = ENDINGS.get(kind, ((), ""))
+        if endings and Path(path).suffix.lower() not in endings:
+            raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
+        check_output(path, args.force, rows=not endings)
