@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -291,7 +290,7 @@ def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
     table = lines[lines.index("") + 1 :]
-    assert table[0].split() == ["rank", "row", "id", "stands", "for", "why"]
+    assert table[0].split() == ["rank", "row", "name", "stands", "for", "why"]
     assert table[21] == "… and 10 more."
     assert "8 outliers, oddest first: p" in out
     assert " ".join(out.split()).count("more unexplained than the best possible 30") == 1
@@ -418,13 +417,12 @@ def test_the_first_line_comes_before_anything_heavy_is_imported(folder):
     terminal = Terminal(words, folder)
     assert terminal.end() == 0
     before, after = terminal.seen.split("mosaic: opening points.npy (6.4 KiB) …")
-    assert not re.search(r"\b(numpy|scipy|sklearn|pyarrow|rich)\b", before)
+    assert not re.search(r"\b(numpy|scipy|sklearn|pyarrow)\b", before)
     assert re.search(r"\| +numpy\b", after)
 
 
 @pytest.mark.slow
 def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
-    pytest.importorskip("rich")
     terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
     assert terminal.end() == 0
     places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives cover")]
@@ -432,18 +430,15 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     assert "Traceback" not in terminal.seen
 
 
-def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5")
-    assert ran.code == 0
-    assert ran.err.startswith("mosaic: opening points.csv")
-    assert "[MOSAIC]" in ran.out + ran.err
-
-
 @pytest.mark.slow
 def test_output_that_is_no_longer_read_is_no_error(folder):
     process = subprocess.Popen(
-        command("estimate", "points.npy", "--json"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command("estimate", "points.npy", "--json"),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     process.stdout.close()
     assert process.stderr.read() == ""

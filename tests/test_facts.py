@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, explain
+from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, show
 from mosaic.choosing.explain import DETECTOR_RULES
 from mosaic.choosing.outliers import Rule
 from mosaic.exceptions import InvalidInputError
@@ -251,9 +251,9 @@ def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(mode
 def test_what_has_no_facts_is_refused_with_a_remedy():
     pipeline = make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X)
     with pytest.raises(InvalidInputError, match=r"got Pipeline\. Pass its last step"):
-        explain(pipeline)
+        show.report_html(pipeline)
     with pytest.raises(NotFittedError):
-        explain(MOSAIC())
+        show.report_html(MOSAIC())
     assert not hasattr(MOSAIC(), "facts_")
 
 
@@ -262,7 +262,6 @@ def test_what_has_no_facts_is_refused_with_a_remedy():
 
 def check_explanation(model, i, X):
     told = model.explain(i)
-    assert explain(model, i) == told
     assert told.row == i
     assert told.effective_count == model.effective_count_[i]
     assert told.outlier_probability == model.outlier_probability_[i]

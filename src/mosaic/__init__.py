@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
     from mosaic.rows import read
-    from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
 
@@ -30,7 +29,7 @@ __all__ = [
     "MOSAIC", "Certificate", "ConvergenceWarning", "Diffusion", "EffectiveCount", "Encoding", "InvalidInputError",
     "MOSAICOutlierDetector", "MOSAICSampler", "MemoryBudgetError", "MissingDependencyError", "MosaicError",
     "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "datasets", "estimate",
-    "explain", "load", "metrics", "path", "read", "rows", "show", "solve",
+    "load", "metrics", "path", "read", "rows", "show", "solve",
 ]  # fmt: skip
 
 # Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.
@@ -39,7 +38,6 @@ _HOMES = {
     **dict.fromkeys(("Certificate", "Encoding"), "mosaic.program.encoding"),
     "EffectiveCount": "mosaic.kernels",
     "Selection": "mosaic.choosing",
-    "explain": "mosaic.show",
     "read": "mosaic.rows",
     "solve": "mosaic.program.solve",
 }

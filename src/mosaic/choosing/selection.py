@@ -278,7 +278,7 @@ class Selection:
         root, lengths = self._root if errors else None, kernel.diagonal()
         # A pick stands for itself, even if all similarities are 1. A diffusion kernel has neighbours of rows, not rows.
         is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
-        known = KnownRows.of(row_codes(kernel.points)) if is_known else None
+        known = KnownRows.of(row_codes(kernel.X)) if is_known else None
 
         def compare(rows: slice) -> None:
             new = rows_of(Y, rows)

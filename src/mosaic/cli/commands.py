@@ -49,7 +49,9 @@ def select(args: Namespace) -> int:
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
             run.bar.update("looking at all rows")
-            run.write_rows("labels", args.labels, _labels_table(run, model))
+            labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
+            labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
+            run.write_rows("labels", args.labels, pa.table(labels))
         run.write_page(facts, args.report)
         run.save(model, args.save)
     return run.finish(lambda: show_selected(run, answer), picks, **answer)
@@ -83,26 +85,16 @@ def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[dict[str, Any], A
     return answer, picks
 
 
-def _labels_table(run: Run, model: Any) -> Any:
-    """The table of every row with its representative; null for outliers that were set aside."""
-    return pa.table(
-        _placed(run, np.arange(run.table.n), run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
-        | {"is_outlier": np.asarray(model.is_outlier_), "effective_count": np.asarray(model.effective_count_, np.float64)}
-    )
-
-
-def _placed(run: Run, rows: Any, fitted: Any, picks: Any) -> dict[str, Any]:
-    """Number and name of rows, and those of the representative of each, a row of the fitted table; null for -1."""
-    known, at = np.unique(picks[picks >= 0], return_inverse=True)
-    numbers, names = np.asarray(fitted.numbers(known)), np.array(fitted.names(known), object)
-    place, without = np.zeros(len(picks), np.intp), picks < 0
-    place[~without] = at
-    few = len(known) == 0
+def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
+    """Number and name of all rows, and of the representative of each, a row of the fitted table; null for -1."""
+    rows, known = np.arange(run.table.n), np.unique(picks[picks >= 0])
+    number = dict(zip(known.tolist(), np.asarray(fitted.numbers(known)).tolist(), strict=True))
+    name = dict(zip(known.tolist(), fitted.names(known), strict=True))
     return {
         "row": run.table.numbers(rows),
         "name": run.table.names(rows),
-        "representative_row": pa.nulls(len(picks), pa.int64()) if few else pa.array(numbers[place], pa.int64(), mask=without),
-        "representative": pa.nulls(len(picks), pa.string()) if few else pa.array(names[place], pa.string(), mask=without),
+        "representative_row": pa.array([number.get(pick) for pick in picks.tolist()], pa.int64()),
+        "representative": pa.array([name.get(pick) for pick in picks.tolist()], pa.string()),
     }
 
 
@@ -112,11 +104,10 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
     write()
     picks, n, lowest = answer["picks"], answer["outliers"]["n"], answer["outliers"]["lowest"]
     if picks:
-        columns = {"rank": "rank", "row": "row", "name": "id", "stands_for": "stands for"}
+        columns = {name.replace("_", " "): [pick[name] for pick in picks] for name in ("rank", "row", "name", "stands_for")}
         # A reason begins with rank and number of rows, which have their own columns.
-        why = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
-        shown = {title: [pick[name] or "" if name == "name" else pick[name] for pick in picks] for name, title in columns.items()}
-        write_table(shown | {"why": why}, "" if "picks" in run.outputs else "; -o picks.csv keeps them all")
+        columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
+        write_table(columns, "" if "picks" in run.outputs else "; -o picks.csv keeps them all")
     called = [one["name"] or f"row {one['row']}" for one in lowest[:MOST_NAMED]]
     if called:
         others = f" and {n - len(called):,} more" if n > len(called) else ""
@@ -165,7 +156,7 @@ def outliers(args: Namespace) -> int:
             write()
             # The columns that a reason names, without how many rows look like the row, which has a column of its own.
             why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
-            columns = {"row": numbers, "id": ids, "look like it": counts[found].astype(float).tolist(), "why": why}
+            columns = {"row": numbers, "name": ids, "look like it": counts[found].astype(float).tolist(), "why": why}
             write_table(columns, "" if "outliers" in run.outputs else "; -o outliers.csv keeps them all")
             write()
         write_wrapped(facts.decisions[-1])
@@ -209,7 +200,7 @@ def predict(args: Namespace) -> int:
     with opened(args, lambda bar: _open_new_rows(model, args, bar)) as run:
         run.bar.update("looking at all rows")
         new, fitted = model.explain_new(run.table), rows_of_model(model, args.model)
-        placed = _placed(run, np.arange(len(new)), fitted, new.representative)
+        placed = _placed(run, fitted, new.representative)
         placed |= {name: pa.array(getattr(new, name), from_pandas=True) for name in ("similarity", "representation_error")}
         placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
         table = pa.table(placed | {"reason": pa.array(new.reason, pa.string())})
@@ -228,11 +219,11 @@ def predict(args: Namespace) -> int:
             similarity = np.bincount(of, new.similarity[new.representative >= 0]) / n_new
             order = np.argsort(-n_new, kind="stable")
             names = fitted.names(picks[order]) if fitted.has_names else [""] * len(picks)
-            columns = {"row of the model": fitted.numbers(picks[order]), "id": names, "new rows": n_new[order].tolist()}
+            columns = {"row of the model": fitted.numbers(picks[order]), "name": names, "new rows": n_new[order].tolist()}
             write()
             write_table(columns | {"mean similarity": similarity[order].tolist()}, more)
         if len(odd):
-            columns = {"new row": numbers, "id": ids, "effective count": new.effective_count[odd].tolist()}
+            columns = {"new row": numbers, "name": ids, "effective count": new.effective_count[odd].tolist()}
             write()
             write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]}, more)
         write_end(run.notes, run.outputs)
@@ -310,8 +301,7 @@ def path(args: Namespace) -> int:
 def estimate(args: Namespace) -> int:
     """``mosaic estimate``."""
     with opened(args) as run:
-        settings = {name: value for name, value in run.settings().items() if name != "verbose"}
-        cost = mosaic.estimate(run.table, **settings)
+        cost = mosaic.estimate(run.table, **run.settings())
 
     def show() -> None:
         write(str(cost))

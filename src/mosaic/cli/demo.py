@@ -56,7 +56,7 @@ def demo(args: Namespace) -> int:
     for path in (picks, page):
         check_output(path, args.force)
     with opened(args, lambda bar: digits_with_noise()) as run:
-        model = MOSAIC(K, verbose=run.bar.verbose).fit(run.table.X)
+        model = MOSAIC(K).fit(run.table.X)
         facts = Facts(model, run.table)
         answer, rows = answer_of(run, facts, bound=True)
         run.write_rows("picks", picks, rows)

@@ -17,8 +17,6 @@ from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError,
 
 #: Exit codes by kind of fault.
 CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
-#: Letters of the longest message.
-LONGEST_MESSAGE = 1500
 
 
 def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:
@@ -86,9 +84,6 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     except OSError:  # nobody reads it, or the disk is full; then write text
         discard_output(sys.stdout)
     message = "\n".join(visible(line) for line in found["message"].splitlines())
-    if len(message) > LONGEST_MESSAGE:  # its beginning says what is wrong, its end what to do
-        half = LONGEST_MESSAGE // 2 - 2
-        message = f"{message[:half]} … {message[-half:]}"
     usage, command = (error.usage, error.command) if isinstance(error, UsageError) else ("", "mosaic")
     head = "" if found["kind"] == "interrupted" else "error: "
     say(f"{usage}{command}: {head}{message}{'' if message.endswith(('.', '?', '!')) else '.'}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import textwrap
 from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,8 +13,9 @@ from mosaic.parameters import ELSEWHERE
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
-FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad) or a folder or zip of \
-images. Rows are compared by their columns; all columns, including ids, are kept in the output."""
+FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad) or a
+folder or zip of images. Rows are compared by their columns; all columns, including ids, are
+kept in the output."""
 
 EXIT_CODES = """\
 exit codes:
@@ -52,8 +51,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command(
         "try it: handwritten digits with noise among them",
-        "Select from handwritten digits with images of noise among them: twenty stand for the rest, and noise is set aside.\n"
-        "The answer is in FOLDER/report.html and FOLDER/picks.csv.",
+        "Select from handwritten digits with images of noise among them: twenty stand for the rest,\n"
+        "and noise is set aside. The answer is in FOLDER/report.html and FOLDER/picks.csv.",
         ("mosaic demo", "mosaic demo somewhere --json"),
         known=("force",),
         takes=("[FOLDER]",),
@@ -61,8 +60,9 @@ COMMANDS = {
     "select": Command(
         "choose rows that stand for the rest",
         "Choose the rows of FILE that stand for the rest, and set outliers aside.\n\n"
-        "Picks are written to -o. Without -o, a terminal shows a short answer, and a pipe gets CSV. Picks keep all columns of\n"
-        "FILE and get mosaic_rank, mosaic_row, mosaic_stands_for, mosaic_effective_count and mosaic_reason.",
+        "Picks are written to -o. Without -o, a terminal shows a short answer, and a pipe gets CSV.\n"
+        "Picks keep all columns of FILE and get mosaic_rank, mosaic_row, mosaic_stands_for,\n"
+        "mosaic_effective_count and mosaic_reason.",
         (
             "mosaic select points.csv -k 10 -o picks.csv --report report.html",
             "mosaic select points.csv --coverage 0.9 --must-include p7 --group kind --quotas equal",
@@ -74,8 +74,8 @@ COMMANDS = {
     "outliers": Command(
         "find rows that few others look like",
         "Find the rows of FILE that few others look like, lowest score first.\n\n"
-        "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count, mosaic_is_outlier and\n"
-        "mosaic_reason. The score is the log of the effective count; outliers have low scores.",
+        "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count,\n"
+        "mosaic_is_outlier and mosaic_reason. The score is the log of the effective count.",
         (
             "mosaic outliers points.csv -o outliers.csv --report outliers.html",
             "mosaic outliers points.csv --contamination 0.02 --all",
@@ -88,11 +88,9 @@ COMMANDS = {
     ),
     "predict": Command(
         "which rows of a saved model stand for new rows, and which new rows are outliers",
-        "Say for every row of FILE which representative of MODEL stands for it, how similar they are, whether the row is an\n"
-        "outlier, and why. MODEL is what --save of select or outliers wrote. Columns are found by their names, become numbers\n"
-        "as in the fit, and large files are read in passes.\n\n"
-        "Rows get row, name, representative_row, representative, similarity, representation_error, is_outlier, effective_count\n"
-        "and reason.",
+        "Say for every row of FILE which representative of MODEL stands for it, how similar they are,\n"
+        "whether the row is an outlier, and why. MODEL is what --save of select or outliers wrote.\n"
+        "Columns are found by their names and become numbers as in the fit.",
         ("mosaic predict model.mosaic points.csv", "mosaic predict model.mosaic points.csv --json"),
         known=(*NEW_ROWS, "force", "as_written"),
         takes=("MODEL", "FILE"),
@@ -100,35 +98,31 @@ COMMANDS = {
     ),
     "path": Command(
         "how many to choose: the coverage of 1, 2, 3, … rows",
-        "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and how many are suggested.",
+        "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and how many\nare suggested.",
         ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
         known=(*(name for name in _FIT if name not in NUMBERS), "force", "max_representatives"),
         output="curve.csv",
     ),
     "estimate": Command(
         "estimate the memory of select, and how often it reads the file",
-        "Show which strategy select would use with these options, its memory and how often it reads FILE, without running it.",
+        "Show which strategy select would use with these options, its memory and how often it reads\nFILE, without running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
         known=(*SETTINGS, *(name for name in FILE_OPTIONS if name not in CONSTRAINTS)),
     ),
     "report": Command(
         "select, and show the answer as one HTML page",
-        "Select, and write one self-contained HTML page: the map of the data, the picks, the outliers, the coverage curve\n"
-        "and the settings. It needs no network and no server. FILE may be a saved model, which is not fitted again.",
+        "Select, and write one self-contained HTML page: the map of the data, the picks, the outliers,\n"
+        "the coverage curve and the settings. FILE may be a saved model, which is not fitted again.",
         ("mosaic report points.csv -k 10", "mosaic report model.mosaic -o model.html"),
         known=(*_FIT, "force", "title"),
         output="report.html",
     ),
     "explain": Command(
         "why a row was chosen, rejected or left out",
-        "Select, and explain for each named row why it was chosen, rejected or left out. Without a name: what was decided about\n"
-        "the data, and why. Name rows by id or, if there are no ids, by number from 0. FILE may be a saved model, which is not\n"
-        "fitted again.",
-        (
-            "mosaic explain points.csv p7 p11 -k 10",
-            "mosaic explain points.csv --row 0 --row 399",
-            "mosaic explain model.mosaic p7",
-        ),
+        "Select, and explain for each named row why it was chosen, rejected or left out. Without a\n"
+        "name: what was decided about the data, and why. Name rows by id or, if there are no ids, by\n"
+        "number from 0. FILE may be a saved model, which is not fitted again.",
+        ("mosaic explain points.csv p7 p11 -k 10", "mosaic explain points.csv --row 0", "mosaic explain model.mosaic p7"),
         known=(*_FIT, "row"),
         takes=("FILE", "[ROW ...]"),
     ),
@@ -143,22 +137,11 @@ class UsageError(Exception):
         self.command, self.usage = parser.prog, parser.format_usage()
 
 
-class Formatter(argparse.HelpFormatter):
-    """Wraps paragraphs to the width of the terminal, and keeps the lines of lists."""
-
-    def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=32, width=min(shutil.get_terminal_size((100, 24)).columns, 120) - 2)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        paragraphs = text.split("\n\n")
-        return "\n\n".join(each if "\n  " in each else textwrap.fill(each, width) for each in paragraphs)
-
-
 class Parser(argparse.ArgumentParser):
     """Raises errors instead of ending the process, and takes no abbreviations, whose meaning would change with new options."""
 
     def __init__(self, **settings: Any):
-        super().__init__(allow_abbrev=False, formatter_class=Formatter, **settings)
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, self)

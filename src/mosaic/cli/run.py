@@ -9,7 +9,7 @@ import warnings
 from argparse import Namespace
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,11 @@ from mosaic.rows.rows import SavedRows
 from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
 
-#: How the names of saved models end.
-MODEL_ENDING = ".mosaic"
+#: How the names of pages and saved models end, and what is said of other names.
+ENDINGS = {
+    "report": ((".html", ".htm"), "a report is an HTML page"),
+    "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
+}
 #: Warnings for developers, which are no notes.
 DROPPED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 #: Options that mean nothing without another one, and what that may be.
@@ -78,9 +81,8 @@ class Run:
         raise InvalidInputError(f"there is no row {number}: {why}", "Rows count from 0, without the header.")
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
-        """Parameters that were given, and ``verbose`` if there is no progress bar."""
-        given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
-        return given | {"verbose": True} if self.bar.verbose else given
+        """Parameters that were given."""
+        return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
 
     def constraints(self) -> dict[str, Any]:
         """Arguments of ``fit``, with rows numbered among the compared rows."""
@@ -177,7 +179,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar)
-        with run.warnings_as_notes(), nullcontext() if bar.shown is None else listening(bar.update):
+        with run.warnings_as_notes(), listening(bar.update):
             table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
             with table:
                 run.begin(table)
@@ -195,7 +197,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
 @contextmanager
 def opened_or_loaded(args: Namespace) -> Iterator[tuple[Run, Any]]:
     """The run, and the saved model if the file is one; None if a model is to be fitted with the options."""
-    if Path(args.file).suffix.lower() != MODEL_ENDING:
+    if Path(args.file).suffix.lower() != ".mosaic":
         with opened(args) as run:
             yield run, None
         return
@@ -224,17 +226,14 @@ def check_outputs(args: Namespace, *names: str) -> None:
         path = getattr(args, name)
         if path is None:
             continue
-        place, is_page = os.path.realpath(path), name == "report" or args.command == "report"
+        place, kind = os.path.realpath(path), "report" if args.command == "report" else name
         for folder in folders:
             if Path(place).is_relative_to(folder):
                 raise OutputFault(path, f"it lies in {seen[folder]}, {folder}", "Write to another folder.")
         if place in seen:
             raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
         seen[place] = f"--{name}"
-        for is_so, endings, fault in (
-            (is_page, (".html", ".htm"), "a report is an HTML page"),
-            (name == "save", (MODEL_ENDING,), f"the name of a saved model ends in {MODEL_ENDING}"),
-        ):
-            if is_so and Path(path).suffix.lower() not in endings:
-                raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
-        check_output(path, args.force, rows=not is_page and name != "save")
+        endings, fault = ENDINGS.get(kind, ((), ""))
+        if endings and Path(path).suffix.lower() not in endings:
+            raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
+        check_output(path, args.force, rows=not endings)

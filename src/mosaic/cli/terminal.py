@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import textwrap
+import time
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,8 @@ from mosaic.text import json_text, jsonable, printable, readable_size
 BROKEN_PIPE = 141
 #: Largest number of rows of a table on a terminal.
 MOST_ROWS = 20
+#: Seconds between two reports about one stage of the work.
+SECONDS_BETWEEN = 0.1
 
 
 def first_line(args: Namespace) -> None:
@@ -111,51 +114,32 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str = "") -> None:
 
 
 class ProgressBar:
-    """A bar on stderr, if that is a terminal, rich is installed and ``quiet`` is not set. It disappears at the end.
-
-    ``verbose`` says that the estimator should print its progress, because rich is not installed.
-    """
+    """A line on stderr, if that is a terminal and ``quiet`` is not set, which is overwritten and disappears at the end."""
 
     def __init__(self, quiet: bool):
-        self.shown: Any = None
-        self.stage, self.verbose = "", False
-        if quiet or not sys.stderr.isatty():
-            return
-        try:
-            from rich import progress
-            from rich.console import Console
-        except ImportError:
-            self.verbose = True
-            return
-        console = Console(stderr=True)
-        if console.is_dumb_terminal:  # it cannot overwrite text
-            return
-        texts = progress.TextColumn("{task.description}", markup=False)
-        columns = (progress.SpinnerColumn("line"), progress.TimeElapsedColumn(), progress.BarColumn(24))
-        settings: dict[str, Any] = {"console": console, "transient": True, "redirect_stdout": False}
-        self.shown = progress.Progress(*columns, progress.TaskProgressColumn(), texts, **settings)
+        self.is_shown = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.stage, self.started, self.written = "", time.monotonic(), 0.0
 
     def __enter__(self) -> Self:
-        if self.shown is not None:
-            self.task = self.shown.add_task("opening", total=None)
-            self.shown.start()
+        self.update("opening")
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.shown is not None:
-            self.shown.stop()
+        self._write("")
 
     def update(self, stage: str, text: str | None = None, share: float | None = None) -> None:
         """Show the stage of the work, the share of it that is done, and a text with details."""
-        if self.shown is None or stage == "done":
+        now = time.monotonic()
+        if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < SECONDS_BETWEEN):
             return
-        (task,) = self.shown.tasks
-        task.total = None if share is None else 1.0
-        # A full bar stops its clock, but more stages may follow.
-        self.shown.update(self.task, description=visible(text or stage), completed=min(share or 0.0, 0.999))
-        if stage != self.stage:
-            self.stage = stage
-            self.shown.refresh()
+        self.stage, self.written = stage, now
+        bar = "" if share is None else f"{'━' * round(24 * share):<24} {100 * share:3.0f} %  "
+        self._write(f"{now - self.started:5.1f} s  {bar}{visible(text or stage)}"[: width() - 1])
+
+    def _write(self, line: str) -> None:
+        if self.is_shown:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
 
     def on_read(self, done: float, total: float | None) -> None:
         """Show how many bytes of the file have been read."""

@@ -13,12 +13,10 @@ from typing import Any
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.exceptions import MissingDependencyError
-from mosaic.facts import Facts
+from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import excess_text, headline, sentence, share_text
 from mosaic.rows import check_output, replacing
-from mosaic.show.ask import facts_of
-from mosaic.show.page_facts import page_facts
-from mosaic.show.page_rows import GivenRows
+from mosaic.show.page_facts import GivenRows, page_facts
 
 #: The scripts of the page, in order.
 SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
@@ -116,24 +114,15 @@ def page_of(facts: dict[str, Any]) -> str:
         "counted": counted,
         "share": share_text,
         "whole": lambda number: f"{round(number):,}",
-        "alike": _alike,
+        "alike": lambda count, of: (
+            "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
+        ),
     }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}
     data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPED)
     page = template.render(facts=facts, css=css, js=js, facts_json=data, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
-
-
-def _alike(count: float, of: float) -> str:
-    """What an effective count says, ``of`` so many rows that a row was compared with.
-
-    Examples
-    --------
-    >>> _alike(1.004, 128), _alike(3.14159, 128)
-    ('no other row looks like it', 'about 3.1 of 128 rows look like it')
-    """
-    return "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
 
 
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
