@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -299,13 +298,9 @@ def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings
 
 def seed_of(random_state: Any) -> int:
     """A whole number from what scikit-learn takes for a random state; None draws a new one."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31))
     check_seed(random_state)
-    raise AssertionError("all that check_seed lets pass is read above")
+    return int(random_state)

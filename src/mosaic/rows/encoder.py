@@ -2,23 +2,15 @@
 
 ‖z(a) − z(b)‖² = Σ_c d_c(a, b)²,    one term for each column c.
 
-Every kind of column has one rule, so that no column drowns the others:
+Every kind of column has one rule, so that no column drowns the others; ``mosaic.rows.kinds`` has them.
 
-- **number**: (x − median) / spread. The spread is the range of the middle nine tenths, divided by that of a normal
-  distribution with deviation 1. Numbers that are never negative and far from symmetric are compared by log(1 + x/q), q the
-  5 % quantile of the positive ones.
-- **category** (text with levels that repeat, true/false, numbers with two values): different levels a and b are at
-  d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as the level l occurs, and z_l² is at least 1. So a
-  level that is hardly ever there is as odd as a number that is hardly ever there. Levels of fewer than 1 % of the rows are
-  one level, "other".
-- **date or time**: days, as numbers; and the time of day, the weekday and the season, as points on a circle, where rows
-  gather at some part of it.
-- **text** that does not repeat: the principal axes of its counts of three letters (TF-IDF), scaled so that two texts
-  differ as much as two levels do.
-- **missing**: in the middle of its column, and apart from every value that is there: a level of its own of a category.
+- **number**: (x − median) / spread, the spread of the middle nine tenths; of positive and skewed ones log(1 + x/q).
+- **category**: different levels a and b are at d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as l occurs.
+- **date or time**: days, as numbers, and points on a circle for cycles in which rows gather.
+- **text** that does not repeat: principal axes of its counts of three letters, scaled so that two texts differ as two levels do.
+- **missing**: in the middle of its column, and apart from every value that is there.
 
-Identifiers, codes, constants and copies of other columns are left out, and so is what cannot be compared, such as lists.
-Ours; ``docs/decisions/0025`` has the measurements.
+Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
 """
 
 from __future__ import annotations

@@ -381,31 +381,21 @@ def columns_as_lists(X: Any) -> dict[str, list[Any]]:
     }
 
 
-def take_rows(X: Any, indices: ArrayLike) -> Any:
-    """X[indices], the same kind of thing as X: rows in the order of the indices, as often as they are named.
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """X[rows], the same kind of thing as X; a memory map becomes an array, a tuple a list, sparse formats without rows CSR."""
+    from sklearn.utils import _safe_indexing
 
-    A pandas data frame keeps its index and its categories. A memory map becomes a plain array, a tuple a list, and
-    sparse formats that do not know rows become CSR.
-    """
-    rows = row_numbers(indices, n_rows(X))
-    frame = _wrapped(X)
-    if frame is not None:  # also series, whose own brackets may look for labels
-        return frame[rows].to_native()
-    if sp.issparse(X):
-        return (X if X.format in ("csr", "csc", "lil") else X.tocsr())[rows]
-    if isinstance(X, list | tuple):
-        return [X[row] for row in rows]
-    return X[rows] if hasattr(X, "__getitem__") else np.asarray(X)[rows]
+    return _safe_indexing(X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows)
 
 
 def n_rows(X: Any) -> int:
     """Number of rows, points or elements."""
-    if isinstance(X, list | tuple) or _wrapped(X) is not None:
-        return len(X)
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    if not len(shape):
-        raise InvalidInputError(f"X must have rows; got a {type(X).__name__} without any")
-    return int(shape[0])
+    from sklearn.utils.validation import _num_samples
+
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise InvalidInputError(f"X must have rows; got a {type(X).__name__}") from error
 
 
 def row_numbers(indices: ArrayLike, length: int) -> IntArray:

@@ -16,9 +16,10 @@ from typing import Any
 
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import COMPRESSIONS, check_encoding, decoded, open_stream, rows_of_batches
-from mosaic.rows.build import shown, table_rows
+from mosaic.rows.build import table_rows
 from mosaic.rows.faults import FileFault, check_unpacked, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
+from mosaic.rows.kinds import quoted
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern
@@ -306,7 +307,7 @@ def _odd_cell(text: TextTable, j: int, column: Any, before: int) -> str:
     row = max(pc.index(number, False).as_py(), 0)
     line = text.line_of(before + row)
     place = "" if line is None else f" in line {line:,}"
-    return f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {shown(column[row].as_py())}."
+    return f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {quoted(column[row].as_py())}."
 
 
 def filled(column: Any) -> Any:
