@@ -46,10 +46,9 @@ from mosaic.program.loop import Status
 from mosaic.rows.encoder import LeftOut, TableEncoder
 from mosaic.rows.faults import FileFault
 from mosaic.rows.frames import Values
-from mosaic.rows.kinds import Category, Number, Text
+from mosaic.rows.kinds import Category, Number, Text, Written
 from mosaic.rows.names import RowNames
 from mosaic.rows.rows import SavedRows
-from mosaic.rows.text_values import Written
 
 #: The format that is written and read.
 FORMAT = 4

@@ -15,7 +15,7 @@ from mosaic.choosing.budget import leaves_room
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import FileFault
 from mosaic.rows.frames import Cells, cells_of, is_feature_name, row_major
-from mosaic.rows.kinds import quoted
+from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
 from mosaic.rows.roles import (
     LONGEST_NAME,
     Request,
@@ -31,7 +31,6 @@ from mosaic.rows.roles import (
     without_categories,
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
-from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.sketch.sources import LocalSource
 from mosaic.text import Library
 

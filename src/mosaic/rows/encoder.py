@@ -25,8 +25,7 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, quoted
-from mosaic.rows.text_values import written_dates, written_numbers
+from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, quoted, written_dates, written_numbers
 from mosaic.text import listed
 
 #: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
