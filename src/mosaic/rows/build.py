@@ -14,10 +14,9 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import FileFault
-from mosaic.rows.frames import Cells, cells_of, is_feature_name, row_major
+from mosaic.rows.frames import Cells, cells_of, is_feature_name, row_major, tells_apart
 from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
 from mosaic.rows.roles import (
-    LONGEST_NAME,
     Request,
     Roles,
     assign_roles,
@@ -69,7 +68,7 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
     plain = roles.compared == roles.features and not roles.levels and not scan.gaps
     if request.encoder is not None or (roles.compared and not plain):
         sample, numbers = _deciding_rows(store, roles.compared, scan.dropped)
-        cells = cells_of(sample, roles.levels)
+        cells = cells_of(sample, levels=roles.levels)
         some = weights if weights is not None and weights.any() and len(sample) == n_left else None
         encoder = _encoder(request, roles, cells, lambda row: place_name(int(numbers[row]), line), scan, some)
         if encoder is not None and len(sample) < n_left:
@@ -168,17 +167,12 @@ def place_name(number: int, line: Line) -> str:
 
 
 def _names_rows(store: InMemory, name: str) -> bool:
-    """Whether all values of a column are there, different and short, and are not numbers or dates that are written as text."""
-    column = without_categories(store.table.column(name))
-    if column.null_count or not len(column) or pc.count_distinct(column).as_py() < len(column):
+    """Whether a column tells rows apart, and is not numbers or dates that are written as text."""
+    cells = cells_of(store.table.select([name]))
+    if not tells_apart(cells.columns[name]):
         return False
-    if is_text(column.type):
-        lengths = pc.min_max(pc.utf8_length(column)).as_py()
-        if lengths["min"] == 0 or lengths["max"] > LONGEST_NAME:
-            return False
-        if is_feature_name(name):
-            return isinstance(rule_of(name, cells_of(pa.table({name: column}))[name]), LeftOut)
-    return True
+    by_values = is_text(store.schema.field(name).type) and is_feature_name(name)
+    return not by_values or isinstance(rule_of(name, cells[name]), LeftOut)
 
 
 def _deciding_rows(store: Any, columns: Sequence[str], dropped: IntArray) -> tuple[Any, IntArray]:
@@ -200,14 +194,14 @@ class TableSource(LocalSource):
     """
 
     def __init__(self, kind: str, store: Any, roles: Roles, encoder: TableEncoder | None, width: int | None = None):
-        self.kind, self.n, self._store, self._roles, self._encoder = kind, store.n, store, roles, encoder
+        self.kind, self.n, self._store, self._levels, self._encoder = kind, store.n, store, roles.levels, encoder
         self.files, self.buffers = getattr(store, "paths", []), getattr(store, "pages", 0.0)
-        self._columns = list(roles.features) if encoder is None else encoder.names
-        self.names = self._columns if encoder is None else encoder.number_names
-        self.names = None if width is not None else self.names
-        self.n_features = width if width is not None else len(self._columns) if encoder is None else encoder.width
-        self._dtype = np.dtype(np.float64)
-        if encoder is None:
+        if encoder is not None:
+            self._columns, self.names, self.n_features = encoder.names, encoder.number_names, encoder.width
+            self._dtype = np.dtype(np.float64)
+        else:
+            self._columns, self.names = roles.features, roles.features if width is None else None
+            self.n_features = width or len(roles.features)
             self._dtype = number_type([store.schema.field(name).type for name in self._columns])
 
     def stream(self) -> Iterator[tuple[int, Any]]:
@@ -226,7 +220,7 @@ class TableSource(LocalSource):
         return rows
 
     def _matrix(self, batch: Any) -> FloatArray:
-        return matrix_of(batch) if self._encoder is None else self._encoder.encode(cells_of(batch, self._roles.levels))
+        return matrix_of(batch) if self._encoder is None else self._encoder.encode(cells_of(batch, levels=self._levels))
 
 
 class SelectedRows(LocalSource):
@@ -330,12 +324,9 @@ class MissingScan:
     def _check_lists(self, column: Any) -> None:
         """Refuse lists of an embedding that hold no numbers, or not equally many."""
         path, name, kind = self._request.path, self._request.embedding, column.type
-        if not is_list(kind):
+        if not is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
             remedy = "Name a column of lists, or give the numbers in a file of their own with `embeddings`."
             raise FileFault(path, f"holds {kind}, no lists of numbers (`embedding`)", remedy, column=name)
-        if not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
-            fault = f"holds lists of {kind.value_type}, not of numbers (`embedding`)"
-            raise FileFault(path, fault, "Name another column.", column=name)
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False))
         self.width = int(lengths[0]) if self.width is None else self.width
         odd = np.flatnonzero((lengths != self.width) | (lengths <= 0))
@@ -400,11 +391,10 @@ def check_ids(request: Request, column: Any, line: Line = None) -> None:
         if value is not None and value != "" and value not in first_rows:
             first_rows[value] = row
             continue
-        also = (
-            f"{str(value)!r} is also the id of {place_name(first_rows[value], line)}" if value in first_rows else "has no value"
-        )
+        known = first_rows.get(value)
+        said = "has no value" if known is None else f"{str(value)!r} is also the id of {place_name(known, line)}"
         remedy = "Correct it, or name a column whose values are all different."
-        raise FileFault(request.path, f"{also} (`id`)", remedy, column=request.id, **place_of(row, line))
+        raise FileFault(request.path, f"{said} (`id`)", remedy, column=request.id, **place_of(row, line))
 
 
 def check_beside(request: Request, table: Any, what: str, remedy: str) -> None:

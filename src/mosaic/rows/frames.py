@@ -27,6 +27,8 @@ from mosaic.exceptions import InvalidInputError
 COLUMNS_AT_ONCE = 8
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: Letters of the longest text that still is a name of a row.
+LONGEST_NAME = 100
 #: Texts that stand for a missing value.
 MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
 
@@ -248,18 +250,25 @@ class Cells(Mapping[str, Values]):
         return row_major(len(self.frame), columns, _numpy_column, np.float32 if single else np.float64)
 
 
-def cells_of(X: Any, levels: Collection[str] = ()) -> Any:
-    """The columns of a data frame, ``Cells``; None for all else."""
+def cells_of(X: Any, names: Sequence[str] | None = None, *, levels: Collection[str] = ()) -> Any:
+    """The columns of a data frame, all or those that are named, as ``Cells``; None for all else."""
     frame = _wrapped(X)
     if frame is None or not hasattr(frame, "columns"):
         return None
-    return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
+    cells = Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
+    return cells if names is None else cells.only(names)
 
 
 def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
     """A data frame of numbers, or the named columns of one, as a matrix, see ``Cells.matrix``."""
-    cells = cells_of(X)
-    return cells.matrix() if names is None else cells.only(names).matrix()
+    return cells_of(X, names).matrix()
+
+
+def tells_apart(column: Any) -> bool:
+    """Whether all values of a narwhals series are there, different, and no longer than names are."""
+    if not len(column) or column.is_null().any() or column.n_unique() < len(column):
+        return False
+    return all(0 < len(str(value)) <= LONGEST_NAME for value in column.to_list())
 
 
 def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:

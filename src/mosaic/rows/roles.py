@@ -15,8 +15,6 @@ from mosaic.text import Library, listed
 
 types = Library("pyarrow.types")
 
-#: Letters of the longest text that still is a name of a row.
-LONGEST_NAME = 100
 #: Is called now and then with the bytes done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
 
