@@ -234,7 +234,7 @@ def test_columns_of_lists_are_nothing_to_compare_rows_by(tmp_path):
     assert (fault.where, "cannot be compared by (`columns`)" in fault.fault) == ("column 'v'", True)
     assert "`embedding`" in fault.remedy
     fault = fault_of(tmp_path / "t.parquet", embedding="s")
-    assert (fault.where, "not of numbers" in fault.fault) == ("column 's'", True)
+    assert (fault.where, "no lists of numbers" in fault.fault) == ("column 's'", True)
     pq.write_table(table.select(["v"]), tmp_path / "v.parquet")
     assert "`embedding='v'`" in fault_of(tmp_path / "v.parquet").remedy
 

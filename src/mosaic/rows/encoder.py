@@ -97,14 +97,10 @@ class TableEncoder:
         ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
         matter of rows, however often they count.
         """
-        rows = None
-        if weights is not None and (weights == 1).all():
-            weights = None
-        if weights is not None:
-            rows = np.flatnonzero(weights > 0)
-            weights = weights[rows]
-            if not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
-                weights = weights * (len(rows) / weights.sum())
+        rows = None if weights is None or (weights == 1).all() else np.flatnonzero(weights > 0)
+        weights = None if rows is None or weights is None else weights[rows]
+        if weights is not None and not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
+            weights = weights * (len(weights) / weights.sum())
         columns: list[Column] = []
         left_out: list[LeftOut] = []
         alike: dict[tuple[Any, ...], list[Column]] = {}
@@ -241,10 +237,10 @@ def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatAr
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
         return LeftOut(name, "is called as ids are", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
-    return by_kind(name, values, forced, weights)
+    return by_kind(name, values, forced, np.ones(len(values)) if weights is None else weights)
 
 
-def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
     assert values.numbers is not None
     x, n = values.numbers, len(values)
     distinct = np.unique(x[np.isfinite(x)])
@@ -253,7 +249,7 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     if not len(distinct):
         return LeftOut(name, "has no values")
     if values.kind == "moment":
-        return Number.of(name, x, weights=weights, dates=True)
+        return Number.of(name, x, weights, dates=True)
     if not forced and (distinct == np.round(distinct)).all():
         if CODE_NAMES.search(name):
             return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
@@ -261,10 +257,10 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
         return Category.of(name, *values.as_levels(), weights)
-    return Number.of(name, x, weights=weights)
+    return Number.of(name, x, weights)
 
 
-def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
     levels, codes = values.levels, values.codes
     assert codes is not None
     there = int((codes >= 0).sum())
@@ -277,7 +273,7 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             x = None if written is None else values.of_levels(written.read(levels))
             # A number with two values is a category.
             if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
-                return Number.of(name, x, written, weights, dates=dates)
+                return Number.of(name, x, weights, written, dates=dates)
         if not forced:
             hardly_repeated = len(levels) > HARDLY_REPEATED * there
             if hardly_repeated and _mostly(PHONE, levels):
@@ -289,10 +285,8 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             if hardly_repeated and _mostly(CODE, levels):
                 return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
     rule = Category.of(name, levels, codes, weights)
-    n, present = (len(codes), there) if weights is None else (weights.sum(), weights[codes >= 0].sum())
-    if rule.shares[-2] * n > present / 2 and there > 2:
-        return Text.of(name, levels, codes, weights)
-    return rule
+    rare, present = rule.shares[-2] * weights.sum(), weights[codes >= 0].sum()
+    return Text.of(name, levels, codes, weights) if rare > present / 2 and there > 2 else rule
 
 
 def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:

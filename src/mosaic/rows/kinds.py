@@ -99,11 +99,9 @@ class Number:
     cycles: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, name: str, x: FloatArray, written: Written | None = None, weights: FloatArray | None = None, *, dates: bool = False
-    ) -> Number:
+    def of(cls, name: str, x: FloatArray, weights: FloatArray, written: Written | None = None, *, dates: bool = False) -> Number:
         finite = np.isfinite(x)
-        there, w = x[finite], None if weights is None else weights[finite]
+        there, w = x[finite], weights[finite]
         unit = _unit_of_logarithm(there, w)
         low, _, high = quantiles(there, MIDDLE, w, nearest=True)
         t = there if unit is None else np.log1p(there / unit)
@@ -111,7 +109,7 @@ class Number:
         spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS)
         if not spread:
             spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
-        missing = 1 - _share(finite, weights)
+        missing = float(weights[~finite].sum() / weights.sum())
         has_time = bool((there % 1).any()) if dates else None
         cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
         return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written, has_time, cycles)
@@ -169,7 +167,7 @@ class Number:
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
 
 
-def _gathers(days: FloatArray, weights: FloatArray | None, length: float) -> bool:
+def _gathers(days: FloatArray, weights: FloatArray, length: float) -> bool:
     """Whether dates gather at a part of a cycle of so many days, and do not all fall on one place of it."""
     if np.ptp(days) < 2 * length or len(np.unique(days % length)) == 1:
         return False
@@ -191,10 +189,9 @@ class Category:
     how: ClassVar[str] = "category"
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
-        w = None if weights is None else weights[codes >= 0]
-        counts = np.bincount(codes[codes >= 0], w, minlength=len(levels))
-        n = len(codes) if weights is None else float(weights.sum())
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Category:
+        counts = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels))
+        n = float(weights.sum())
         order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
         other = counts.sum() - counts[common].sum()
@@ -237,15 +234,13 @@ class Text:
     how: ClassVar[str] = "text, by its letters"
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Text:
         """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        there = codes[codes >= 0]
-        if weights is not None:
-            there = np.repeat(there, np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
-        texts = sorted(levels[code] for code in there)
+        there = np.repeat(codes[codes >= 0], np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
+        texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
         counts = _letters(texts)
@@ -255,7 +250,7 @@ class Text:
         Z = svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, _share(codes < 0, weights))
+        return cls(name, tfidf.idf_, svd.components_, centre, scale, float(weights[codes < 0].sum() / weights.sum()))
 
     @property
     def width(self) -> int:
@@ -298,13 +293,9 @@ def _letters(texts: Sequence[str]) -> Any:
     return hashing.transform(texts)
 
 
-def _share(rows: BoolArray, weights: FloatArray | None) -> float:
-    return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
-
-
-def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False) -> FloatArray:
+def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
     """Quantiles of numbers; a weight of 2 is the same as a number twice."""
-    if weights is None:
+    if (weights == 1).all():
         return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
@@ -317,19 +308,19 @@ def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
 
 
-def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:
+def _unit_of_logarithm(there: FloatArray, weights: FloatArray) -> float | None:
     """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
     if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
         return None
     positive = there > 0
-    unit = float(quantiles(there[positive], MIDDLE[:1], None if weights is None else weights[positive])[0])
+    unit = float(quantiles(there[positive], MIDDLE[:1], weights[positive])[0])
     with np.errstate(over="ignore"):
         t = np.log1p(there / unit)
     less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - LESS_ASYMMETRIC
     return unit if less else None
 
 
-def _asymmetry(x: FloatArray, weights: FloatArray | None) -> float:
+def _asymmetry(x: FloatArray, weights: FloatArray) -> float:
     """|q05 + q95 − 2 q50| / (q95 − q05)."""
     low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
