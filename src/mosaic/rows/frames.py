@@ -105,6 +105,8 @@ def _values_of(column: Any) -> Values:
     import narwhals.stable.v2 as nw
 
     kind, native = column.dtype, column.to_native()
+    if kind.is_numeric():
+        return Values("number", np.asarray(_numpy_column(column), np.float64))
     if kind in (nw.Categorical, nw.Enum):
         return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
     # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
@@ -287,12 +289,14 @@ def _numpy_column(column: Any) -> FloatArray:
     """The numbers of a column, missing ones as NaN."""
     import narwhals.stable.v2 as nw
 
-    if _is_object(column):
-        objects, gone = column.to_list(), column.is_null()
-        return np.array([np.nan if missing else float(cell) for cell, missing in zip(objects, gone, strict=True)])
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
     known = (nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
-    return np.asarray((column if column.dtype in known else column.cast(nw.Float64)).to_numpy())
+    if column.dtype in known:
+        return np.asarray(column.to_numpy())
+    if _is_object(column):
+        cells = zip(column.to_list(), column.is_null(), strict=True)
+        return np.array([np.nan if missing else float(cell) for cell, missing in cells])
+    return np.asarray(column.cast(nw.Float64).to_numpy())
 
 
 def _holds_numbers(column: Any) -> bool:

@@ -129,10 +129,10 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
     # Numbers that are called as ids are say nothing about a point, even if they repeat.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
     inside = [name for name in inside if name in exact or name != roles.id_name]
-    features = [name for name in inside if is_number(kinds[name]) and name not in {*index, *levels, *ids}]
+    features = {name for name in without(inside, {*index, *levels, *ids}) if is_number(kinds[name])}
     # New rows for a model are in the order of its columns.
-    ordered = features if not request.numbers_only or request.columns is None else request.columns
-    roles.features = [name for name in ordered if name in set(features)]
+    ordered = inside if not request.numbers_only or request.columns is None else request.columns
+    roles.features = [name for name in ordered if name in features]
     roles.ids = [name for name in ids if is_number(kinds[name])]
     if not request.numbers_only:
         roles.compared = without(inside, ids)
