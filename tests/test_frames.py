@@ -123,23 +123,6 @@ def test_objects_without_a_number_are_no_numbers():
         assert features_of(objects(*values)) == ["b"]
 
 
-# -------------------------------------------------------------------------------------------------------- refusals
-
-
-def test_data_that_is_not_in_memory_is_refused():
-    lazy = pl.LazyFrame(PEOPLE)
-    with pytest.raises(InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory\. .*\.collect\(\)"):
-        cells_of(lazy)
-    with pytest.raises(InvalidInputError, match="X must have rows; got a LazyFrame"):
-        n_rows(lazy)
-
-
-@pytest.mark.parametrize("X", frames())
-def test_frame_without_numbers_is_refused_with_its_columns_and_types(X):
-    with pytest.raises(InvalidInputError, match=r"no column of numbers .*'name' \(String\), 'town' \("):
-        features_of(X[["name", "town"]])
-
-
 # ------------------------------------------------------------------------------------------------- unusual frames
 
 

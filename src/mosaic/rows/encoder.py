@@ -25,11 +25,9 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, quoted, written_dates, written_numbers
+from mosaic.rows.kinds import NEARLY_ALL, NEVER_SEEN, Category, Column, Number, Text, quoted, written_dates, written_numbers
 from mosaic.text import listed
 
-#: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
-NEARLY_ALL = 0.95
 #: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
 HARDLY_REPEATED = 0.5
 #: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.

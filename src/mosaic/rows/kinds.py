@@ -42,8 +42,8 @@ MISSING_CELLS = frozenset(
     ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN",
      "n/a", "nan", "null")
 )  # fmt: skip
-#: Share of the cells, or of the different ones, that read as numbers, or as dates, in a column of them.
-NEARLY_ALL_READ = 0.95
+#: Share of the values that are alike in a column of numbers, dates, phone numbers, addresses or codes.
+NEARLY_ALL = 0.95
 #: Digits of the longest whole number; more are a code.
 LONGEST_NUMBER = 18
 #: Texts of a column that a way of writing dates is tried with first, and the share of them that it must read.
@@ -346,7 +346,7 @@ def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
     digits = [match["digits"].strip() for match in found if match is not None]
     zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
     is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
-    if is_code or len(zeros) > (1 - NEARLY_ALL_READ) * len(digits):
+    if is_code or len(zeros) > (1 - NEARLY_ALL) * len(digits):
         return None
     form = "," if _decimal_comma(digits) else "."
     numbers = np.array([_number(match, form) for match in found])
@@ -391,7 +391,7 @@ def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> W
     best, most = None, 0
     for dates in tried:
         known = np.isfinite(dates.read(texts[:TRIED_DATES]))
-        if known.mean() < NEARLY_ALL_READ and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
+        if known.mean() < NEARLY_ALL and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
             continue
         known = np.isfinite(dates.read(texts))
         if int(known.sum()) > most and _nearly_all(known, counts):
@@ -412,4 +412,4 @@ def _days(text: str, form: str) -> float:
 
 def _nearly_all(known: BoolArray, counts: IntArray) -> bool:
     """Whether nearly all different texts, or nearly all cells, are known."""
-    return bool(known.mean() >= NEARLY_ALL_READ or np.average(known, weights=counts) >= NEARLY_ALL_READ)
+    return bool(known.mean() >= NEARLY_ALL or np.average(known, weights=counts) >= NEARLY_ALL)
