@@ -192,7 +192,7 @@ def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tm
     assert fault.where == "line 2, column 'v'"
     assert "has 1 numbers, other rows have 2" in fault.fault
     fault = fault_of(write(tmp_path, '{"v": ["a"], "x": 1}\n', "v.jsonl"), embedding="v", memory_budget=budget)
-    assert "lists of string" in fault.fault
+    assert "no lists of numbers" in fault.fault
 
 
 def array_cases():
@@ -234,7 +234,7 @@ def test_columns_of_lists_are_nothing_to_compare_rows_by(tmp_path):
     assert (fault.where, "cannot be compared by (`columns`)" in fault.fault) == ("column 'v'", True)
     assert "`embedding`" in fault.remedy
     fault = fault_of(tmp_path / "t.parquet", embedding="s")
-    assert (fault.where, "not of numbers" in fault.fault) == ("column 's'", True)
+    assert (fault.where, "no lists of numbers" in fault.fault) == ("column 's'", True)
     pq.write_table(table.select(["v"]), tmp_path / "v.parquet")
     assert "`embedding='v'`" in fault_of(tmp_path / "v.parquet").remedy
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from mosaic.arrays.blocks import IntArray, Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
@@ -49,12 +47,14 @@ class ColumnArguments:
         given = {name: getattr(self, name) for name in ROLES}
         return {name: str(value) for name, value in given.items() if isinstance(value, str)}
 
-    def check(self, there: list[str]) -> None:
-        """Refuse a name of a column that is not there."""
+    def values_in(self, columns: Mapping[str, Any]) -> ColumnArguments:
+        """The values of the columns that are named; a name that is not there is refused."""
         for parameter, column in self.columns.items():
-            if column not in there:
+            if column not in columns:
                 fault = f"names the column {column!r}, which X does not have"
+                there = list(columns)
                 raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
+        return replace(self, **{parameter: columns[column].to_numpy() for parameter, column in self.columns.items()})
 
 
 NO_ARGUMENTS = ColumnArguments()
@@ -105,8 +105,7 @@ def rows_of_file(
     """
     if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
         # The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs.
-        asked.check([str(name) for name in file.obs.columns])
-        values = replace(asked, **{parameter: file.obs[column].to_numpy() for parameter, column in asked.columns.items()})
+        values = asked.values_in({str(name): column for name, column in file.obs.items()})
         rows = RowNames(tuple(map(str, file.obs_names)), "obs_names")
         return NamedRows(open_source(file), [str(name) for name in file.var_names], None, rows, values)
     if isinstance(file, Rows):
@@ -169,10 +168,8 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments
         known = getattr(estimator, "feature_names_in_", None)
         features = cells.features() if known is None else [str(name) for name in known]
         return NamedRows(cells.only(features).matrix(), None if known is None else features)
-    asked.check(list(cells))
-    given, columns = asked, set(asked.columns.values())
-    asked = replace(asked, **{parameter: cells.columns[column].to_numpy() for parameter, column in asked.columns.items()})
-    cells = cells.only([name for name in cells if name not in columns])
+    given, asked = asked, asked.values_in(cells.columns)
+    cells = cells.only([name for name in cells if name not in given.columns.values()])
     if getattr(estimator, "kernel", None) == "precomputed":
         table, features, row_names = None, cells.numbers() or cells.features(), names_of_frame(cells)
     else:
@@ -213,28 +210,21 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if is_on_device(X):
         return _rows_on_device(estimator, X, reset=reset)
     if not isinstance(X, NamedRows):
-        X = rows_of_file(X, fitted=None if reset else estimator) or rows_of_frame(estimator, X, reset=reset) or X
-    if not isinstance(X, NamedRows):
-        if not reset and getattr(estimator, "table_", None) is not None:
-            names = ", ".join(map(repr, estimator.table_.names))
-            raise InvalidInputError(f"X has no column names; fit was given a table with {names}", "Pass a data frame.")
-        refuse_masked(X)
-        matrix = validate_data(estimator, X, reset=reset, **ARRAY)
-        if reset:
-            estimator.table_ = None
-        return _checked(matrix, None)
+        found = rows_of_file(X, fitted=None if reset else estimator) or rows_of_frame(estimator, X, reset=reset)
+        if found is None:
+            refuse_masked(X)
+        X = found or NamedRows(X, None)
+    if not reset and X.table is None and getattr(estimator, "table_", None) is not None:
+        names = ", ".join(map(repr, estimator.table_.names))
+        raise InvalidInputError(f"X has no column names; fit was given a table with {names}", "Pass a data frame.")
     rows = X.rows.read(0, X.rows.n) if isinstance(X.rows, LocalSource) else X.rows
-    known = None if reset else getattr(estimator, "feature_names_in_", None)
-    if known is not None and X.names is not None and list(known) != X.names:
+    known = None if reset or X.names is None else getattr(estimator, "feature_names_in_", None)
+    if known is not None and list(known) != X.names:
         raise InvalidInputError(
             f"X has the columns {', '.join(map(repr, X.names))}; those of fit were {', '.join(map(repr, known))}",
             "Write them in this order, or pass a data frame, whose columns are found by their names.",
         )
-    if X.table is not None and not reset:
-        return _checked(rows, X.table.number_names)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were compared above
-        matrix = validate_data(estimator, rows, reset=reset, **ARRAY)
+    matrix = validate_data(estimator, rows, reset=reset, **ARRAY) if known is None else check_array(rows, **ARRAY)
     if reset:
         estimator.table_ = X.table
         if X.names is not None:
@@ -298,13 +288,9 @@ def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings
 
 def seed_of(random_state: Any) -> int:
     """A whole number from what scikit-learn takes for a random state; None draws a new one."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31))
     check_seed(random_state)
-    raise AssertionError("all that check_seed lets pass is read above")
+    return int(random_state)

@@ -2,23 +2,15 @@
 
 ‖z(a) − z(b)‖² = Σ_c d_c(a, b)²,    one term for each column c.
 
-Every kind of column has one rule, so that no column drowns the others:
+Every kind of column has one rule, so that no column drowns the others; ``mosaic.rows.kinds`` has them.
 
-- **number**: (x − median) / spread. The spread is the range of the middle nine tenths, divided by that of a normal
-  distribution with deviation 1. Numbers that are never negative and far from symmetric are compared by log(1 + x/q), q the
-  5 % quantile of the positive ones.
-- **category** (text with levels that repeat, true/false, numbers with two values): different levels a and b are at
-  d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as the level l occurs, and z_l² is at least 1. So a
-  level that is hardly ever there is as odd as a number that is hardly ever there. Levels of fewer than 1 % of the rows are
-  one level, "other".
-- **date or time**: days, as numbers; and the time of day, the weekday and the season, as points on a circle, where rows
-  gather at some part of it.
-- **text** that does not repeat: the principal axes of its counts of three letters (TF-IDF), scaled so that two texts
-  differ as much as two levels do.
-- **missing**: in the middle of its column, and apart from every value that is there: a level of its own of a category.
+- **number**: (x − median) / spread, the spread of the middle nine tenths; of positive and skewed ones log(1 + x/q).
+- **category**: different levels a and b are at d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as l occurs.
+- **date or time**: days, as numbers, and points on a circle for cycles in which rows gather.
+- **text** that does not repeat: principal axes of its counts of three letters, scaled so that two texts differ as two levels do.
+- **missing**: in the middle of its column, and apart from every value that is there.
 
-Identifiers, codes, constants and copies of other columns are left out, and so is what cannot be compared, such as lists.
-Ours; ``docs/decisions/0025`` has the measurements.
+Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
 """
 
 from __future__ import annotations
@@ -33,12 +25,9 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, quoted
-from mosaic.rows.text_values import written_dates, written_numbers
+from mosaic.rows.kinds import NEARLY_ALL, NEVER_SEEN, Category, Column, Number, Text, quoted, written_dates, written_numbers
 from mosaic.text import listed
 
-#: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
-NEARLY_ALL = 0.95
 #: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
 HARDLY_REPEATED = 0.5
 #: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.
@@ -106,14 +95,10 @@ class TableEncoder:
         ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
         matter of rows, however often they count.
         """
-        rows = None
-        if weights is not None and (weights == 1).all():
-            weights = None
-        if weights is not None:
-            rows = np.flatnonzero(weights > 0)
-            weights = weights[rows]
-            if not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
-                weights = weights * (len(rows) / weights.sum())
+        rows = None if weights is None or (weights == 1).all() else np.flatnonzero(weights > 0)
+        weights = None if rows is None or weights is None else weights[rows]
+        if weights is not None and not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
+            weights = weights * (len(weights) / weights.sum())
         columns: list[Column] = []
         left_out: list[LeftOut] = []
         alike: dict[tuple[Any, ...], list[Column]] = {}
@@ -250,10 +235,10 @@ def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatAr
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
         return LeftOut(name, "is called as ids are", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
-    return by_kind(name, values, forced, weights)
+    return by_kind(name, values, forced, np.ones(len(values)) if weights is None else weights)
 
 
-def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
     assert values.numbers is not None
     x, n = values.numbers, len(values)
     distinct = np.unique(x[np.isfinite(x)])
@@ -262,7 +247,7 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     if not len(distinct):
         return LeftOut(name, "has no values")
     if values.kind == "moment":
-        return Number.of(name, x, weights=weights, dates=True)
+        return Number.of(name, x, weights, dates=True)
     if not forced and (distinct == np.round(distinct)).all():
         if CODE_NAMES.search(name):
             return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
@@ -270,10 +255,10 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
         return Category.of(name, *values.as_levels(), weights)
-    return Number.of(name, x, weights=weights)
+    return Number.of(name, x, weights)
 
 
-def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
     levels, codes = values.levels, values.codes
     assert codes is not None
     there = int((codes >= 0).sum())
@@ -286,7 +271,7 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             x = None if written is None else values.of_levels(written.read(levels))
             # A number with two values is a category.
             if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
-                return Number.of(name, x, written, weights, dates=dates)
+                return Number.of(name, x, weights, written, dates=dates)
         if not forced:
             hardly_repeated = len(levels) > HARDLY_REPEATED * there
             if hardly_repeated and _mostly(PHONE, levels):
@@ -298,10 +283,8 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             if hardly_repeated and _mostly(CODE, levels):
                 return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
     rule = Category.of(name, levels, codes, weights)
-    n, present = (len(codes), there) if weights is None else (weights.sum(), weights[codes >= 0].sum())
-    if rule.shares[-2] * n > present / 2 and there > 2:
-        return Text.of(name, levels, codes, weights)
-    return rule
+    rare, present = rule.shares[-2] * weights.sum(), weights[codes >= 0].sum()
+    return Text.of(name, levels, codes, weights) if rare > present / 2 and there > 2 else rule
 
 
 def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:

@@ -27,6 +27,8 @@ from mosaic.exceptions import InvalidInputError
 COLUMNS_AT_ONCE = 8
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: Letters of the longest text that still is a name of a row.
+LONGEST_NAME = 100
 #: Texts that stand for a missing value.
 MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
 
@@ -103,6 +105,8 @@ def _values_of(column: Any) -> Values:
     import narwhals.stable.v2 as nw
 
     kind, native = column.dtype, column.to_native()
+    if kind.is_numeric():
+        return Values("number", np.asarray(_numpy_column(column), np.float64))
     if kind in (nw.Categorical, nw.Enum):
         return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
     # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
@@ -248,18 +252,25 @@ class Cells(Mapping[str, Values]):
         return row_major(len(self.frame), columns, _numpy_column, np.float32 if single else np.float64)
 
 
-def cells_of(X: Any, levels: Collection[str] = ()) -> Any:
-    """The columns of a data frame, ``Cells``; None for all else."""
+def cells_of(X: Any, names: Sequence[str] | None = None, *, levels: Collection[str] = ()) -> Any:
+    """The columns of a data frame, all or those that are named, as ``Cells``; None for all else."""
     frame = _wrapped(X)
     if frame is None or not hasattr(frame, "columns"):
         return None
-    return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
+    cells = Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
+    return cells if names is None else cells.only(names)
 
 
 def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
     """A data frame of numbers, or the named columns of one, as a matrix, see ``Cells.matrix``."""
-    cells = cells_of(X)
-    return cells.matrix() if names is None else cells.only(names).matrix()
+    return cells_of(X, names).matrix()
+
+
+def tells_apart(column: Any) -> bool:
+    """Whether all values of a narwhals series are there, different, and no longer than names are."""
+    if not len(column) or column.is_null().any() or column.n_unique() < len(column):
+        return False
+    return all(0 < len(str(value)) <= LONGEST_NAME for value in column.to_list())
 
 
 def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
@@ -278,12 +289,14 @@ def _numpy_column(column: Any) -> FloatArray:
     """The numbers of a column, missing ones as NaN."""
     import narwhals.stable.v2 as nw
 
-    if _is_object(column):
-        objects, gone = column.to_list(), column.is_null()
-        return np.array([np.nan if missing else float(cell) for cell, missing in zip(objects, gone, strict=True)])
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
     known = (nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
-    return np.asarray((column if column.dtype in known else column.cast(nw.Float64)).to_numpy())
+    if column.dtype in known:
+        return np.asarray(column.to_numpy())
+    if _is_object(column):
+        cells = zip(column.to_list(), column.is_null(), strict=True)
+        return np.array([np.nan if missing else float(cell) for cell, missing in cells])
+    return np.asarray(column.cast(nw.Float64).to_numpy())
 
 
 def _holds_numbers(column: Any) -> bool:
@@ -381,31 +394,21 @@ def columns_as_lists(X: Any) -> dict[str, list[Any]]:
     }
 
 
-def take_rows(X: Any, indices: ArrayLike) -> Any:
-    """X[indices], the same kind of thing as X: rows in the order of the indices, as often as they are named.
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """X[rows], the same kind of thing as X; a memory map becomes an array, a tuple a list, sparse formats without rows CSR."""
+    from sklearn.utils import _safe_indexing
 
-    A pandas data frame keeps its index and its categories. A memory map becomes a plain array, a tuple a list, and
-    sparse formats that do not know rows become CSR.
-    """
-    rows = row_numbers(indices, n_rows(X))
-    frame = _wrapped(X)
-    if frame is not None:  # also series, whose own brackets may look for labels
-        return frame[rows].to_native()
-    if sp.issparse(X):
-        return (X if X.format in ("csr", "csc", "lil") else X.tocsr())[rows]
-    if isinstance(X, list | tuple):
-        return [X[row] for row in rows]
-    return X[rows] if hasattr(X, "__getitem__") else np.asarray(X)[rows]
+    return _safe_indexing(X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows)
 
 
 def n_rows(X: Any) -> int:
     """Number of rows, points or elements."""
-    if isinstance(X, list | tuple) or _wrapped(X) is not None:
-        return len(X)
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    if not len(shape):
-        raise InvalidInputError(f"X must have rows; got a {type(X).__name__} without any")
-    return int(shape[0])
+    from sklearn.utils.validation import _num_samples
+
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise InvalidInputError(f"X must have rows; got a {type(X).__name__}") from error
 
 
 def row_numbers(indices: ArrayLike, length: int) -> IntArray:

@@ -1,9 +1,15 @@
-"""Rules for kinds of columns: how numbers, dates, categories and texts become numbers, and how these are read again."""
+"""Rules for kinds of columns: how numbers, dates, categories and texts become numbers, and how these are read again.
+
+Numbers and dates may be written as text: how a column writes them is found once, and so they are read in every row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -11,7 +17,6 @@ from scipy.special import ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.rows.frames import Values
-from mosaic.rows.text_values import ISO, Written
 from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
@@ -32,10 +37,47 @@ NEVER_SEEN = 1e-4
 CYCLES = {"time": 1.0, "weekday": 7.0, "season": 365.2425}
 #: Levels that another table may write otherwise.
 SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
+#: What stands for a missing number in a text table.
+MISSING_CELLS = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN",
+     "n/a", "nan", "null")
+)  # fmt: skip
+#: Share of the values that are alike in a column of numbers, dates, phone numbers, addresses or codes.
+NEARLY_ALL = 0.95
+#: Digits of the longest whole number; more are a code.
+LONGEST_NUMBER = 18
+#: Texts of a column that a way of writing dates is tried with first, and the share of them that it must read.
+TRIED_DATES, TRIED_SHARE = 50, 0.8
+ISO = "ISO 8601"
+DATE_FORMATS = (
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M",
+)  # fmt: skip
+_CURRENCY = "$€£¥₹₽₩₺₫₴₦฿"
+_NUMBER = re.compile(
+    rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?:[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
+    rf"(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*(?:[{_CURRENCY}]|[A-Z]{{3}})?\s*(?P<percent>%)?\s*\)?\s*"
+)
 
 # A rule makes ``width`` numbers a row, which ``encode`` gives for every row. ``value`` is the cell of a row as it is read from
 # its numbers, with what is written in it, if that is known; ``how`` says what the rule is. ``missing`` is the share of missing
 # values in fit; if there were any, one more number says so.
+
+
+@dataclass(frozen=True)
+class Written:
+    """How a column writes numbers or dates. ``form`` is the sign before fractions of numbers; of dates ``ISO``, or as for
+    ``strptime``. ``or_iso``: some dates are written as in ISO 8601 instead, as where two systems were joined.
+    """
+
+    form: str
+    or_iso: bool = False
+
+    def read(self, texts: Sequence[str]) -> FloatArray:
+        """Texts as numbers, or as days since 1970; NaN where one is none."""
+        if self.form in (".", ","):
+            return np.array([_number(_NUMBER.fullmatch(text), self.form) for text in texts], np.float64)
+        days = np.array([_days(text, self.form) for text in texts], np.float64)
+        return np.where(np.isnan(days), Written(ISO).read(texts), days) if self.or_iso else days
 
 
 @dataclass(frozen=True)
@@ -57,11 +99,9 @@ class Number:
     cycles: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, name: str, x: FloatArray, written: Written | None = None, weights: FloatArray | None = None, *, dates: bool = False
-    ) -> Number:
+    def of(cls, name: str, x: FloatArray, weights: FloatArray, written: Written | None = None, *, dates: bool = False) -> Number:
         finite = np.isfinite(x)
-        there, w = x[finite], None if weights is None else weights[finite]
+        there, w = x[finite], weights[finite]
         unit = _unit_of_logarithm(there, w)
         low, _, high = quantiles(there, MIDDLE, w, nearest=True)
         t = there if unit is None else np.log1p(there / unit)
@@ -69,7 +109,7 @@ class Number:
         spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS)
         if not spread:
             spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
-        missing = 1 - _share(finite, weights)
+        missing = float(weights[~finite].sum() / weights.sum())
         has_time = bool((there % 1).any()) if dates else None
         cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
         return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written, has_time, cycles)
@@ -127,7 +167,7 @@ class Number:
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
 
 
-def _gathers(days: FloatArray, weights: FloatArray | None, length: float) -> bool:
+def _gathers(days: FloatArray, weights: FloatArray, length: float) -> bool:
     """Whether dates gather at a part of a cycle of so many days, and do not all fall on one place of it."""
     if np.ptp(days) < 2 * length or len(np.unique(days % length)) == 1:
         return False
@@ -149,10 +189,9 @@ class Category:
     how: ClassVar[str] = "category"
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
-        w = None if weights is None else weights[codes >= 0]
-        counts = np.bincount(codes[codes >= 0], w, minlength=len(levels))
-        n = len(codes) if weights is None else float(weights.sum())
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Category:
+        counts = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels))
+        n = float(weights.sum())
         order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
         other = counts.sum() - counts[common].sum()
@@ -195,15 +234,13 @@ class Text:
     how: ClassVar[str] = "text, by its letters"
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Text:
         """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        there = codes[codes >= 0]
-        if weights is not None:
-            there = np.repeat(there, np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
-        texts = sorted(levels[code] for code in there)
+        there = np.repeat(codes[codes >= 0], np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
+        texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
         counts = _letters(texts)
@@ -213,7 +250,7 @@ class Text:
         Z = svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, _share(codes < 0, weights))
+        return cls(name, tfidf.idf_, svd.components_, centre, scale, float(weights[codes < 0].sum() / weights.sum()))
 
     @property
     def width(self) -> int:
@@ -256,13 +293,9 @@ def _letters(texts: Sequence[str]) -> Any:
     return hashing.transform(texts)
 
 
-def _share(rows: BoolArray, weights: FloatArray | None) -> float:
-    return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
-
-
-def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False) -> FloatArray:
+def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
     """Quantiles of numbers; a weight of 2 is the same as a number twice."""
-    if weights is None:
+    if (weights == 1).all():
         return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
@@ -275,19 +308,108 @@ def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
 
 
-def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:
+def _unit_of_logarithm(there: FloatArray, weights: FloatArray) -> float | None:
     """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
     if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
         return None
     positive = there > 0
-    unit = float(quantiles(there[positive], MIDDLE[:1], None if weights is None else weights[positive])[0])
+    unit = float(quantiles(there[positive], MIDDLE[:1], weights[positive])[0])
     with np.errstate(over="ignore"):
         t = np.log1p(there / unit)
     less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - LESS_ASYMMETRIC
     return unit if less else None
 
 
-def _asymmetry(x: FloatArray, weights: FloatArray | None) -> float:
+def _asymmetry(x: FloatArray, weights: FloatArray) -> float:
     """|q05 + q95 − 2 q50| / (q95 − q05)."""
     low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
+
+
+# ---- numbers and dates as text
+
+
+@cache
+def number_pattern(decimal: str) -> str:
+    """A regular expression for plain numbers with this sign before fractions."""
+    d = re.escape(decimal)
+    return rf"[-+]?(\d+{d}?\d*([eE][-+]?\d+)?|{d}\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
+
+
+def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
+    """How these texts, each there so many times, are written: with thousands separators, currencies, percent signs, brackets for
+    negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than numbers have.
+    """
+    found = [_NUMBER.fullmatch(text) for text in texts]
+    if not _nearly_all(np.array([match is not None for match in found]), counts):
+        return None
+    digits = [match["digits"].strip() for match in found if match is not None]
+    zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
+    is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
+    if is_code or len(zeros) > (1 - NEARLY_ALL) * len(digits):
+        return None
+    form = "," if _decimal_comma(digits) else "."
+    numbers = np.array([_number(match, form) for match in found])
+    return Written(form) if _nearly_all(np.isfinite(numbers), counts) else None
+
+
+def _number(match: re.Match[str] | None, decimal: str) -> float:
+    if match is None:
+        return float("nan")
+    digits = re.sub(r"[\s'’\u00a0\u202f]", "", match["digits"])
+    digits = digits.replace(".", "").replace(",", ".") if decimal == "," else digits.replace(",", "")
+    try:
+        value = float(digits + (match["power"] or ""))
+    except ValueError:  # such as 1.2.3
+        return float("nan")
+    signs = (match["sign"] or "") + (match["inner"] or "")
+    negative = bool(match["open"]) or "-" in signs or "−" in signs
+    return (-value if negative else value) * (0.01 if match["percent"] else 1.0)
+
+
+def _decimal_comma(digits: Sequence[str]) -> bool:
+    """Whether a comma divides whole parts from fractions."""
+    both = [d for d in digits if "," in d and "." in d]
+    if both:
+        return sum(d.rfind(",") > d.rfind(".") for d in both) > len(both) / 2
+    commas = [d for d in digits if "," in d]
+    if not commas:
+        return any(d.count(".") > 1 for d in digits)
+    return not all(re.fullmatch(r"\d{1,3}(,\d{3})+", d) for d in commas)
+
+
+def written_dates(texts: Sequence[str], counts: IntArray) -> Written | None:
+    """How these texts, each there so many times, are written; None where they are no dates."""
+    if not any(char.isdigit() for text in texts[:TRIED_DATES] for char in text):
+        return None
+    alone, joined = map(Written, (ISO, *DATE_FORMATS)), (Written(form, or_iso=True) for form in DATE_FORMATS)
+    return _best(alone, texts, counts) or _best(joined, texts, counts)
+
+
+def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> Written | None:
+    """The way of writing dates by which most of these texts are read; None where none reads nearly all."""
+    best, most = None, 0
+    for dates in tried:
+        known = np.isfinite(dates.read(texts[:TRIED_DATES]))
+        if known.mean() < NEARLY_ALL and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
+            continue
+        known = np.isfinite(dates.read(texts))
+        if int(known.sum()) > most and _nearly_all(known, counts):
+            best, most = dates, int(known.sum())
+    return best
+
+
+def _days(text: str, form: str) -> float:
+    if len(text) < len("1.1.24") or text.isdigit():
+        return float("nan")
+    try:
+        moment = datetime.fromisoformat(text) if form == ISO else datetime.strptime(text.strip(), form)
+        moment = moment.replace(tzinfo=None) - (moment.utcoffset() or timedelta(0))
+    except (ValueError, OverflowError):
+        return float("nan")
+    return (moment - datetime(1970, 1, 1)).total_seconds() / 86400.0
+
+
+def _nearly_all(known: BoolArray, counts: IntArray) -> bool:
+    """Whether nearly all different texts, or nearly all cells, are known."""
+    return bool(known.mean() >= NEARLY_ALL or np.average(known, weights=counts) >= NEARLY_ALL)

@@ -12,8 +12,7 @@ import numpy as np
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import close_to
-from mosaic.rows.frames import Cells, id_names_among, index_names
-from mosaic.rows.roles import LONGEST_NAME
+from mosaic.rows.frames import Cells, id_names_among, index_names, tells_apart
 from mosaic.text import NO_NAMES
 
 #: Names of rows that are compared with one that is not there.
@@ -124,10 +123,6 @@ def names_of_frame(cells: Cells, left_out: Collection[str] | None = None) -> Row
         return RowNames(index[0], "the index")
     texts = [name for name in left_out or () if cells.columns[name].dtype in (nw.String, nw.Object)]
     for name in dict.fromkeys([*id_names_among(list(cells)), *texts] if left_out is not None else ()):
-        column = cells.columns[name]
-        if column.is_null().any() or column.n_unique() < len(column):
-            continue
-        names = tuple(map(str, column.to_list()))
-        if all(0 < len(one) <= LONGEST_NAME for one in names):
-            return RowNames(names, f"column {name!r}")
+        if tells_apart(cells.columns[name]):
+            return RowNames(tuple(map(str, cells.columns[name].to_list())), f"column {name!r}")
     return None if index is None or len(set(index[0])) < len(index[0]) else RowNames(index[0], "the index")

@@ -16,12 +16,12 @@ from typing import Any
 
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import COMPRESSIONS, check_text, open_stream, rows_of_batches
-from mosaic.rows.build import shown, table_rows
+from mosaic.rows.build import table_rows
 from mosaic.rows.faults import FileFault, check_unpacked, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
+from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
-from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.text import Library, listed
 
 pa, pc, arrow = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv"))
@@ -175,7 +175,7 @@ class TextTable:
         row = max(pc.index(number, False).as_py(), 0)
         line = self.line_of(before + row)
         place = "" if line is None else f" in line {line:,}"
-        return f"Cells of {self.names[j]!r} that are no numbers count as missing, the first{place}: {shown(column[row].as_py())}."
+        return f"Cells of {self.names[j]!r} that are no numbers count as missing, the first{place}: {quoted(column[row].as_py())}."
 
     def line_of(self, number: int) -> int | None:
         """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
