@@ -288,13 +288,6 @@ def test_text_tables_are_read_as_they_are_written(text, X, note, tmp_path):
             assert note is None or any(note in said for said in table.notes)
 
 
-def test_the_line_of_a_row_counts_headers_empty_lines_and_breaks_in_quotes(tmp_path):
-    path = write_csv(tmp_path, 'id,x\n\na,1\n"b\nb",2\n\nc,3\n')
-    for budget in (None, TINY):
-        with read(path, memory_budget=budget) as table:
-            assert [table.line(row) for row in range(3)] == [3, 4, 7]
-
-
 def test_rows_with_missing_numbers_are_left_out_and_the_others_keep_their_names_and_numbers(tmp_path):
     path = write_csv(tmp_path, "id,x,g,w\na,,u,1\nb,2,v,2\nc,inf,u,-1\nd,4,u,3\n")
     for budget in (None, TINY):
@@ -302,7 +295,6 @@ def test_rows_with_missing_numbers_are_left_out_and_the_others_keep_their_names_
             np.testing.assert_array_equal(numbers(table), [[2], [4]])
             assert (table.n, len(table.dropped)) == (2, 2)
             assert table.names([0, 1]) == ["b", "d"]
-            assert [table.line(0), table.line(1)] == [3, 5]
             assert table.cells([1])["w"].to_pylist() == [3]
             assert table.groups.tolist() == ["v", "u"]
             assert table.weights.tolist() == [2, 3]
@@ -367,7 +359,6 @@ def test_cells_as_long_as_documents_are_carried_along(tmp_path):
     for budget in (None, TINY):
         with read(path, memory_budget=budget) as table:
             assert table.cells([2])["text"].to_pylist() == [long]
-            assert table.line(1) == 20_003
 
 
 def test_zeros_in_front_are_no_obstacle_to_computing_with_a_column(tmp_path):

@@ -12,10 +12,9 @@ import scipy.sparse as sp
 
 from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
 from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
-from mosaic.rows.source import InFile, StoredArray, check_array, is_stack
+from mosaic.rows.source import InFile, StoredArray, check_array
 from mosaic.sketch.sources import ArraySource
 from mosaic.text import Library, listed
 
@@ -29,7 +28,7 @@ def open_npy(request: Request) -> Rows:
         with path.open("rb") as opened:
             shape, dtype = _header(opened)
             begin = opened.tell()
-        check_array(shape, dtype, path, "the array ", pictures=True)
+        check_array(shape, dtype, path, "the array ")
         expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
         if found < expected:
             fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
@@ -51,18 +50,16 @@ def open_npz(request: Request) -> Rows:
                     with packed.open(member) as file:
                         shapes[member[:-4]] = _header(file)
         if set(shapes) >= {"format", "shape", "data"} and request.array is None:  # as scipy.sparse.save_npz writes it
-            return _array_rows(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
+            return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    check_array(shape, dtype, path, f"array {name!r} ", pictures=True)
+    check_array(shape, dtype, path, f"array {name!r} ")
     size = float(np.prod(shape)) * dtype.itemsize
     if size > request.budget / 2:
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
         raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
-    one_each = [key for key, (other, kind) in shapes.items() if other == shape[:1] and kind.kind in "fiubU"]
     with readable(path), np.load(path, allow_pickle=False) as stored:
-        beside = pa.table({key: native(stored[key]) for key in one_each}) if one_each else None
-        return _array_rows(request, stored[name], beside=beside)
+        return _array_rows(request, stored[name])
 
 
 def open_zarr(request: Request) -> Rows:
@@ -91,46 +88,26 @@ def open_h5ad(request: Request) -> Rows:
 
 
 def _array_rows(
-    request: Request,
-    X: Any,
-    *,
-    kind: str | None = None,
-    names: list[str] | None = None,
-    beside: Any = None,
-    id_name: str | None = None,
-    notes: Sequence[str] = (),
+    request: Request, X: Any, kind: str = "", names: list[str] | None = None, notes: Sequence[str] = (), obs: Any = None
 ) -> Rows:
-    """Rows of an array, memory map, sparse matrix or source; a picture is a row of as many numbers as it has pixels.
-
-    ``beside`` is a ``pyarrow.Table`` of columns with a value for each row. If one of them, ``id_name``, names the rows, these
-    are all that is known of rows, and features are not shown as columns.
-    """
-    stack, shown = None, X
+    """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
+    shown = X
     if not isinstance(X, StoredArray):
-        check_array(X.shape, X.dtype, request.path, "the array ", pictures=True)
-        if is_stack(X.shape):
-            size = " × ".join(str(side) for side in X.shape[1:])
-            stack, X = X, X.reshape(len(X), -1)
-            notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
+        check_array(X.shape, X.dtype, request.path, "the array ")
         if sp.issparse(X):
-            X = sp.csr_array(X)
+            X = shown = sp.csr_array(X)
             X.sum_duplicates()
-        shown = X
         if X.dtype.kind != "f" and not isinstance(X, np.memmap):
             X = X.astype(np.float64)
-    if beside is None:
+    store: Any = InMemory(obs) if obs is not None else InArray(shown, names)
+    if obs is None:
         refuse_columns(request)
-    elif id_name is None:
-        check_beside(request, beside, "array of one entry for each row", "Leave this out, or save it as CSV or Parquet.")
-    store = InArray(shown, names, beside) if id_name is None else InMemory(beside)
     scan = MissingScan(request, names, None, store.n)
     X = _without_missing(request, X, scan)
     rows = Rows(request.path, kind or request.kind, X, store, names, notes=[*notes, *scan.notes], dropped=scan.dropped)
-    if stack is not None:
-        rows.pictures_of = lambda numbers, side: thumbnails(stack[numbers], side)
-    if beside is not None:
-        rows.id_name = request.id or id_name
-        add_groups_and_weights(rows, request, InMemory(beside))
+    if obs is not None:
+        rows.id_name = request.id or obs.column_names[0]
+        add_groups_and_weights(rows, request, store)
     return rows
 
 
@@ -176,15 +153,14 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
-    """The name of the array that is asked for, of the only one of two dimensions, of the only pictures, or of the only one."""
+    """The name of the array that is asked for, of the only one of two dimensions, or of the only one at all."""
     if request.array is not None:
         if request.array not in shapes:
             raise unknown_name(request.path, "array", request.array, list(shapes))
         return request.array
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
-    tables = tables or [name for name, shape in shapes.items() if is_stack(shape) or len(shapes) == 1]
-    if len(tables) == 1:
-        return tables[0]
+    if len(tables) == 1 or len(shapes) == 1:
+        return (tables or list(shapes))[0]
     inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
     fault = f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
     raise FileFault(request.path, fault, "Name the one that is meant with `array`." if shapes else "Save one in it.")
@@ -200,8 +176,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
             raise unknown_name(path, "array", name, arrays)
-        beside, id_name = _obs_table(io.read_elem(store["obs"]))
-    check_beside(request, beside, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
+        obs = _obs_table(io.read_elem(store["obs"]))
+    check_beside(request, obs, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
     with readable(path):
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
@@ -221,7 +197,7 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
                 node = io.sparse_dataset(node)
             X = StoredArray(node, kind, path, names=names)
     notes = [] if name == "X" else [f"The numbers are those of {name}."]
-    rows = _array_rows(request, X, kind=kind, names=names, beside=beside, id_name=id_name, notes=notes)
+    rows = _array_rows(request, X, kind, names, notes, obs)
     rows.closers += [X.close] if isinstance(X, StoredArray) else []
     return rows
 
@@ -240,8 +216,8 @@ def _refuse_links(path: Path, store: Any, name: str) -> None:
         raise FileFault(path, fault, "Write the data itself into the file.")
 
 
-def _obs_table(obs: Any) -> tuple[Any, str]:
-    """Columns of obs, its index first, and what the index is called."""
+def _obs_table(obs: Any) -> Any:
+    """Columns of obs as a ``pyarrow.Table``, its index first."""
     name = str(obs.index.name or "obs_names")
     while name in obs.columns:
         name += "_"
@@ -252,7 +228,7 @@ def _obs_table(obs: Any) -> tuple[Any, str]:
             columns[str(column)] = pa.Array.from_pandas(native(values) if isinstance(values.dtype, np.dtype) else values)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
             columns[str(column)] = pa.array([str(value) for value in values])
-    return pa.table(columns), name
+    return pa.table(columns)
 
 
 def _bytes(node: Any) -> float:

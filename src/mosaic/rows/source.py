@@ -172,21 +172,16 @@ def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
     return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
 
 
-def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "", pictures: bool = False) -> None:
-    """Refuse an array that is no table of real numbers nor, where that is allowed, a row of pictures."""
+def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> None:
+    """Refuse an array that is no table of real numbers."""
     shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
     if kind not in "fiub":
         said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
         remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
         raise fault_of(where, f"{what}holds {said}, no real numbers", remedy)
-    if len(shape) != 2 and not (pictures and is_stack(shape)):
+    if len(shape) != 2:
         fault = f"{what}has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
         remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
         raise fault_of(where, fault, f"Save it as a table: {remedy}.")
     if 0 in shape:
         raise fault_of(where, f"{what}is empty, shape {shape}", "Save it again with its rows and columns.")
-
-
-def is_stack(shape: Sequence[int]) -> bool:
-    """Whether an array of this shape is a row of pictures: grey, or with one, three or four values a pixel."""
-    return (len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3, 4))) and min(shape[1:3]) > 1
