@@ -21,7 +21,7 @@ from mosaic.cli.terminal import width, write, write_end, write_wrapped
 from mosaic.estimators import MOSAIC
 from mosaic.facts import Facts
 from mosaic.rows import check_output, write_rows
-from mosaic.rows.images import thumbnail
+from mosaic.rows.images import thumbnails
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.show import write_report
 
@@ -41,7 +41,7 @@ class Digits(Rows):
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Dark digits on a light background, as PNG."""
         paper = 1.0 - self.X.reshape(-1, SIDE, SIDE)[np.asarray(rows, np.intp)] / DARKEST
-        return [thumbnail(picture, side) for picture in paper]
+        return thumbnails(list(paper), side)
 
 
 def digits_with_noise() -> Digits:
