@@ -24,10 +24,10 @@ from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.frames import cells_of, column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic.kernels import where_compared
 from mosaic.rows import Rows, is_source, open_source, read
+from mosaic.rows.arrays import is_stream, owner_of
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of
 from mosaic.rows.faults import close_to
 from mosaic.rows.names import RowNames, names_of_frame
-from mosaic.rows.source import is_stream, owner_of
 from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 

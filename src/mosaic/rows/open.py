@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 from mosaic.checks import as_bytes
 from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
+from mosaic.rows.arrays import is_stream, open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import COMPRESSIONS, open_arrow_stream, open_feather, open_json_lines, open_parquet
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
-from mosaic.rows.source import is_stream
 from mosaic.rows.text_tables import open_text_table, open_workbook
 from mosaic.rows.write import MORE_ROOM, Scratch
 from mosaic.text import library
