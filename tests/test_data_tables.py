@@ -44,63 +44,49 @@ def people(vector=True):
     return table.append_column("vector", pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])) if vector else table
 
 
-def csv(folder):
-    (folder / "people.csv").write_text(PEOPLE)
-    return folder / "people.csv"
-
-
-def tsv(folder):
-    (folder / "people.tsv").write_text(PEOPLE.replace(",", "\t"))
-    return folder / "people.tsv"
-
-
-def csv_gz(folder):
-    (folder / "people.csv.gz").write_bytes(gzip.compress(PEOPLE.encode()))
-    return folder / "people.csv.gz"
-
-
-def csv_zst(folder):
-    with pa.CompressedOutputStream(str(folder / "people.csv.zst"), "zstd") as stream:
+def write_zst(path):
+    with pa.CompressedOutputStream(str(path), "zstd") as stream:
         stream.write(PEOPLE.encode())
-    return folder / "people.csv.zst"
 
 
-def parquet(folder):
-    pq.write_table(people(), folder / "people.parquet", row_group_size=2)
-    return folder / "people.parquet"
+def write_folder(path):
+    path.mkdir()
+    pq.write_table(people().slice(0, 2), path / "part-0.parquet")
+    pq.write_table(people().slice(2), path / "part-1.parquet")
 
 
-def parquet_folder(folder):
-    (folder / "people").mkdir()
-    pq.write_table(people().slice(0, 2), folder / "people" / "part-0.parquet")
-    pq.write_table(people().slice(2), folder / "people" / "part-1.parquet")
-    return folder / "people"
-
-
-def feather(folder):
-    pytest.importorskip("pyarrow.feather").write_feather(people(), str(folder / "people.feather"))
-    return folder / "people.feather"
-
-
-def arrow_stream(folder):
-    with pa.ipc.new_stream(str(folder / "people.arrow"), people().schema) as writer:
+def write_stream(path):
+    with pa.ipc.new_stream(str(path), people().schema) as writer:
         writer.write_table(people(), max_chunksize=2)
-    return folder / "people.arrow"
 
 
-def jsonl(folder):
+def write_lines(path):
     lines = people().to_pandas().to_json(orient="records", lines=True).splitlines()
-    (folder / "people.jsonl").write_text("\n\n".join(lines) + "\n")  # empty lines are no records
-    return folder / "people.jsonl"
+    path.write_text("\n\n".join(lines) + "\n")  # empty lines are no records
 
 
-TABLES = [csv, tsv, csv_gz, csv_zst, parquet, parquet_folder, feather, arrow_stream, jsonl]
+WRITERS = {
+    "people.csv": lambda path: path.write_text(PEOPLE),
+    "people.tsv": lambda path: path.write_text(PEOPLE.replace(",", "\t")),
+    "people.csv.gz": lambda path: path.write_bytes(gzip.compress(PEOPLE.encode())),
+    "people.csv.zst": write_zst,
+    "people.parquet": lambda path: pq.write_table(people(), path, row_group_size=2),
+    "people": write_folder,
+    "people.feather": lambda path: pytest.importorskip("pyarrow.feather").write_feather(people(), str(path)),
+    "people.arrow": write_stream,
+    "people.jsonl": write_lines,
+}
+
+
+def written(folder, name):
+    WRITERS[name](folder / name)
+    return folder / name
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
-def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with read(write(tmp_path), exclude_columns=["city"], memory_budget=budget) as table:
+@pytest.mark.parametrize("name", WRITERS)
+def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(name, budget, tmp_path):
+    with read(written(tmp_path, name), exclude_columns=["city"], memory_budget=budget) as table:
         X = table.X if isinstance(table.X, np.ndarray) else table.X.read(0, table.n)
         np.testing.assert_array_equal(X, HEIGHTS)
         assert isinstance(table.X, np.ndarray) == (budget is None)
@@ -122,9 +108,9 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
-def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with read(write(tmp_path), memory_budget=budget) as table:
+@pytest.mark.parametrize("name", WRITERS)
+def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_however_large(name, budget, tmp_path):
+    with read(written(tmp_path, name), memory_budget=budget) as table:
         assert table.feature_names == table.encoder.names == ["height", "age", "city"]
         assert (table.n, table.n_features) == (3, 3)
         expected = TableEncoder.of(cells_of(people().select(["height", "age", "city"])))
@@ -135,18 +121,18 @@ def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_howeve
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", [parquet, parquet_folder, feather, arrow_stream, jsonl], ids=lambda f: f.__name__)
-def test_a_column_of_lists_is_an_embedding_when_it_is_named(write, budget, tmp_path):
-    with read(write(tmp_path), embedding="vector", memory_budget=budget) as table:
+@pytest.mark.parametrize("name", ["people.parquet", "people", "people.feather", "people.arrow", "people.jsonl"])
+def test_a_column_of_lists_is_an_embedding_when_it_is_named(name, budget, tmp_path):
+    with read(written(tmp_path, name), embedding="vector", memory_budget=budget) as table:
         np.testing.assert_array_equal(numbers(table), [[1, 2], [3, 4], [5, 6]])
         assert table.feature_names is None
         assert table.cells([1])["vector"].to_pylist() == [[3, 4]]
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", [csv, parquet, feather, jsonl], ids=lambda f: f.__name__)
-def test_groups_and_weights_are_columns_and_no_features(write, budget, tmp_path):
-    with read(write(tmp_path), group="city", weight="age", memory_budget=budget) as table:
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people.feather", "people.jsonl"])
+def test_groups_and_weights_are_columns_and_no_features(name, budget, tmp_path):
+    with read(written(tmp_path, name), group="city", weight="age", memory_budget=budget) as table:
         assert table.feature_names == ["height"]
         assert table.groups.tolist() == ["Ulm", "Rome", "Ulm"]
         assert table.weights.tolist() == [36, 41, 22]
@@ -375,7 +361,7 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    path = csv(tmp_path)
+    path = written(tmp_path, "people.csv")
     table = read(path, memory_budget=TINY)
     assert list(scratch.iterdir())
     table.close()
