@@ -101,9 +101,9 @@ def bases(folder):
 # ------------------------------------------------------------------ mutations
 TOKENS = [
     b'"', b'""', b"\n", b"\r", b"\r\n", b",", b"\t", b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"nan", b"inf", b"-inf", b"1e999",
-    b"1e-999", b"9" * 400, b"0x10", b"1_000", b"1,5", b"\xc3\x28", b"\xe9", b"{", b"}", b"[", b"null", b"NaN", b"Infinity", b"-", b"+",
-    b"\x1b[31m", b"\xe2\x80\xa8", b"=1+1", b"'", b"\\", b"[" * 3000, b"#", b"%", b"a" * 5000, b"\x85", b" ", b"1 2", b"true",
-    b"--",
+    b"1e-999", b"9" * 400, b"0x10", b"1_000", b"1,5", b"\xc3\x28", b"\xe9", b"{", b"}", b"[", b"null", b"NaN", b"Infinity", b"-",
+    b"+", b"\x1b[31m", b"\xe2\x80\xa8", b"=1+1", b"'", b"\\", b"[" * 3000, b"#", b"%", b"a" * 5000, b"\x85", b" ", b"1 2",
+    b"true", b"--",
 ]  # fmt: skip
 TEXTS = (".csv", ".tsv", ".jsonl", ".json")
 
