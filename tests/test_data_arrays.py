@@ -12,16 +12,9 @@ import scipy.sparse as sp
 
 from mosaic import MOSAIC, Sketch
 from mosaic.rows import FileFault, read
+from read_files import BUDGETS, TINY, numbers
 
 pa = pytest.importorskip("pyarrow")
-
-#: So small that every file is a large one.
-TINY = 16
-
-
-def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
 
 
 def test_npy_files_are_mapped_and_their_features_are_columns(tmp_path, rng):
@@ -79,7 +72,7 @@ def annotated(rng, matrix=sp.csr_matrix):
     )
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@BUDGETS
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rng):
     data = annotated(rng)
@@ -104,7 +97,7 @@ def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rn
         read(tmp_path / "cells.h5ad", group="typ")
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@BUDGETS
 @pytest.mark.filterwarnings("ignore")
 def test_zarr_arrays_and_groups_are_read(budget, tmp_path, rng):
     zarr = pytest.importorskip("zarr")

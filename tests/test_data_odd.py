@@ -8,22 +8,15 @@ import numpy as np
 import pytest
 
 from mosaic.rows import FileFault, read
+from read_files import BUDGETS, TINY, numbers
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 
-#: So small that every file is a large one.
-TINY = 16
-
-
-def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
-
 
 @pytest.mark.parametrize("ending", ["arrow", "parquet"])
-@pytest.mark.parametrize("budget", [None, TINY])
+@BUDGETS
 def test_views_of_text_are_text(tmp_path, budget, ending):
     table = pa.table(
         {
