@@ -51,7 +51,7 @@ class TextTable:
     """How a text file holds a table.
 
     ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. Once rows were read,
-    ``kinds`` are those of the columns, and ``odd`` are sentences on cells that are of another kind than those above them.
+    ``kinds`` are those of the columns, and ``odd`` has, by column, row and text of the first cell below numbers that is none.
     """
 
     request: Request
@@ -63,7 +63,7 @@ class TextTable:
     row_bytes: float
     notes: list[str]
     kinds: list[str] = field(default_factory=list)
-    odd: list[str] = field(default_factory=list)
+    odd: dict[int, tuple[int, str]] = field(default_factory=dict)
 
     def batches(self, watched: bool) -> Iterator[Any]:
         """All rows, block by block, as columns of text."""
@@ -100,8 +100,11 @@ class TextTable:
             kinds = [_either(kind, other) for kind, (other, _) in zip(before, found, strict=True)]
             changed = changed or (row > 0 and kinds != self.kinds)
             for j, kind in enumerate(before):
-                if kind in (WHOLE, FRACTION) and found[j][0] == TEXT:
-                    self.odd.append(self._odd_cell(j, batch.column(j), row))
+                if kind in (WHOLE, FRACTION) and found[j][0] == TEXT and not self._is_name(self.names[j]):
+                    cells = pc.fill_null(filled(batch.column(j)), "0")
+                    number = pc.match_substring_regex(cells, f"^(?:{number_pattern(self.decimal)})$")
+                    place = max(pc.index(number, False).as_py(), 0)
+                    self.odd[j] = row + place, batch.column(j)[place].as_py()
             self.kinds, row = kinds, row + batch.num_rows
             if not changed:
                 yield self._batch(batch.columns, found)
@@ -131,13 +134,12 @@ class TextTable:
         if before == FRACTION:
             with suppress(pa.ArrowInvalid):
                 return FRACTION, self._as(column, FRACTION)
-        computed = name in (*(request.columns or ()), request.weight)
-        if not computed and (name in (request.id, request.group) or looks_like_id(name)):
+        if self._is_name(name):
             whole = self._tried(column, WHOLE)
             if whole is not None and whole.cast(pa.string()).equals(column):
                 return WHOLE, whole
             return (TEXT, column) if pc.any(pc.not_equal(column, "")).as_py() else (EMPTY, pa.nulls(len(column)))
-        code = FRACTION if computed else CODE
+        code = FRACTION if name in (*(request.columns or ()), request.weight) else CODE
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
@@ -153,6 +155,12 @@ class TextTable:
                 return (code, self._cast(column, code)) if is_code else (FRACTION, numbers)
         truth = self._tried(cells, TRUTH)
         return (TEXT, column) if truth is None else (TRUTH, truth)
+
+    def _is_name(self, name: str) -> bool:
+        """Whether the cells of a column name rows or groups and are not computed with."""
+        request = self.request
+        computed = name in (*(request.columns or ()), request.weight)
+        return not computed and (name in (request.id, request.group) or looks_like_id(name))
 
     def _cast(self, column: Any, kind: str) -> Any:
         """A column of text as cells of a kind that all of them are."""
@@ -177,14 +185,6 @@ class TextTable:
                 raise pa.ArrowInvalid("a point in numbers with a decimal comma")
             cells = pc.replace_substring(cells, ",", ".")
         return cells.cast(TYPES[kind])
-
-    def _odd_cell(self, j: int, column: Any, before: int) -> str:
-        """What is said of the first cell that is no number in a column of numbers, of a file that stays on the disk."""
-        number = pc.match_substring_regex(pc.fill_null(filled(column), "0"), f"^(?:{number_pattern(self.decimal)})$")
-        row = max(pc.index(number, False).as_py(), 0)
-        line = self.line_of(before + row)
-        place = "" if line is None else f" in line {line:,}"
-        return f"Cells of {self.names[j]!r} that are no numbers count as missing, the first{place}: {shown(column[row].as_py())}."
 
     def line_of(self, number: int) -> int | None:
         """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
@@ -239,7 +239,9 @@ def open_text_table(request: Request) -> Rows:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
         rows = rows_of_batches(request, text.typed_again(), **more)
-    rows.notes += [] if rows.held else text.odd  # in memory, all cells have been looked at
+    for j, (row, cell) in ({} if rows.store.held else text.odd).items():  # in memory, all cells have been looked at
+        place = "" if (line := text.line_of(row)) is None else f" in line {line:,}"
+        rows.notes.append(f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {shown(cell)}.")
     return rows
 
 
