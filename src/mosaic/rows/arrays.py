@@ -94,7 +94,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         from mosaic.sketch.ray import RaySource
 
         return RaySource.of(X)
-    if hasattr(X, "var_names"):
+    if owner == "anndata" and hasattr(X, "var_names"):
         names, stored = [str(name) for name in X.var_names], X.X
         if isinstance(stored, np.ndarray) or sp.issparse(stored) or owner_of(stored) in ARRAY_KINDS:
             stored = stored.tocsr() if sp.issparse(stored) else stored
