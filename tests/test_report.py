@@ -17,7 +17,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.metrics import unexplained, unexplained_along
-from mosaic.rows.images import thumbnail, thumbnails
+from mosaic.rows.images import thumbnails
 from mosaic.show import report_html, write_report
 
 pytest.importorskip("jinja2")
@@ -447,10 +447,10 @@ def test_thumbnails_keep_shape_and_grey_levels():
     from io import BytesIO
 
     Image = pytest.importorskip("PIL.Image")
-    small = Image.open(BytesIO(thumbnail(np.eye(8), 64)))
+    small = Image.open(BytesIO(thumbnails([np.eye(8)], 64)[0]))
     assert small.size == (64, 64)
     assert np.unique(np.asarray(small)).tolist() == [0, 255]
-    wide = Image.open(BytesIO(thumbnail(np.zeros((50, 200, 3), np.uint8), 64)))
+    wide = Image.open(BytesIO(thumbnails([np.zeros((50, 200, 3), np.uint8)], 64)[0]))
     assert wide.size == (64, 16)
     one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
     assert one.max() == 0

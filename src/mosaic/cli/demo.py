@@ -17,7 +17,7 @@ from mosaic.cli.terminal import write
 from mosaic.estimators import MOSAIC
 from mosaic.facts import Facts
 from mosaic.rows import check_output
-from mosaic.rows.images import thumbnail
+from mosaic.rows.images import thumbnails
 from mosaic.rows.rows import InMemory, Rows
 
 #: Number of representatives, and of digits for one image of noise.
@@ -30,7 +30,7 @@ class Digits(Rows):
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Dark digits on a light background, as PNG."""
         paper = 1.0 - self.X.reshape(-1, 8, 8)[np.asarray(rows, np.intp)] / 16.0
-        return [thumbnail(picture, side) for picture in paper]
+        return thumbnails(list(paper), side)
 
 
 def digits_with_noise() -> Digits:

@@ -20,11 +20,11 @@ from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
 from mosaic.parameters import check_seed
 from mosaic.rows import Rows, is_source, open_source, read
+from mosaic.rows.arrays import is_stream, owner_of
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import cells_of, is_feature_name
 from mosaic.rows.names import RowNames, names_of_frame
-from mosaic.rows.source import is_stream, owner_of
 from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 

@@ -1,25 +1,195 @@
-"""Arrays: NumPy's own files, SciPy's sparse ones, Zarr and AnnData."""
+"""Arrays: NumPy's own files, SciPy's sparse ones, Zarr and AnnData; and from what a user has to a source of rows."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
 from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
-from mosaic.rows.source import InFile, StoredArray, check_array, is_stack
-from mosaic.sketch.sources import ArraySource
+from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
+
+#: Packages whose frames are in memory, although some of them are Arrow streams, too.
+FRAMES = ("pandas", "polars", "narwhals", "modin", "cudf")
+#: Packages whose arrays are read in slices, and what these are called.
+ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
+
+
+def owner_of(X: Any) -> str:
+    """The package that the type of X comes from."""
+    return type(X).__module__.partition(".")[0]
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
+
+    Memory maps are arrays; whether they are taken into memory depends on their size.
+    """
+    if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
+        return False
+    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS) or is_stream(X)
+
+
+def is_stream(X: Any) -> bool:
+    """Whether rows are got from X as an Arrow stream: results of DuckDB and ADBC, Hugging Face ``datasets``, and their like.
+
+    Data frames in memory are none, although some of them can be read as streams.
+    """
+    owner = owner_of(X)
+    if owner in FRAMES or isinstance(X, (type, np.ndarray, Source)):
+        return False
+    if owner == "pyarrow":
+        return type(X).__name__ in ("RecordBatchReader", "RecordBatch")
+    return hasattr(X, "__arrow_c_stream__") or (owner == "datasets" and hasattr(X, "with_format"))
+
+
+def open_source(X: Any, n_jobs: int | None = None) -> Source:
+    """A source of the rows of X.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, memory map; path or stream of rows that :func:`mosaic.read` reads; Zarr array, HDF5 data
+        set, AnnData; Dask array or data frame; Ray data set
+    n_jobs : threads of this machine; clusters have their own workers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = open_source(np.eye(3))
+    >>> source.kind, source.n, source.n_features
+    ('array', 3, 3)
+    """
+    names = None
+    if isinstance(X, (str, PathLike)) or is_stream(X):
+        from mosaic.rows.open import read
+
+        rows = read(X)
+        X, names = rows.X, rows.feature_names
+    if isinstance(X, LocalSource) and n_jobs is not None:
+        X = copy(X)
+        X.n_jobs = n_jobs
+    if isinstance(X, Source):
+        return X
+    owner = owner_of(X)
+    if owner == "dask":
+        from mosaic.sketch.dask import DaskSource
+
+        return DaskSource.of(X)
+    if owner == "ray":
+        from mosaic.sketch.ray import RaySource
+
+        return RaySource.of(X)
+    if owner == "anndata" and hasattr(X, "var_names"):
+        names, stored = [str(name) for name in X.var_names], X.X
+        if isinstance(stored, np.ndarray) or sp.issparse(stored) or owner_of(stored) in ARRAY_KINDS:
+            stored = stored.tocsr() if sp.issparse(stored) else stored
+            return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
+        fault = f"adata.X is a {type(stored).__name__}, no array in memory or in a file"
+        raise InvalidInputError(fault, "Pass it itself, or put what is to be read there: adata.X = adata.layers['counts'].")
+    if hasattr(X, "shape") and owner in ARRAY_KINDS:
+        return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
+    if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
+        source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
+        source.names = names
+        return source
+    raise InvalidInputError(
+        f"X must be a table of numbers whose rows can be read; got {type(X).__name__}",
+        "Pass an array with two dimensions, such as group[name] of Zarr or HDF5, a path, or a Dask or Ray collection.",
+    )
+
+
+class StoredArray(ArraySource):
+    """An array that is stored in chunks of rows, or whatever has slices of them: pieces are whole chunks, small ones several.
+
+    ``where`` is what it is called in messages, or the file that it is in.
+    """
+
+    def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
+        check_array(X.shape, X.dtype, where)
+        if getattr(X, "format", "csr") != "csr":
+            fault = f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
+            raise fault_of(where, fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+        super().__init__(X, kind, n_jobs)
+        self.where, self.names = where, names
+        self.files = [where] if isinstance(where, Path) and where.is_file() else []
+        chunks = getattr(X, "chunks", None)
+        chunk = int(chunks[0]) if chunks else 1
+        self._step = chunk * -(-BLOCK_ROWS // chunk)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        for start in range(0, self.n, self._step):
+            yield start, min(start + self._step, self.n)
+
+    def read(self, start: int, stop: int) -> Any:
+        with readable(self.where):
+            if isinstance(self.X, InFile):
+                self.X = self.X.open()
+            return super().read(start, stop)
+
+    def close(self) -> None:
+        """Close the HDF5 file of the array, if it is in one."""
+        close = getattr(getattr(_handle(self.X), "file", None), "close", None)
+        if close is not None:
+            close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # HDF5 handles belong to a process; another one opens the file itself when it reads.
+        handle = _handle(self.X)
+        in_file = owner_of(handle) == "h5py"
+        return self.__dict__ | {"X": InFile(handle.file.filename, handle.name) if in_file else self.X}
+
+
+@dataclass(frozen=True)
+class InFile:
+    """Where an array is in an HDF5 file."""
+
+    path: str
+    name: str
+
+    def open(self) -> Any:
+        """The array, or a sparse data set of AnnData."""
+        stored = h5py.File(self.path, "r")[self.name]
+        return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
+
+
+def _handle(X: Any) -> Any:
+    """What knows the file of an array; sparse data sets of AnnData are groups."""
+    return getattr(X, "group", X)
+
+
+def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
+    """Of a file, or of what an argument is called."""
+    return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
+
+
+def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> None:
+    """Refuse an array that is no table of real numbers."""
+    shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
+    if kind not in "fiub":
+        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
+        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
+        raise fault_of(where, f"{what}holds {said}, no real numbers", remedy)
+    if len(shape) != 2:
+        fault = f"{what}has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
+        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
+        raise fault_of(where, fault, f"Save it as a table: {remedy}.")
+    if 0 in shape:
+        raise fault_of(where, f"{what}is empty, shape {shape}", "Save it again with its rows and columns.")
 
 
 def open_npy(request: Request) -> Rows:
@@ -29,7 +199,7 @@ def open_npy(request: Request) -> Rows:
         with path.open("rb") as opened:
             shape, dtype = _header(opened)
             begin = opened.tell()
-        check_array(shape, dtype, path, "the array ", pictures=True)
+        check_array(shape, dtype, path, "the array ")
         expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
         if found < expected:
             fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
@@ -51,18 +221,16 @@ def open_npz(request: Request) -> Rows:
                     with packed.open(member) as file:
                         shapes[member[:-4]] = _header(file)
         if set(shapes) >= {"format", "shape", "data"} and request.array is None:  # as scipy.sparse.save_npz writes it
-            return _array_rows(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
+            return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    check_array(shape, dtype, path, f"array {name!r} ", pictures=True)
+    check_array(shape, dtype, path, f"array {name!r} ")
     size = float(np.prod(shape)) * dtype.itemsize
     if size > request.budget / 2:
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
         raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
-    one_each = [key for key, (other, kind) in shapes.items() if other == shape[:1] and kind.kind in "fiubU"]
     with readable(path), np.load(path, allow_pickle=False) as stored:
-        beside = pa.table({key: native(stored[key]) for key in one_each}) if one_each else None
-        return _array_rows(request, stored[name], beside=beside)
+        return _array_rows(request, stored[name])
 
 
 def open_zarr(request: Request) -> Rows:
@@ -91,46 +259,26 @@ def open_h5ad(request: Request) -> Rows:
 
 
 def _array_rows(
-    request: Request,
-    X: Any,
-    *,
-    kind: str | None = None,
-    names: list[str] | None = None,
-    beside: Any = None,
-    id_name: str | None = None,
-    notes: Sequence[str] = (),
+    request: Request, X: Any, kind: str = "", names: list[str] | None = None, notes: Sequence[str] = (), obs: Any = None
 ) -> Rows:
-    """Rows of an array, memory map, sparse matrix or source; a picture is a row of as many numbers as it has pixels.
-
-    ``beside`` is a ``pyarrow.Table`` of columns with a value for each row. If one of them, ``id_name``, names the rows, these
-    are all that is known of rows, and features are not shown as columns.
-    """
-    stack, shown = None, X
+    """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
+    shown = X
     if not isinstance(X, StoredArray):
-        check_array(X.shape, X.dtype, request.path, "the array ", pictures=True)
-        if is_stack(X.shape):
-            size = " × ".join(str(side) for side in X.shape[1:])
-            stack, X = X, X.reshape(len(X), -1)
-            notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
+        check_array(X.shape, X.dtype, request.path, "the array ")
         if sp.issparse(X):
-            X = sp.csr_array(X)
+            X = shown = sp.csr_array(X)
             X.sum_duplicates()
-        shown = X
         if X.dtype.kind != "f" and not isinstance(X, np.memmap):
             X = X.astype(np.float64)
-    if beside is None:
+    store: Any = InMemory(obs) if obs is not None else InArray(shown, names)
+    if obs is None:
         refuse_columns(request)
-    elif id_name is None:
-        check_beside(request, beside, "array of one entry for each row", "Leave this out, or save it as CSV or Parquet.")
-    store = InArray(shown, names, beside) if id_name is None else InMemory(beside)
     scan = MissingScan(request, names, None, store.n)
     X = _without_missing(request, X, scan)
     rows = Rows(request.path, kind or request.kind, X, store, names, notes=[*notes, *scan.notes], dropped=scan.dropped)
-    if stack is not None:
-        rows.pictures_of = lambda numbers, side: thumbnails(stack[numbers], side)
-    if beside is not None:
-        rows.id_name = request.id or id_name
-        add_groups_and_weights(rows, request, InMemory(beside))
+    if obs is not None:
+        rows.id_name = request.id or obs.column_names[0]
+        add_groups_and_weights(rows, request, store)
     return rows
 
 
@@ -176,15 +324,14 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
-    """The name of the array that is asked for, of the only one of two dimensions, of the only pictures, or of the only one."""
+    """The name of the array that is asked for, of the only one of two dimensions, or of the only one at all."""
     if request.array is not None:
         if request.array not in shapes:
             raise unknown_name(request.path, "array", request.array, list(shapes))
         return request.array
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
-    tables = tables or [name for name, shape in shapes.items() if is_stack(shape) or len(shapes) == 1]
-    if len(tables) == 1:
-        return tables[0]
+    if len(tables) == 1 or len(shapes) == 1:
+        return (tables or list(shapes))[0]
     inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
     fault = f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
     raise FileFault(request.path, fault, "Name the one that is meant with `array`." if shapes else "Save one in it.")
@@ -200,8 +347,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
             raise unknown_name(path, "array", name, arrays)
-        beside, id_name = _obs_table(io.read_elem(store["obs"]))
-    check_beside(request, beside, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
+        obs = _obs_table(io.read_elem(store["obs"]))
+    check_beside(request, obs, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
     with readable(path):
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
@@ -221,7 +368,7 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
                 node = io.sparse_dataset(node)
             X = StoredArray(node, kind, path, names=names)
     notes = [] if name == "X" else [f"The numbers are those of {name}."]
-    rows = _array_rows(request, X, kind=kind, names=names, beside=beside, id_name=id_name, notes=notes)
+    rows = _array_rows(request, X, kind, names, notes, obs)
     rows.closers += [X.close] if isinstance(X, StoredArray) else []
     return rows
 
@@ -240,8 +387,8 @@ def _refuse_links(path: Path, store: Any, name: str) -> None:
         raise FileFault(path, fault, "Write the data itself into the file.")
 
 
-def _obs_table(obs: Any) -> tuple[Any, str]:
-    """Columns of obs, its index first, and what the index is called."""
+def _obs_table(obs: Any) -> Any:
+    """Columns of obs as a ``pyarrow.Table``, its index first."""
     name = str(obs.index.name or "obs_names")
     while name in obs.columns:
         name += "_"
@@ -252,7 +399,7 @@ def _obs_table(obs: Any) -> tuple[Any, str]:
             columns[str(column)] = pa.Array.from_pandas(native(values) if isinstance(values.dtype, np.dtype) else values)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
             columns[str(column)] = pa.array([str(value) for value in values])
-    return pa.table(columns), name
+    return pa.table(columns)
 
 
 def _bytes(node: Any) -> float:

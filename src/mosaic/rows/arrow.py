@@ -1,4 +1,4 @@
-"""Tables that pyarrow reads: Parquet, Feather, Arrow streams, JSON lines, and texts line by line.
+"""Tables that pyarrow reads: Parquet, Feather, Arrow streams and JSON lines.
 
 What takes more than a part of the memory budget stays in Parquet files; other kinds are converted to a temporary one.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -34,8 +34,6 @@ pyarrow_json = Library("pyarrow.json")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
 PAGES = 2 << 20
-#: Bytes at the beginning of a file that show what it is.
-FIRST_BYTES = 1 << 16
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
 #: Brackets within brackets of JSON; tables need two or three.
@@ -191,20 +189,18 @@ def open_feather(request: Request) -> Rows:
 
 def open_arrow_stream(request: Request) -> Rows:
     """The rows of ``request.stream``: query results, data sets, and whatever else is an Arrow stream."""
+    X = request.stream
 
     def batches() -> Iterator[Any]:
-        X = request.stream
         with readable(request.path, "Run the query again, or pass a table in memory."):
-            tables: Iterator[Any]
             if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
                 fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
                 raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
             if type(X).__module__.partition(".")[0] == "datasets":
                 tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
-            elif isinstance(X, pa.RecordBatch):
-                tables = iter([pa.Table.from_batches([X])])
             else:
-                tables = (pa.Table.from_batches([batch]) for batch in pa.RecordBatchReader.from_stream(X))
+                reader = [X] if isinstance(X, pa.RecordBatch) else pa.RecordBatchReader.from_stream(X)
+                tables = (pa.Table.from_batches([batch]) for batch in reader)
             for table in tables:
                 yield from valid(table).cast(without_views(table.schema)).combine_chunks().to_batches(BLOCK_ROWS)
 
@@ -288,26 +284,6 @@ def _check_first(path: Path, head: bytes) -> None:
         raise FileFault(path, fault, remedy, line=head[: head.index(b"\0")].count(b"\n") + 1)
 
 
-def open_lines(request: Request) -> Rows:
-    """A .txt file: one text a line. Its numbers come from another file."""
-    path = request.path
-    if not request.elsewhere:
-        raise FileFault(
-            path,
-            "is text, which has no numbers to compute with",
-            "Text needs an embedding: numbers made of it by a language model, a row for every line, in a file of their own: "
-            "`embeddings='FILE.npy'`.",
-        )
-    check_text(request)
-    with readable(path), open_stream(request) as stream:
-        lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
-        raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
-    return table_rows(request, InMemory(pa.table({"text": lines})), line=lambda number: number + 1)
-
-
 def open_json_lines(request: Request) -> Rows:
     """A .jsonl file. Of a large one, the first block decides the types of the columns."""
     check_text(request)  # pyarrow takes strings of JSON as they come
@@ -324,7 +300,7 @@ def open_json_lines(request: Request) -> Rows:
                 else:
                     yield from pyarrow_json.open_json(stream, read, options)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise _json_fault(request, error) from error
+                raise _json_fault(request, str(error)) from error
 
     def kind_of(column: Any) -> Any:
         if types.is_timestamp(column.type):  # dates stay as they are written
@@ -349,36 +325,21 @@ def open_json_lines(request: Request) -> Rows:
     return rows_of_batches(request, found, line=lambda number: _line_of(request, number))
 
 
-def _filled_lines(request: Request) -> Iterator[tuple[int, str]]:
-    with open_stream(request) as stream:
-        for number, line in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1):
-            if line.strip():
-                yield number, line
-
-
 def _line_of(request: Request, number: int) -> int | None:
-    return next((line for i, (line, _) in enumerate(_filled_lines(request)) if i == number), None)
+    """The line of a record; empty lines hold none."""
+    with open_stream(request) as stream:
+        lines = (line for line, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1) if text.strip())
+        return next(islice(lines, number, None), None)
 
 
-def _json_fault(request: Request, error: Exception) -> FileFault:
-    """The first line that is no object, or whose values are of another kind than those before."""
-    path, names = request.path, {int: "number", float: "number", str: "text", list: "list", dict: "object", bool: "true or false"}
-    kinds: dict[str, tuple[str, int]] = {}
-    for number, line in _filled_lines(request):
-        try:
-            record = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as wrong:
-            said = getattr(wrong, "msg", "brackets within brackets")
-            remedy = "Write one JSON object a line; a missing number is null."
-            return FileFault(path, f"is no JSON ({said})", remedy, line=number)
-        if not isinstance(record, dict):
-            remedy = 'Write one object a line, such as {"id": 1, "height": 1.7}.'
-            return FileFault(path, f"holds a {names.get(type(record), 'missing value')}, no object", remedy, line=number)
-        for name, value in record.items():
-            kind = names.get(type(value))
-            known, first = (None, number) if kind is None else kinds.setdefault(name, (kind, number))
-            if kind != known:
-                remedy = "Write all values of a column in the same way; a missing one is null."
-                return FileFault(path, f"holds a {kind}, line {first:,} a {known}", remedy, line=number, column=name)
-    said = " ".join(str(error).split())
-    return FileFault(path, f"cannot be read as JSON lines ({said[:300]})", "Write one JSON object a line.")
+def _json_fault(request: Request, said: str) -> FileFault:
+    """Of a line that is no object, or whose values are of another kind than those before, in the words of pyarrow."""
+    said = " ".join(said.split()).removeprefix("JSON parse error: ")
+    row, column = re.search(r"\.? in row (\d+)$", said), re.match(r"Column\(/(.+?)\) ", said)
+    # Rows are counted from the beginning of the block.
+    line = _line_of(request, int(row[1])) if row and request.path.stat().st_size <= PARSED_BYTES else None
+    said = said[column.end() if column else 0 : row.start() if row else 300]
+    remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
+    return FileFault(
+        request.path, f"is no JSON line as others are: {said}", remedy, line=line, column=column[1] if column else None
+    )

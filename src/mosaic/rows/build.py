@@ -106,7 +106,6 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
         notes=[*notes, *roles.notes, *scan.notes],
         dropped=scan.dropped,
         left_out=roles.ids,
-        line_of=line,
         closers=[] if getattr(store, "scratch", None) is None else [store.scratch.close],
         groups=_groups(request, store, scan.dropped),
         weights=weights,

@@ -173,7 +173,7 @@ def _hidden(name: str) -> bool:
 
 
 def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
-    """PNG of pictures in arrays: height × width, or × 3 or × 4.
+    """PNG of pictures in arrays: height × width, or × 3 or × 4. Small ones are enlarged by whole pixels, so that they stay sharp.
 
     Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
     """
@@ -182,32 +182,20 @@ def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
         pictures = [np.nan_to_num(picture.astype(np.float64)) for picture in pictures]
         low = min([0.0, *(float(picture.min(initial=0.0)) for picture in pictures)])
         high = max([1.0, *(float(picture.max(initial=1.0)) for picture in pictures)])
-        pictures = [(picture - low) / (high - low) for picture in pictures]
-    return [thumbnail(picture, side) for picture in pictures]
-
-
-def thumbnail(pixels: Any, side: int) -> bytes:
-    """PNG of a picture in an array of 8 bits, or of numbers from 0 to 1.
-
-    Small ones are enlarged by whole pixels, so that they stay sharp.
-    """
-    pixels = np.asarray(pixels)
-    if pixels.ndim == 3 and pixels.shape[2] == 1:
-        pixels = pixels[:, :, 0]
-    if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4)):
-        raise InvalidInputError(
-            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}",
-            "Reshape images, as in images=X.reshape(-1, 8, 8).",
-        )
-    if pixels.dtype != np.uint8:
-        pixels = np.clip(255 * pixels.astype(np.float64), 0, 255).astype(np.uint8)
-    picture = image.fromarray(pixels)
-    longer = max(picture.size)
-    if longer > side:
-        picture.thumbnail((side, side))
-    elif side // longer > 1:
-        times = side // longer
-        picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
-    out = io.BytesIO()
-    picture.save(out, "PNG", optimize=True)
-    return out.getvalue()
+        pictures = [(255 * ((picture - low) / (high - low))).astype(np.uint8) for picture in pictures]
+    files = []
+    for pixels in pictures:
+        if pixels.ndim == 3 and pixels.shape[2] == 1:
+            pixels = pixels[:, :, 0]
+        if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
+            fault = f"a picture must be height × width or height × width × 3; got shape {pixels.shape}"
+            raise InvalidInputError(fault, "Reshape images, as in images=X.reshape(-1, 8, 8).")
+        picture, out = image.fromarray(pixels), io.BytesIO()
+        times = side // max(picture.size)
+        if times == 0:
+            picture.thumbnail((side, side))
+        elif times > 1:
+            picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
+        picture.save(out, "PNG", optimize=True)
+        files.append(out.getvalue())
+    return files

@@ -55,32 +55,25 @@ class InMemory:
 
 
 class InArray:
-    """An array or source: its features are the columns, unless they are too many to look at; those ``beside`` it come first."""
+    """An array or source, whose features are the columns, unless they are too many to look at."""
 
     held = 0.0
 
-    def __init__(self, X: Any, names: Sequence[str] | None, beside: Any = None):
-        self._X, self._beside = X, InMemory(pa.table({}) if beside is None else beside)
-        self.n, width = shape_of(X)
-        self._names = [f"x{j}" for j in range(width)] if names is None else list(names)
-        others = self._beside.columns
-        self.columns = [*others, *(x for x in self._names if width <= SHOWN_FEATURES and x not in others)]
+    def __init__(self, X: Any, names: Sequence[str] | None):
+        self._X, (self.n, width) = X, shape_of(X)
+        self.columns = [] if width > SHOWN_FEATURES else [f"x{j}" for j in range(width)] if names is None else list(names)
 
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
-        table = self._beside.take(numbers, [name for name in columns if name in self._beside.columns])
-        features = [name for name in columns if name not in self._beside.columns]
-        if features and hasattr(self._X, "shape"):
+        table = no_columns(len(numbers))
+        if columns and hasattr(self._X, "shape"):
             rows = self._X[np.asarray(numbers)]
             rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-        elif features:
+        elif columns:
             empty = np.zeros((0, self._X.n_features))
             rows = np.concatenate([empty, *(self._X.read(int(i), int(i) + 1) for i in numbers)])
-        for name in features:
-            table = table.append_column(name, pa.array(native(rows[:, self._names.index(name)])))
-        return table.select(list(columns))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        return self._beside.batches(columns)
+        for name in columns:
+            table = table.append_column(name, pa.array(native(rows[:, self.columns.index(name)])))
+        return table
 
 
 @dataclass(eq=False, repr=False)
@@ -122,7 +115,6 @@ class Rows:
     weight_name: str | None = None
     left_out: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
-    line_of: Callable[[int], int | None] | None = None
     pictures_of: Callable[[IntArray, int], list[bytes]] | None = None
     closers: list[Callable[[], None]] = field(default_factory=list)
 
@@ -195,10 +187,6 @@ class Rows:
         rows = None if rows is None else np.sort(rows)
         names = self.names(np.arange(self.n) if rows is None else rows)
         return RowNames(tuple(names), f"column {self.id_name!r}", rows)
-
-    def line(self, row: int) -> int | None:
-        """The line of a text file that a row begins on, counted from 1 with the header; None for other files."""
-        return None if self.line_of is None else self.line_of(int(self.numbers([row])[0]))
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""

@@ -9,9 +9,10 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from mosaic.exceptions import MosaicError
@@ -31,13 +32,14 @@ calamine = Library("python_calamine")
 PARSED_BYTES, PARSED_SHARE = 1 << 22, 512
 #: Bytes of the longest row that is read.
 LONGEST_ROW = 1 << 26
-#: Cells of a column that a type is tried with first, as a cast that fails takes long.
+#: Cells of a column that a type is tried with first.
 TRIED = 64
 #: Bytes of memory that a byte of the XML of a workbook takes while it is read, at most.
 GROWTH = 8
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 #: Kinds of columns: whole numbers that would lose zeros or digits are codes, and stay text beside others of their like.
 EMPTY, WHOLE, CODE, FRACTION, TRUTH, TEXT = "empty", "whole", "code", "fraction", "truth", "text"
+TYPES = {WHOLE: "int64", FRACTION: "float64", TRUTH: "bool"}
 
 
 class OtherKindsError(MosaicError):
@@ -49,7 +51,7 @@ class TextTable:
     """How a text file holds a table.
 
     ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. Once rows were read,
-    ``kinds`` are those of the columns, and ``odd`` are sentences on cells that are of another kind than those above them.
+    ``kinds`` are those of the columns, and ``odd`` has, by column, row and text of the first cell below numbers that is none.
     """
 
     request: Request
@@ -61,7 +63,7 @@ class TextTable:
     row_bytes: float
     notes: list[str]
     kinds: list[str] = field(default_factory=list)
-    odd: list[str] = field(default_factory=list)
+    odd: dict[int, tuple[int, str]] = field(default_factory=dict)
 
     def batches(self, watched: bool) -> Iterator[Any]:
         """All rows, block by block, as columns of text."""
@@ -98,8 +100,11 @@ class TextTable:
             kinds = [_either(kind, other) for kind, (other, _) in zip(before, found, strict=True)]
             changed = changed or (row > 0 and kinds != self.kinds)
             for j, kind in enumerate(before):
-                if kind in (WHOLE, FRACTION) and found[j][0] == TEXT:
-                    self.odd.append(self._odd_cell(j, batch.column(j), row))
+                if kind in (WHOLE, FRACTION) and found[j][0] == TEXT and not self._is_name(self.names[j]):
+                    cells = pc.fill_null(filled(batch.column(j)), "0")
+                    number = pc.match_substring_regex(cells, f"^(?:{number_pattern(self.decimal)})$")
+                    place = max(pc.index(number, False).as_py(), 0)
+                    self.odd[j] = row + place, batch.column(j)[place].as_py()
             self.kinds, row = kinds, row + batch.num_rows
             if not changed:
                 yield self._batch(batch.columns, found)
@@ -128,65 +133,66 @@ class TextTable:
             return TEXT, column
         if before == FRACTION:
             with suppress(pa.ArrowInvalid):
-                return FRACTION, self._floats(column)
-        computed = name in (*(request.columns or ()), request.weight)
-        if not computed and (name in (request.id, request.group) or looks_like_id(name)):
-            whole = _tried(_integers, column)
+                return FRACTION, self._as(column, FRACTION)
+        if self._is_name(name):
+            whole = self._tried(column, WHOLE)
             if whole is not None and whole.cast(pa.string()).equals(column):
                 return WHOLE, whole
             return (TEXT, column) if pc.any(pc.not_equal(column, "")).as_py() else (EMPTY, pa.nulls(len(column)))
-        code = FRACTION if computed else CODE
+        code = FRACTION if name in (*(request.columns or ()), request.weight) else CODE
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
                 return EMPTY, pa.nulls(len(column))
-            if self.decimal not in (cells[0].as_py() or "") and (whole := _tried(_integers, cells)) is not None:
+            if self.decimal not in (cells[0].as_py() or "") and (whole := self._tried(cells, WHOLE)) is not None:
                 same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
                 return (code, self._cast(column, code)) if zeros else (WHOLE, whole)
-            if (numbers := _tried(self._floats, cells)) is not None:
+            if (numbers := self._tried(cells, FRACTION)) is not None:
                 long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
                 # Whole numbers of more digits than an integer holds.
                 is_code = long and pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py()
                 return (code, self._cast(column, code)) if is_code else (FRACTION, numbers)
-        truth = _tried(_booleans, cells)
+        truth = self._tried(cells, TRUTH)
         return (TEXT, column) if truth is None else (TRUTH, truth)
+
+    def _is_name(self, name: str) -> bool:
+        """Whether the cells of a column name rows or groups and are not computed with."""
+        request = self.request
+        computed = name in (*(request.columns or ()), request.weight)
+        return not computed and (name in (request.id, request.group) or looks_like_id(name))
 
     def _cast(self, column: Any, kind: str) -> Any:
         """A column of text as cells of a kind that all of them are."""
         if kind == EMPTY:
             return pa.nulls(len(column))
-        function = {WHOLE: _integers, FRACTION: self._floats, TRUTH: _booleans}.get(kind)
-        if function is None:
+        if kind not in TYPES:
             return column
-        cells = _tried(function, column)
-        return function(filled(column)) if cells is None else cells
+        cells = self._tried(column, kind)
+        return self._as(filled(column), kind) if cells is None else cells
 
-    def _floats(self, cells: Any) -> Any:
-        if self.decimal == ".":
-            return cells.cast(pa.float64())
-        if pc.any(pc.match_substring(cells, ".")).as_py():
-            raise pa.ArrowInvalid("a point in numbers with a decimal comma")
-        return pc.replace_substring(cells, ",", ".").cast(pa.float64())
+    def _tried(self, cells: Any, kind: str) -> Any:
+        """The cells as those of a kind, None where one is none. Some are tried first, as a cast that fails takes long."""
+        with suppress(pa.ArrowInvalid):
+            if len(cells) > TRIED:
+                self._as(cells.slice(0, TRIED), kind)
+            return self._as(cells, kind)
+        return None
 
-    def _odd_cell(self, j: int, column: Any, before: int) -> str:
-        """What is said of the first cell that is no number in a column of numbers, of a file that stays on the disk."""
-        number = pc.match_substring_regex(pc.fill_null(filled(column), "0"), f"^(?:{number_pattern(self.decimal)})$")
-        row = max(pc.index(number, False).as_py(), 0)
-        line = self.line_of(before + row)
-        place = "" if line is None else f" in line {line:,}"
-        return f"Cells of {self.names[j]!r} that are no numbers count as missing, the first{place}: {quoted(column[row].as_py())}."
+    def _as(self, cells: Any, kind: str) -> Any:
+        if kind == FRACTION and self.decimal == ",":
+            if pc.any(pc.match_substring(cells, ".")).as_py():
+                raise pa.ArrowInvalid("a point in numbers with a decimal comma")
+            cells = pc.replace_substring(cells, ",", ".")
+        return cells.cast(TYPES[kind])
 
     def line_of(self, number: int) -> int | None:
         """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
         with suppress(csv.Error, OSError):
-            for row, (line, _) in enumerate(self._records(), -int(self.has_header)):
-                if row == number:
-                    return line
+            return next((line for line, _ in islice(self._records(), number + int(self.has_header), None)), None)
         return None
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """For every record that is not empty, the line that it begins on, and its cells."""
         with open_stream(self.request) as stream:
             yield from records_of(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""), self.delimiter)
 
@@ -233,25 +239,10 @@ def open_text_table(request: Request) -> Rows:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
         rows = rows_of_batches(request, text.typed_again(), **more)
-    rows.notes += [] if rows.held else text.odd  # in memory, all cells have been looked at
+    for j, (row, cell) in ({} if rows.store.held else text.odd).items():  # in memory, all cells have been looked at
+        place = "" if (line := text.line_of(row)) is None else f" in line {line:,}"
+        rows.notes.append(f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {quoted(cell)}.")
     return rows
-
-
-def _tried(cast: Callable[[Any], Any], cells: Any) -> Any:
-    """The cells as another type, None where one is none."""
-    with suppress(pa.ArrowInvalid):
-        if len(cells) > TRIED:
-            cast(cells.slice(0, TRIED))
-        return cast(cells)
-    return None
-
-
-def _integers(cells: Any) -> Any:
-    return cells.cast(pa.int64())
-
-
-def _booleans(cells: Any) -> Any:
-    return cells.cast(pa.bool_())
 
 
 def _either(one: str, other: str) -> str:
@@ -408,13 +399,13 @@ def open_workbook(request: Request) -> Rows:
 def _column(cells: list[Any]) -> Any:
     """Cells with one type for all of them: numbers, whole where all are; dates; or else text. Empty cells are missing."""
     cells = [None if cell == "" else cell for cell in cells]
-    there = [cell for cell in cells if cell is not None]
-    if there and all(isinstance(cell, float | int) and not isinstance(cell, bool) for cell in there):
-        whole = all(float(cell).is_integer() and abs(cell) < 2**53 for cell in there)
-        return pa.array([None if c is None else int(c) if whole else float(c) for c in cells])
-    if len({type(cell) for cell in there}) <= 1:
-        return pa.array(cells)
-    return pa.array([None if cell is None else _text(cell) for cell in cells])
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds and kinds <= {int, float}:
+        column = pa.array(cells, pa.float64())
+        with suppress(pa.ArrowInvalid):
+            return column.cast(pa.int64())
+        return column
+    return pa.array(cells if len(kinds) <= 1 else [None if cell is None else _text(cell) for cell in cells])
 
 
 def _text(cell: Any) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -144,23 +145,21 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
 
 def escape_formulas(table: Any) -> tuple[Any, int]:
     """A table whose texts no spreadsheet computes, and how many were changed: an apostrophe is put before them."""
-    changed, names = 0, list(table.column_names)
-    for i, kind in enumerate(table.schema.types):
-        if names[i][:1] and names[i][0] in "=+-@\t\r":
-            names[i], changed = "'" + names[i], changed + 1
-        if not is_text(kind):
-            continue
-        cells = without_categories(table.column(i)).cast(pa.large_string())
+    changed = 0
+
+    def inert(text: str | None) -> str | None:
+        nonlocal changed
         # One of these characters alone is no formula, and a number with its sign is none.
-        computed = pc.fill_null(pc.match_substring_regex(cells, r"^[=+\-@\t\r](?s:.)"), False)
-        if pc.any(computed).as_py():
-            number = pc.match_substring_regex(pc.fill_null(cells, ""), r"^[-+]\d+[.,]?\d*([eE][-+]?\d+)?$")
-            computed = pc.and_(computed, pc.invert(number))
-            changed += pc.sum(computed).as_py() or 0
-            apostrophe, nothing = pa.scalar("'", cells.type), pa.scalar("", cells.type)
-            marked = pc.binary_join_element_wise(apostrophe, cells, nothing)
-            table = table.set_column(i, names[i], pc.if_else(computed, marked, cells))
-    return table.rename_columns(names), changed
+        if not text or len(text) == 1 or text[0] not in "=+-@\t\r" or re.fullmatch(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?", text):
+            return text
+        changed += 1
+        return f"'{text}"
+
+    for i, column in enumerate(table.columns):
+        if is_text(column.type):
+            cells = [inert(cell) for cell in without_categories(column).to_pylist()]
+            table = table.set_column(i, table.column_names[i], pa.array(cells, pa.large_string()))
+    return table.rename_columns([inert(name) for name in table.column_names]), changed
 
 
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
