@@ -334,7 +334,7 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     tail = far_tail(counts, 0.1)
     count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    near = find_near(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
+    near = find_near(kernel, low, True, random_state) if low.any() and not low.all() else None
     share = float(low.mean() if near is None else (low & ~near.members).mean())
     return (Cut(count, "alone"), near) if share <= CROWD_SHARE else (NOBODY, None)
 
