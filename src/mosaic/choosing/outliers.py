@@ -21,8 +21,8 @@ made on log m. By default, the selector and the detector use the same rule:
    nearest rows of its members are members, even if all others were nearer by a quarter), noise or a group cannot be told: no
    row is rejected, and the answer says so. Else the crowd is rejected.
 2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
-   counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
-   deviations of the logarithm beyond the usual distance.
+   counts; unless they are more than a twentieth of all. Their tenth nearest row must also be far, 3.5 deviations of the
+   logarithm beyond the usual distance.
 3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
 So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are

@@ -28,7 +28,7 @@ FEW_STEPS = 10
 #: Length of the mean of points on the circle from which on rows gather at a part of it.
 GATHERED = 0.2
 #: Principal axes of a column of short texts and of long ones, and the places that letters and words are hashed to.
-TEXT_AXES, TEXT_HASHES = (8, 100), (2**12, 2**14)
+TEXT_AXES, TEXT_HASHES = (8, 100), 2**12
 #: Texts that the axes are found with, and the words that half of the texts of a column have at least if texts are long.
 TEXT_ROWS, LONG_TEXT = 5000, 8
 #: Share of the rows up to which levels that are not common are hardly ever seen.
@@ -299,6 +299,7 @@ class Text:
         """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.preprocessing import normalize
 
         there = np.repeat(codes[codes >= 0], np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
         texts = sorted(levels[code] for code in there.tolist())
@@ -308,7 +309,7 @@ class Text:
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
         svd = TruncatedSVD(min(TEXT_AXES[long], weighted.shape[0] - 1), random_state=0).fit(weighted)
-        Z = svd.transform(weighted)
+        Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
         missing = float(weights[codes < 0].sum() / weights.sum())
@@ -327,10 +328,11 @@ class Text:
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        weighted = (
-            normalize(_counts(levels, self.long) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
-        )
-        Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
+        Z = np.zeros((0, len(self.centre)))
+        if levels:
+            Z = normalize(_counts(levels, self.long) @ sp.diags_array(self.weights)) @ self.axes.T
+            Z = normalize(Z) if self.long else Z
+        Z = np.vstack([(Z - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
         return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
@@ -363,7 +365,7 @@ def _counts(texts: Sequence[str], long: bool) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     parts: dict[str, Any] = {} if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
-    return HashingVectorizer(n_features=TEXT_HASHES[long], alternate_sign=False, norm=None, **parts).transform(texts)
+    return HashingVectorizer(n_features=TEXT_HASHES, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
 def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
