@@ -214,7 +214,7 @@ def test_low_counts_are_outliers_unless_they_are_a_cluster_as_tight_as_others(rn
     cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
     assert kept is not None
     assert not (cut.below(counts) & ~kept.members).any()
-    X[:15] = 20.0 + 30.0 * rng.normal(size=(15, 2))
+    X[:15] = 200.0 + 30.0 * rng.normal(size=(15, 2))
     cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
     assert kept is None
     assert np.flatnonzero(cut.below(counts)).tolist() == list(range(15))

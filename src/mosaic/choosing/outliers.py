@@ -11,8 +11,8 @@ m < median − 2.5 deviations, and its typical row is farther from its tenth nea
 more than a twentieth of the rows and stands apart (most of the ten nearest rows of its members are members, even if all others
 were nearer by a quarter), noise or a group cannot be told: it is kept, and the answer says so. Else it is rejected. 2. Without a
 valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all counts; unless
-they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5 deviations of the
-logarithm beyond the usual distance. 3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
+they are more than a twentieth of all. Their tenth nearest row must also be far, 3.5 deviations of the logarithm beyond the
+usual distance. 3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
 **Groups.** Outliers that are among one another's five nearest rows are linked, and so form groups; ``min_group`` keeps large
 ones.
@@ -285,7 +285,7 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     tail = far_tail(counts, 0.1)
     count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    near = find_near(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
+    near = find_near(kernel, low, True, random_state) if low.any() and not low.all() else None
     share = float(low.mean() if near is None else (low & ~near.members).mean())
     return (Cut(count, "alone"), near) if share <= CROWD_SHARE else (NOBODY, None)
 

@@ -7,7 +7,8 @@ Every kind of column has one rule, so that no column drowns the others; ``mosaic
 - **number**: (x − median) / spread, the spread of the middle nine tenths; of positive and skewed ones log(1 + x/q).
 - **category**: different levels a and b are at d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as l occurs.
 - **date or time**: days, as numbers, and points on a circle for cycles in which rows gather.
-- **text** that does not repeat: principal axes of its counts of three letters, scaled so that two texts differ as two levels do.
+- **text** that does not repeat: principal axes of its counts of three letters, or of words if it is long, scaled so that two
+  texts differ as two levels do.
 - **missing**: in the middle of its column, and apart from every value that is there.
 
 Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
@@ -25,7 +26,18 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEARLY_ALL, NEVER_SEEN, Category, Column, Number, Text, quoted, written_dates, written_numbers
+from mosaic.rows.kinds import (
+    NEARLY_ALL,
+    NEVER_SEEN,
+    Category,
+    Column,
+    Number,
+    Text,
+    is_long,
+    quoted,
+    written_dates,
+    written_numbers,
+)
 from mosaic.text import listed
 
 #: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
@@ -153,8 +165,13 @@ class TableEncoder:
 
     @property
     def unreadable(self) -> list[str]:
-        """Columns with cells that cannot be read from their code: texts, and rare values."""
-        return [c.name for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
+        """Columns with cells that cannot be read from their code: texts, rare values, and what is no number or date."""
+        may = {
+            Text: lambda c: True,
+            Category: lambda c: c.shares[-2] > 0,
+            Number: lambda c: c.written is not None and c.missing > 0,
+        }
+        return [c.name for c in self.columns if may[type(c)](c)]
 
     def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> TableEncoder:
         """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
@@ -272,6 +289,8 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             # A number with two values is a category.
             if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
                 return Number.of(name, x, weights, written, dates=dates)
+        if is_long(levels) and len(levels) > 2:
+            return Text.of(name, levels, codes, weights, long=True)
         if not forced:
             hardly_repeated = len(levels) > HARDLY_REPEATED * there
             if hardly_repeated and _mostly(PHONE, levels):

@@ -27,8 +27,14 @@ LESS_ASYMMETRIC = 0.2
 FEW_STEPS = 10
 #: Length of the mean of points on the circle from which on rows gather at a part of it.
 GATHERED = 0.2
-#: Principal axes of a text column, the texts that they are found with, and the places that letters are hashed to.
-TEXT_AXES, TEXT_ROWS, TEXT_HASHES = 8, 5000, 2**12
+#: Principal axes of a column of short texts and of long ones, and the places that letters and words are hashed to.
+TEXT_AXES, TEXT_HASHES = (8, 100), 2**12
+#: Texts that the axes are found with, and the words that half of the texts of a column have at least if texts are long.
+TEXT_ROWS, LONG_TEXT = 5000, 8
+#: Share of the rows up to which levels that are not common are hardly ever seen.
+HARDLY_EVER = 1e-3
+#: What numbers that stand apart from all others of their column are moved by, in deviations: their row is then alone.
+APART = 20.0
 #: The middle nine tenths of a normal distribution, in deviations; the quantiles that bound it.
 NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
 #: Share of the rows that what was never seen counts as.
@@ -85,7 +91,7 @@ class Number:
     """A column of numbers, or of dates as days since 1970: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
 
     Dates also have a point on a circle for each of the ``cycles`` that show; ``has_time`` is None for numbers. ``usual`` is the
-    middle nine tenths of x, ``written`` how text is read as numbers.
+    middle nine tenths of x, ``possible`` the range outside of which numbers stand apart, ``written`` how text is read as numbers.
     """
 
     name: str
@@ -97,6 +103,7 @@ class Number:
     written: Written | None = None
     has_time: bool | None = None
     cycles: tuple[str, ...] = ()
+    possible: tuple[float, float] = (-np.inf, np.inf)
 
     @classmethod
     def of(cls, name: str, x: FloatArray, weights: FloatArray, written: Written | None = None, *, dates: bool = False) -> Number:
@@ -112,7 +119,8 @@ class Number:
         missing = float(weights[~finite].sum() / weights.sum())
         has_time = bool((there % 1).any()) if dates else None
         cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
-        return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written, has_time, cycles)
+        usual = (float(low), float(high))
+        return cls(name, float(middle), spread, unit, usual, missing, written, has_time, cycles, possible_range(there[w > 0]))
 
     @property
     def width(self) -> int:
@@ -132,8 +140,8 @@ class Number:
             x = values.of_levels(written.read(values.levels))
         gone = ~np.isfinite(x)
         x = np.where(gone, 0.0, x)
-        t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
-        columns = [np.where(gone, 0.0, (t - self.middle) / self.spread)]
+        apart = APART * ((x > self.possible[1]) * 1.0 - (x < self.possible[0]))
+        columns = [np.where(gone, 0.0, self._deviations(x) + apart)]
         if self.missing:
             columns.append(gone * _length(self.missing))
         for cycle in self.cycles:
@@ -141,16 +149,27 @@ class Number:
             columns += [np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))]
         return np.column_stack(columns)
 
+    def _deviations(self, x: FloatArray) -> FloatArray:
+        t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
+        return np.asarray((t - self.middle) / self.spread)
+
     def decode(self, z: FloatArray) -> float:
         """The number of a row, from its code; NaN where it is missing."""
         if self.missing and z[1] > 0.5 * float(_length(self.missing)):
             return float("nan")
-        t = self.middle + self.spread * float(z[0])
+        low, high = self._deviations(np.array(self.possible))
+        t = self.middle + self.spread * float(z[0] - APART * (float(z[0] > high) - float(z[0] < low)))
         return t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         x = self.decode(z)
-        return "missing" if np.isnan(x) else self._shown(x)
+        gone = "missing" if text is None else f"{quoted(text)}, which is no {'number' if self.has_time is None else 'date'}"
+        return gone if np.isnan(x) else self._shown(x)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether some cells cannot be read from their code."""
+        return self.written is not None and self.missing > 0
 
     @property
     def usually(self) -> str:
@@ -167,6 +186,39 @@ class Number:
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
 
 
+def possible_range(x: FloatArray) -> tuple[float, float]:
+    """The range outside of which at most 1 % of the numbers stand apart: t(next) − t(end) ≥ t(end) − t(median), at either end.
+
+    t is the logarithm if nearly all numbers are positive, else asinh of deviations, so that heavy tails do not stand apart. What
+    is not positive counts as half of the least difference d of two numbers; below 0 it must also be apart by half as much as the
+    end is from the median. ``next`` is taken to be nearer by d: of counts, the next one may be rare without standing apart.
+    """
+    x = np.sort(x)
+    distinct = np.unique(x)
+    most = int(RARE_LEVEL * len(x))
+    if len(distinct) < 3 or not most:
+        return -np.inf, np.inf
+    step, median, positive = float(np.diff(distinct).min()), float(np.median(x)), bool(x[most] > 0)
+    low, high = quantiles(x, MIDDLE[::2], np.ones(len(x)))
+    spread = float(high - low) / NINE_TENTHS or float(x.std())
+
+    def t(v: float) -> float:
+        if not positive:
+            return float(np.arcsinh((v - median) / spread))
+        return float(np.log(v) if v > step / 2 else np.log(step / 2) - np.log1p(max(-v, 0.0) / step))
+
+    def end(sign: float) -> float:
+        tail = x[: most + 1][::-1] if sign < 0 else x[-most - 1 :]  # outwards
+        for last, following in zip(tail[:-1].tolist(), tail[1:].tolist(), strict=True):
+            half, gap = abs(t(last) - t(median)), abs(t(following - sign * step) - t(last))
+            is_far = following >= 0 or not positive or last - following >= (median - last) / 2
+            if half > 0 and abs(following - last) > step and gap >= half and is_far:
+                return (last + following) / 2
+        return sign * np.inf
+
+    return end(-1.0), end(1.0)
+
+
 def _gathers(days: FloatArray, weights: FloatArray, length: float) -> bool:
     """Whether dates gather at a part of a cycle of so many days, and do not all fall on one place of it."""
     if np.ptp(days) < 2 * length or len(np.unique(days % length)) == 1:
@@ -179,12 +231,13 @@ class Category:
     """A column of levels: one number for each, √(z_l²/2) at its own level and 0 elsewhere.
 
     ``levels`` are those that are common, most frequent first; ``shares`` are of all rows: of the levels, of all others together,
-    and of missing values.
+    and of missing values. If others are hardly ever seen (``apart``), their rows are alone.
     """
 
     name: str
     levels: tuple[str, ...]
     shares: tuple[float, ...]
+    apart: bool = False
 
     how: ClassVar[str] = "category"
 
@@ -196,7 +249,8 @@ class Category:
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
         other = counts.sum() - counts[common].sum()
         shares = [*(counts[common] / n), other / n, (n - counts.sum()) / n]
-        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares))
+        apart = bool(common) and 0 < other <= max(1.0, HARDLY_EVER * n)
+        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares), apart)
 
     @property
     def width(self) -> int:
@@ -208,7 +262,13 @@ class Category:
         levels, codes = values.as_levels()
         found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
         places = np.array([*found, len(known) + 1], np.intp)[codes]  # -1 is the last one
-        return np.asarray((places[:, None] == np.arange(self.width)) * _length(np.array(self.shares)))
+        lengths = _length(np.array(self.shares))
+        lengths[-2] = APART if self.apart else lengths[-2]
+        return np.asarray((places[:, None] == np.arange(self.width)) * lengths)
+
+    @property
+    def has_texts(self) -> bool:
+        return self.shares[-2] > 0
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Rare levels have no code of their own."""
@@ -222,7 +282,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Text:
-    """A column of texts that differ: principal axes of TF-IDF counts of three letters, whose weights are ``weights``."""
+    """A column of texts that differ: principal axes of TF-IDF counts of three letters, or of words if ``long``."""
 
     name: str
     weights: FloatArray = field(repr=False, compare=False)
@@ -230,27 +290,34 @@ class Text:
     centre: FloatArray = field(repr=False, compare=False)
     scale: float
     missing: float
+    long: bool = False
 
-    how: ClassVar[str] = "text, by its letters"
+    has_texts: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Text:
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray, *, long: bool = False) -> Text:
         """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.preprocessing import normalize
 
         there = np.repeat(codes[codes >= 0], np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
         texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
-        counts = _letters(texts)
+        counts = _counts(texts, long)
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
-        svd = TruncatedSVD(min(TEXT_AXES, weighted.shape[0] - 1), random_state=0).fit(weighted)
-        Z = svd.transform(weighted)
+        svd = TruncatedSVD(min(TEXT_AXES[long], weighted.shape[0] - 1), random_state=0).fit(weighted)
+        Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, float(weights[codes < 0].sum() / weights.sum()))
+        missing = float(weights[codes < 0].sum() / weights.sum())
+        return cls(name, tfidf.idf_, svd.components_.astype(np.float32), centre, scale, missing, long)
+
+    @property
+    def how(self) -> str:
+        return f"text, by its {'words' if self.long else 'letters'}"
 
     @property
     def width(self) -> int:
@@ -261,12 +328,15 @@ class Text:
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        weighted = normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
-        Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
+        Z = np.zeros((0, len(self.centre)))
+        if levels:
+            Z = normalize(_counts(levels, self.long) @ sp.diags_array(self.weights)) @ self.axes.T
+            Z = normalize(Z) if self.long else Z
+        Z = np.vstack([(Z - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
         return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        """Letters cannot be read from their code."""
+        """Texts cannot be read from their code."""
         if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
             return "missing"
         return "is unlike others" if text is None else quoted(text)
@@ -285,12 +355,17 @@ def _length(share: Any) -> Any:
     return np.sqrt(np.maximum(ndtri(np.maximum(share, NEVER_SEEN) / 2) ** 2, 1.0) / 2)
 
 
-def _letters(texts: Sequence[str]) -> Any:
-    """Counts of three letters."""
+def is_long(texts: Sequence[str]) -> bool:
+    """Whether half of the texts have at least ``LONG_TEXT`` words."""
+    return bool(np.median([len(text.split()) for text in texts[:TEXT_ROWS]]) >= LONG_TEXT)
+
+
+def _counts(texts: Sequence[str], long: bool) -> Any:
+    """Counts of three letters, or of words."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    hashing = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), n_features=TEXT_HASHES, alternate_sign=False, norm=None)
-    return hashing.transform(texts)
+    parts: dict[str, Any] = {} if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
+    return HashingVectorizer(n_features=TEXT_HASHES, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
 def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
