@@ -31,22 +31,13 @@ if TYPE_CHECKING:
 MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
 #: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
-#: By the rule of the cut: why a row is an outlier, and why there are so many of them.
+#: By the rule of the cut: what is said of an outlier, and of all of them.
 RULES = {
-    "alone": ("is alone: {few} it", "{few} them, and their neighbours are far. Of clean rows, about 1 % are flagged at most"),
-    "valley": (
-        "belongs to a separate crowd, and {few} it (p = {p:.1g})",
-        "a valley divides the effective counts (p = {p:.1g}); rows that {few} are outliers",
-    ),
-    "contamination": ("is among the share that was declared contaminated ({few} it)", "{below}, from the contamination"),
-    "threshold": ("is below the threshold: {few} it", "{below}, from the threshold"),
+    "alone": ("", "hardly any row looks like them, and their neighbours are far. Of clean rows, about 1 % are flagged at most"),
+    "valley": (" It is one of a crowd of such rows.", "a gap in the effective counts divides them from the rest"),
+    "contamination": (" It is in the share that was given as contaminated.", "the share that was given as contaminated"),
+    "threshold": ("", "those below the threshold that was given"),
     "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
-}
-#: Where the threshold of a detector comes from.
-DETECTOR_RULES = {
-    "alone": "rows below it are alone",
-    "valley": "a valley in the distribution separates the counts below it",
-    "contamination": "contamination sets the share of rows below it",
 }
 #: Fields of a representative that are columns of a CSV file of picks.
 PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
@@ -195,18 +186,14 @@ def _explained(
     if not len(rows):
         reason = _why_detected(selection, at, count, is_outlier, reasons)
     elif rank is not None:
-        why = contrasts(reasons) if columns is not None and selection.usual is not None else ""
-        if not why:  # no columns can be named
-            why = f"more typical than {percent(selection.share_of(material.counts < count))} of the rows"
-            like = [labels.called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
-            why += f"; most similar: {listed(like)}" if like else ""
+        like = [labels.called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
+        why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
         must = " It had to be included." if at in material.constraints.must else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
         reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
     elif is_outlier:
         fate = "rejected" if selection.settings.outliers == "reject" else "reported"
-        odd = f"{oddities(reasons)}. It" if reasons else "it"
-        reason = f"{fate} as an outlier: {odd} {_rule(selection, 0)}; its own count is {count:.3g}."
+        reason = f"{fate} as an outlier: {why_odd(selection, count, reasons)}"
     else:
         who = f"{labels.called(int(rows[label]))} stands for it with similarity {similarity[label]:.3g}"
         why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
@@ -233,24 +220,28 @@ def _explained(
     )
 
 
-def _rule(selection: Selection, which: int) -> str:
-    cut, count = selection.cut, f"{selection.cut.count:.3g}"
-    few, below = f"fewer than {count} rows look like", f"effective counts below {count}"
-    return RULES[cut.rule][which].format(few=few, below=below, p=cut.p_value)
+def why_odd(selection: Selection, count: float, reasons: Sequence[ColumnReason]) -> str:
+    """Why a row is an outlier: its unusual values, and how many rows look like it."""
+    alike = likeness(count, selection.material.count_total)
+    return f"{f'{oddities(reasons)}. {alike[0].upper()}{alike[1:]}' if reasons else alike}.{RULES[selection.cut.rule][0]}"
+
+
+def likeness(count: float, of: float) -> str:
+    """What an effective count says, where a row was compared with ``of`` others."""
+    if count < 2:
+        return "no other row looks like it" if count < 1.1 else "hardly any row looks like it"
+    return f"about {count:.2g} of {of:,.0f} rows look like it"
 
 
 def _why_detected(selection: Selection, at: int, count: float, is_outlier: bool, reasons: Sequence[ColumnReason]) -> str:
     """What a detector says about a row."""
-    cut, shown = selection.cut, f"{count:.3g}"
-    says = f"{shown} of {selection.material.count_total:,.0f} rows look like it, itself included"
-    says = "no other row looks like it" if shown == "1" else says
-    why = f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}" if cut.count > 0 else "there is no threshold"
+    if is_outlier:
+        return f"an outlier: {why_odd(selection, count, reasons)}"
     protected, smallest = selection.protected, selection.settings.min_group
-    if protected is not None and at >= 0 and protected[at] and cut.count > 0:
-        group = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
-        why = f"that is below the threshold {cut.count:.3g}, but it is {group}"
-    says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
-    return f"{'an outlier' if is_outlier else 'belongs'}: {says}; {why}."
+    why = likeness(count, selection.material.count_total)
+    if protected is not None and at >= 0 and protected[at]:
+        why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
+    return f"belongs: {why}."
 
 
 def _differences(selection: Selection, y: Any, label: int, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
@@ -275,31 +266,37 @@ def where_in_memory(selection: Selection, row: int) -> int:
 
 
 class ColumnReason(NamedTuple):
-    """A column, what a row has in it, what is usual there, on which side that is, and its share of the distance."""
+    """A column, what a row has in it, what is usual there, on which side that is, its share of the distance, and whether the
+    value by itself is unusual.
+    """
 
     column: str
     value: str
     usual: str
     side: str
     share: float
+    is_unusual: bool
 
 
 def oddities(reasons: Sequence[ColumnReason]) -> str:
-    """What makes a row odd, as in "age 999, usual 19 to 88; income missing"."""
-    usual = (f", usual {r.usual}" if r.usual and r.value != "missing" else "" for r in reasons)
+    """What makes a row odd, as in "age 999, usual 19 to 88; income missing"; if no value does, the combination of two."""
+    if not any(r.is_unusual for r in reasons):
+        return f"unusual together: {' and '.join(f'{r.column} {r.value}' for r in reasons)}"
+    usual = (f", usual {r.usual}" if r.side else "" for r in reasons)
     return "; ".join(f"{r.column} {r.value}{more}" for r, more in zip(reasons, usual, strict=True))
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
-    """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
+    """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
     told = [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
-    return ", ".join(told) or "not far from the middle in any column"
+    return ", ".join(told)
 
 
 def odd_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the columns that make up most of its distance from the nearest other row that belongs.
+    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if no
+    value is unusual by itself, the two columns that are most of it.
 
     ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
@@ -315,24 +312,26 @@ def odd_columns(
         for at, sums in enumerate(_sums(apart, columns), part.start):
             shares = sums / (sums.sum() or 1.0)
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
+            all_of = _reasons(selection, columns, Y[at], int(numbers[at]), order[shares[order] > 0], shares)
             before = np.cumsum(shares[order]) - shares[order]
-            named = order[(shares[order] > 0) & (before < MOST_OF_DISTANCE)]
-            found.append(_reasons(selection, columns, Y[at], int(numbers[at]), named, shares))
+            odd = [
+                reason for reason, share in zip(all_of, before, strict=False) if reason.is_unusual and share < MOST_OF_DISTANCE
+            ]
+            found.append(odd or all_of[:2])
     return found
 
 
 def typical_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the columns in which it is farther from the mean than rows are on average, farthest first."""
+    """For each prepared row, its unusual values, farthest from the mean first."""
     usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    usually = _sums(usual.apart[None, :], columns)[0]
     for y, number, own in zip(Y, numbers, _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
-        order = np.argsort(-own, kind="stable")
-        far = order[own[order] > usually[order]][:MOST_NAMED_COLUMNS]
-        found.append(_reasons(selection, columns, y, int(number), far, own / (own.sum() or 1.0)))
+        far = np.argsort(-own, kind="stable")[:MOST_NAMED_COLUMNS]
+        reasons = _reasons(selection, columns, y, int(number), far, own / (own.sum() or 1.0))
+        found.append([reason for reason in reasons if reason.is_unusual])
     return found
 
 
@@ -350,7 +349,7 @@ def _reasons(
         name, block = names[j], columns.blocks[names[j]]
         z = selection.material.geometry.prepare.undone(y[block], block)
         value, side = columns.value(name, z, number), columns.contrast(name, z)
-        found.append(ColumnReason(name, value, columns.usually(name), side, float(shares[j])))
+        found.append(ColumnReason(name, value, columns.usually(name), side, float(shares[j]), columns.is_unusual(name, z)))
     return found
 
 
@@ -411,7 +410,8 @@ def _why_so_many(selection: Selection) -> str:
 def _why_outliers(selection: Selection) -> str:
     cut = selection.cut
     if cut.rule != "none" or cut.sparse_group == 0:
-        return f": {_rule(selection, 1)}."
+        nobody = not selection.n_outliers and cut.rule != "none"
+        return ": no row is alone and far from all others." if nobody else f": {RULES[cut.rule][1]}."
     crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
     return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
 

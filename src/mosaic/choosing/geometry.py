@@ -277,6 +277,9 @@ class NumberColumns:
     def contrast(self, name: str, z: FloatArray) -> str:
         return "high" if z[0] > self.usual[name][1] else "low"
 
+    def is_unusual(self, name: str, z: FloatArray) -> bool:
+        return not self.usual[name][0] <= z[0] <= self.usual[name][2]
+
 
 @dataclass(frozen=True)
 class UsualRows:

@@ -17,7 +17,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
 from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, explain_row, explain_rows, odd_columns
-from mosaic.choosing.explain import oddities
+from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.estimators.reading import read_rows, rows_of_file
@@ -168,7 +168,7 @@ class FittedAttributes:
         >>> new.is_outlier.tolist(), int(new.representative[1])
         ([False, True], -1)
         >>> print(new.reason[1])  # doctest: +ELLIPSIS
-        y 99, usual ... to .... No row of the data looks like it; the threshold is ...
+        y 99, usual ... to .... No other row looks like it.
         """
         check_is_fitted(self)
         selection, source = self.selection_, source_of(self, X)
@@ -180,19 +180,17 @@ class FittedAttributes:
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
-        columns, begun = self._columns(_texts(self.table_, X, source, odd)), [""] * len(odd)
+        columns, reasons = self._columns(_texts(self.table_, X, source, odd)), [[]] * len(odd)
         if columns is not None and selection.usual is not None and len(odd):
             if source is None:
                 rows = on_host(rows_of(Y, odd))
             else:
                 rows = selection.material.geometry.prepare(source.run(TakeRows(odd))["rows"])
             reasons = odd_columns(selection, columns, np.asarray(in_double(rows)), odd)
-            begun = [f"{oddities(some)}. " if some else "" for some in reasons]
         reason: list[str | None] = [None] * len(places)
-        for number, beginning in zip(odd, begun, strict=True):
-            alike = f"{count[number]:.3g} of {selection.material.count_total:,.0f} rows look like it, itself included"
-            alike = "No row of the data looks like it" if alike.startswith("1 ") else alike
-            reason[number] = f"{beginning}{alike}; the threshold is {cut:.3g}."
+        for number, why in zip(odd.tolist(), reasons, strict=True):
+            said = why_odd(selection, float(count[number]), why)
+            reason[number] = f"{said[0].upper()}{said[1:]}" if not why else said
         picks = np.append(selection.rows, -1)
         return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
 

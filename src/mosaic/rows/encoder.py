@@ -166,12 +166,7 @@ class TableEncoder:
     @property
     def unreadable(self) -> list[str]:
         """Columns with cells that cannot be read from their code: texts, rare values, and what is no number or date."""
-        may = {
-            Text: lambda c: True,
-            Category: lambda c: c.shares[-2] > 0,
-            Number: lambda c: c.written is not None and c.missing > 0,
-        }
-        return [c.name for c in self.columns if may[type(c)](c)]
+        return [column.name for column in self.columns if column.has_texts]
 
     def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> TableEncoder:
         """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
@@ -206,6 +201,10 @@ class TableEncoder:
         """On which side of the middle of its column a row is: "high", "early"; empty where there are no sides."""
         column = self._by_name(name)
         return column.contrast(z) if isinstance(column, Number) else ""
+
+    def is_unusual(self, name: str, z: FloatArray) -> bool:
+        """Whether a value by itself is a reason to call a row odd."""
+        return self._by_name(name).is_unusual(z)
 
     def describe(self) -> tuple[str, ...]:
         """What was used, how, and what was left out and why, in sentences."""

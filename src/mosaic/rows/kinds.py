@@ -159,7 +159,8 @@ class Number:
             return float("nan")
         low, high = self._deviations(np.array(self.possible))
         t = self.middle + self.spread * float(z[0] - APART * (float(z[0] > high) - float(z[0] < low)))
-        return t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
+        x = t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
+        return 0.0 if abs(x) < 1e-12 * self.spread else x  # what rounding leaves of 0
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         x = self.decode(z)
@@ -178,6 +179,10 @@ class Number:
     def contrast(self, z: FloatArray) -> str:
         sides = ("low", "high") if self.has_time is None else ("early", "late")
         return "" if np.isnan(self.decode(z)) else sides[bool(z[0] > 0)]
+
+    def is_unusual(self, z: FloatArray) -> bool:
+        x = self.decode(z)
+        return self.missing < RARE_LEVEL if np.isnan(x) else not self.usual[0] <= x <= self.usual[1]
 
     def _shown(self, x: float) -> str:
         if self.has_time is None:
@@ -213,8 +218,8 @@ def possible_range(x: FloatArray) -> tuple[float, float]:
             half, gap = abs(t(last) - t(median)), abs(t(following - sign * step) - t(last))
             is_far = following >= 0 or not positive or last - following >= (median - last) / 2
             if half > 0 and abs(following - last) > step and gap >= half and is_far:
-                return (last + following) / 2
-        return sign * np.inf
+                return float(last + following) / 2
+        return sign * float("inf")
 
     return end(-1.0), end(1.0)
 
@@ -279,6 +284,10 @@ class Category:
             return repr(self.levels[place])
         return "is a rare value" if text is None else f"{quoted(text)}, which is rare"
 
+    def is_unusual(self, z: FloatArray) -> bool:
+        place = int(np.argmax(z))
+        return place == len(self.levels) or self.shares[place] < RARE_LEVEL
+
 
 @dataclass(frozen=True)
 class Text:
@@ -340,6 +349,9 @@ class Text:
         if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
             return "missing"
         return "is unlike others" if text is None else quoted(text)
+
+    def is_unusual(self, z: FloatArray) -> bool:
+        return True  # no text is usual
 
 
 Column: TypeAlias = Number | Category | Text
