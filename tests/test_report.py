@@ -155,15 +155,27 @@ def test_gross_outliers_do_not_flatten_the_map():
         assert unpacked(view["x"], "u2")[rows != 0].std() > 5000
 
 
-def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
+@pytest.fixture(scope="module")
+def by_passes():
     X = datasets.swiss_roll(3000).astype(np.float32)
-    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
-    facts = facts_of(model)
+    X[7] = 900.0
+    return MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
+
+
+def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_without_a_proof(by_passes):
+    copied = facts_of(pickle.loads(pickle.dumps(by_passes)))
+    assert copied["certificate"]["excess"] is None
+    assert any("There is no certificate" in note for note in copied["settings"]["notes"])
+    facts = facts_of(by_passes)
     assert facts["scaled"]
-    assert [entry["row"] for entry in facts["ranking"][:10]] == model.representative_indices_.tolist()
-    assert sum(facts["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
+    assert [entry["row"] for entry in facts["ranking"][:10]] == by_passes.representative_indices_.tolist()
     assert facts["certificate"]["excess"] is not None
     assert facts["certificate"]["excesses"] is None
+    page = report_html(by_passes, facts=Facts(by_passes, outliers_only=True))
+    found = facts_in(page)
+    assert (found["scaled"], found["k"]) == (True, 0)
+    assert "The data was read in passes. The page shows the" in page
+    assert sum(facts["bins"]["rows"]) == sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
 
 
 def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, model, tmp_path):
@@ -270,13 +282,6 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
     assert (safe[np.argsort(rows)] == model.selection_.protected).all()
 
 
-def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
-    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(3000).astype(np.float32))
-    facts = facts_of(pickle.loads(pickle.dumps(model)))
-    assert facts["certificate"]["excess"] is None
-    assert any("There is no certificate" in note for note in facts["settings"]["notes"])
-
-
 def test_an_excess_above_a_hundred_percent_is_not_mentioned(blobs):
     model = MOSAIC(1, kernel="linear", outliers="keep").fit(blobs.X)
     assert model.certificate_.excess > 1
@@ -320,6 +325,9 @@ def test_no_columns_names_or_pictures_make_the_page_large(n):
     names = [f"{i}<" * 30 for i in range(n)]
     page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
     assert len(page.encode()) < 3_000_000
+    pictures = [entry["picture"] for entry in facts_in(page)["ranking"]]
+    assert pictures[0].startswith("data:image/png;base64,")
+    assert pictures[-1] is None  # they stop where they would be too many bytes
 
 
 def test_columns_that_are_compared_come_first(blobs):
@@ -358,17 +366,6 @@ def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
     assert all(member["picture"].startswith("data:image/png") for member in first["members"])
 
 
-def test_outliers_after_a_fit_by_passes_have_a_page_that_says_so():
-    X = datasets.swiss_roll(3000).astype(np.float32)
-    X[7] = 900.0
-    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
-    page = report_html(model, facts=Facts(model, outliers_only=True))
-    found = facts_in(page)
-    assert (found["scaled"], found["k"]) == (True, 0)
-    assert "The data was read in passes. The page shows the" in page
-    assert sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
-
-
 @pytest.mark.slow
 def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_changes():
     from sklearn.datasets import load_digits
@@ -403,16 +400,6 @@ def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     assert facts["ranking"][0]["cells"][0] == f"{float(X[rows[0]][0]):.6g}"
     assert {0, 5}.isdisjoint(unpacked(facts["map"]["row"], "u4").tolist())
     assert facts["file"] == {"name": "holes.csv", "kind": "CSV file"}
-
-
-@pytest.mark.slow
-def test_pictures_stop_where_they_would_be_too_many_bytes():
-    X = datasets.swiss_roll(300)
-    noise = np.random.default_rng(0).integers(0, 256, (300, 64, 64, 3)).astype(np.uint8)
-    facts = facts_of(MOSAIC(100).fit(X), images=noise, certificate=False)
-    pictures = [entry["picture"] for entry in facts["ranking"]]
-    assert pictures[0].startswith("data:image/png;base64,")
-    assert len(json.dumps(facts)) < 2_000_000
 
 
 def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():

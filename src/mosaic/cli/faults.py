@@ -84,6 +84,8 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     except OSError:  # nobody reads it, or the disk is full; then write text
         discard_output(sys.stdout)
     message = "\n".join(visible(line) for line in found["message"].splitlines())
+    if len(message) > 1500:  # its beginning says what is wrong, its end what to do
+        message = f"{message[:750]} … {message[-750:]}"
     usage, command = (error.usage, error.command) if isinstance(error, UsageError) else ("", "mosaic")
     head = "" if found["kind"] == "interrupted" else "error: "
     say(f"{usage}{command}: {head}{message}{'' if message.endswith(('.', '?', '!')) else '.'}")

@@ -50,7 +50,7 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     >>> matplotlib.pyplot.close(ax.figure)
     """
     facts = facts_of(model)
-    ax = _new_axes() if ax is None else ax
+    ax = _axes(ax)
     chart = facts.map
     status = np.array(chart.status)
     place = {int(row): i for i, row in enumerate(chart.row)}
@@ -60,7 +60,6 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     xy = frame.low + frame.shares * sides
     odd, ordinary = np.flatnonzero(status == "outlier"), np.flatnonzero(np.isin(status, ["represented", "belongs"]))
     ax.set(xlabel=chart.axes[0], ylabel=chart.axes[1])
-    ax.spines[["top", "right"]].set_visible(False)
     if chart.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
     if MOST_UNEQUAL_SIDES * sides.min() >= sides.max():
@@ -110,7 +109,7 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     curve, share, k = facts.curve, facts.coverage, len(facts.picks)
     if curve is None or share is None:
         raise InvalidInputError(f"a {type(model).__name__} has no curve", "Fit MOSAIC, which has one.")
-    ax = _new_axes() if ax is None else ax
+    ax = _axes(ax)
     numbers = np.arange(1, len(curve.row) + 1)
     style: dict[str, Any] = {"linewidth": 2.0, "marker": "o" if len(numbers) == 1 else None}
     (coverage,) = ax.plot(numbers, curve.coverage, color=QUIET, **style)
@@ -129,7 +128,6 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
     _head(ax, f"Coverage by {counted(k, 'representative')} of {counted(facts.n_rows, 'point')}", handles, columns=2)
     return ax
 
@@ -158,7 +156,7 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     """
     facts = facts_of(model)
     part = facts.outliers
-    ax = _new_axes() if ax is None else ax
+    ax = _axes(ax)
     edges, belonging, outlying = np.array(part.edges), np.array(part.belonging), np.array(part.outlying)
     style = {"width": np.diff(edges), "align": "edge", "edgecolor": "white", "linewidth": 0.6}
     bars = (
@@ -187,18 +185,20 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
     ax.set(xlabel="how many rows look like a row, itself included (effective count)", ylabel="points")
-    ax.spines[["top", "right"]].set_visible(False)
     _head(ax, f"{found} among {counted(facts.n_rows, 'point')}", handles)
     return ax
 
 
-def _new_axes() -> Any:
+def _axes(ax: Any) -> Any:
+    """The axes to draw on, of a new figure if there are none."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         remedy = "Use: pip install 'mosaic-select[plots]'"
         raise MissingDependencyError("figures need matplotlib, which is not installed", remedy) from error
-    return plt.figure(figsize=(8.0, 5.5), layout="constrained").add_subplot()
+    ax = plt.figure(figsize=(8.0, 5.5), layout="constrained").add_subplot() if ax is None else ax
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def _head(ax: Any, title: str, handles: dict[str, Any], *, columns: int = 3) -> None:
