@@ -27,7 +27,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-from mosaic.sketch.dask import DaskSource  # noqa: E402
+from mosaic.rows.dask import DaskSource  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 

@@ -22,7 +22,7 @@ pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
-from mosaic.sketch.ray import RaySource  # noqa: E402
+from mosaic.rows.ray import RaySource  # noqa: E402
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),  # one cluster for all

@@ -77,8 +77,8 @@ class TableEncoder:
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.rows.frames import Cells
-    >>> people = Cells.of(pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]}))
+    >>> from mosaic.rows.frames import cells_of
+    >>> people = cells_of(pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]}))
     >>> encoder = TableEncoder.of(people)
     >>> encoder.encode(people).shape, encoder.blocks
     ((4, 6), {'age': slice(0, 2, None), 'city': slice(2, 6, None)})
