@@ -180,7 +180,8 @@ class FittedAttributes:
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
-        columns, reasons = self._columns(_texts(self.table_, X, source, odd)), [[]] * len(odd)
+        columns = self._columns(_texts(self.table_, X, source, odd))
+        reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
             if source is None:
                 rows = on_host(rows_of(Y, odd))

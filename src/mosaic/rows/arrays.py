@@ -87,11 +87,11 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         return X
     owner = owner_of(X)
     if owner == "dask":
-        from mosaic.sketch.dask import DaskSource
+        from mosaic.rows.dask import DaskSource
 
         return DaskSource.of(X)
     if owner == "ray":
-        from mosaic.sketch.ray import RaySource
+        from mosaic.rows.ray import RaySource
 
         return RaySource.of(X)
     if owner == "anndata" and hasattr(X, "var_names"):
