@@ -39,8 +39,8 @@ def main(argv: list[str] | None = None) -> int:
         args = parse(words)
         if args is not None:
             first_line(args)
-            module = import_module(f"mosaic.cli.{'demo' if args.command == 'demo' else 'commands'}")
-            code = getattr(module, args.command)(args)
+            home = {"demo": "demo", "columns": "files", "compare": "files", "dedup": "files"}.get(args.command, "commands")
+            code = getattr(import_module(f"mosaic.cli.{home}"), args.command)(args)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
