@@ -293,7 +293,7 @@ def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     assert table[0].split() == ["rank", "row", "name", "stands", "for", "why"]
     assert table[21] == "… and 10 more."
     assert "8 outliers, oddest first: p" in out
-    assert " ".join(out.split()).count("more unexplained than the best possible 30") == 1
+    assert " ".join(out.split()).count("more unexplained than any other 30") == 1
     assert "note: Rows are named by column 'id'" in out
     assert lines[-1] == "picks: picks.csv"
 

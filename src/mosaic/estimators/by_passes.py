@@ -186,8 +186,8 @@ class ByPasses:
         sketch, kernel = self.sketch(material), material.kernel
         assert isinstance(kernel, PointKernel)
         encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.gap)
-        advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
-        warn_of_gap(encoding, self.settings.gap, advice)
+        if self.settings.mode == "paper":
+            warn_of_gap(encoding, self.settings.gap, "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`).")
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
