@@ -6,6 +6,7 @@ import base64
 import json
 import pickle
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def facts_of(model, **about):
 
 
 def facts_in(page):
-    return json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page, re.S)[1])
+    return json.loads(zlib.decompress(base64.b64decode(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.S)[1])))
 
 
 def unpacked(text, kind):

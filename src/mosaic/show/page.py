@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,9 @@ from mosaic.show.page_facts import page_facts
 from mosaic.show.page_rows import GivenRows
 
 #: The scripts of the page, in order.
-SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
+SCRIPTS = ("data.js", "marks.js", "lists.js", "map.js", "charts.js", "columns.js", "selected.js", "search.js", "input.js", "page.js")
 #: Printed columns of a table (the style sheet hides the others), and cells below a picture.
 PRINTED_COLUMNS, CARD_CELLS = 9, 3
-#: JSON on the page escapes ``<``, which could end a script element or begin a comment in it.
-ESCAPED = {ord("<"): "\\u003c"}
 
 
 @one_thread()
@@ -120,8 +119,10 @@ def page_of(facts: dict[str, Any]) -> str:
     }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}
-    data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPED)
-    page = template.render(facts=facts, css=css, js=js, facts_json=data, csp=policy)
+    data = json.dumps(facts, allow_nan=False, separators=(",", ":")).encode()
+    # What a reader marks is kept by the browser under this key, so that another fit has marks of its own.
+    key, deflated = hashlib.sha256(data).hexdigest()[:16], base64.b64encode(zlib.compress(data)).decode()
+    page = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
 
 

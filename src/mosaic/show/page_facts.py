@@ -14,12 +14,13 @@ from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
 from mosaic.metrics import unexplained_along
+from mosaic.show.page_columns import map_columns
 from mosaic.show.page_rows import LONGEST_NAME, cells_of, cells_within, names_of, page_bytes, pictures_of, shortened, within
 
 #: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
-#: Largest number of listed rows with the lowest counts; on a page without representatives.
-MOST_LISTED, MOST_LISTED_ALONE = 100, 300
+#: Largest number of listed rows with the lowest counts.
+MOST_LISTED = 300
 #: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
 USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
 #: Longer side of the pictures of similar rows, in pixels.
@@ -49,6 +50,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
     points = counted(n, "point")
     group_of, groups = _groups(facts, rows_of)
     suggested, ranking = facts.suggested if k else None, facts.ranking
+    lists = _lists(facts, rows_of, group_of)
     return {
         "title": title or (f"{counted(k, 'representative')} of {points}" if k else f"{found} among {points}"),
         "file": None if rows_of.path is None else {"name": shortened(rows_of.path.name, 200), "kind": rows_of.kind},
@@ -59,7 +61,8 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "compared_with": round(selection.material.count_total),
         "scaled": facts.scaled,
         "outliers": selection.settings.outliers,
-        **_lists(facts, rows_of, group_of),
+        **lists,
+        "map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], lists["columns"]),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
         "suggested": suggested if suggested is not None and suggested <= len(ranking.points) else None,
         "moves": _moves(facts),
@@ -117,8 +120,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
     ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
     counts, n_ranks = np.asarray(facts.selection.material.counts), len(ranked)
-    most = min(MOST_LISTED if n_ranks else MOST_LISTED_ALONE, int((~bins.safe).sum()))
-    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
+    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[: min(MOST_LISTED, int((~bins.safe).sum()))]
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     rows = facts.row_of_point[np.concatenate([points, *beside])]

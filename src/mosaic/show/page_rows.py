@@ -49,8 +49,8 @@ class GivenRows:
         found = [(row, self._names[row]) for row in rows.tolist()] if self._names is not None else []
         return [row if name is None or name != name else name for row, name in found]  # NaN is no name
 
-    def cells(self, rows: IntArray) -> dict[str, list[Any]]:
-        return {name: [values[row] for row in rows.tolist()] for name, values in self._columns.items()}
+    def cells(self, rows: IntArray, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        return {name: [self._columns[name][row] for row in rows.tolist()] for name in columns or self._columns}
 
     def pictures(self, rows: IntArray, side: int) -> list[bytes] | None:
         return None if self._images is None else thumbnails([self._images[row] for row in rows.tolist()], side)

@@ -1,0 +1,70 @@
+"""Cells of the points on the map, column by column: what the page shows of a clicked point, colours by, and draws histograms of."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+
+from mosaic.arrays.blocks import IntArray
+from mosaic.show.page_rows import LONGEST_CELL, LONGEST_NAME, shortened
+
+#: Size of all columns in the page, in bytes: those that take most are left out if they were more.
+COLUMN_BYTES = 450_000
+#: Significant digits of numbers, the fewer the smaller the columns; the first is that of cells in lists.
+DIGITS = (6, 4, 3)
+
+
+def map_columns(rows_of: Any, rows: IntArray, shown: list[str]) -> list[dict[str, Any] | None]:
+    """For each shown column its distinct texts, most frequent first, and which of them each row has; None if it is left out.
+
+    ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them.
+    """
+    if not shown:
+        return []
+    names = {shortened(name, LONGEST_NAME): name for name in _lists(rows_of.cells(rows[:0]))}
+    columns = list(_lists(rows_of.cells(rows, [names[name] for name in shown])).values())
+    for digits in DIGITS:
+        found: list[dict[str, Any] | None] = [_coded([_text(value, digits) for value in values]) for values in columns]
+        sizes = [4 / 3 * len(zlib.compress(json.dumps(column).encode())) for column in found]
+        if sum(sizes) <= COLUMN_BYTES:
+            break
+    while sum(sizes) > COLUMN_BYTES:
+        largest = int(np.argmax(sizes))
+        found[largest], sizes[largest] = None, 0
+    return found
+
+
+def _lists(cells: Any) -> dict[str, list[Any]]:
+    """Columns as lists, of a mapping or of a ``pyarrow.Table``."""
+    return cells if isinstance(cells, dict) else cells.to_pydict()  # type: ignore[no-any-return]
+
+
+def _text(value: Any, digits: int) -> str:
+    if value is None or value != value:  # missing, or not a number
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = float(f"{value:.{digits}g}") if digits < DIGITS[0] else value
+        if isinstance(value, float):
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return shortened(value, LONGEST_CELL)
+
+
+def _coded(texts: list[str]) -> dict[str, Any]:
+    """Distinct texts, most frequent first, and their places for each row, as base64 of little-endian numbers.
+
+    Examples
+    --------
+    >>> _coded(["a", "b", "b"])
+    {'texts': ['b', 'a'], 'codes': 'AQAA', 'bytes': 1}
+    """
+    values, codes, counts = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    size = 1 if len(order) <= 256 else 2
+    codes = base64.b64encode(place[codes].astype(f"<u{size}").tobytes()).decode()
+    return {"texts": values[order].tolist(), "codes": codes, "bytes": size}
