@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import re
 import subprocess
+import zlib
 
 import numpy as np
 import pytest

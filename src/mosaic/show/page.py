@@ -22,7 +22,18 @@ from mosaic.show.page_facts import page_facts
 from mosaic.show.page_rows import GivenRows
 
 #: The scripts of the page, in order.
-SCRIPTS = ("data.js", "marks.js", "lists.js", "map.js", "charts.js", "columns.js", "selected.js", "search.js", "input.js", "page.js")
+SCRIPTS = (
+    "data.js",
+    "marks.js",
+    "lists.js",
+    "map.js",
+    "charts.js",
+    "columns.js",
+    "selected.js",
+    "search.js",
+    "input.js",
+    "page.js",
+)
 #: Printed columns of a table (the style sheet hides the others), and cells below a picture.
 PRINTED_COLUMNS, CARD_CELLS = 9, 3
 

@@ -78,12 +78,10 @@ function removeMarks() {
 function marksCsv() {
   const lines = [...marks].map(([row, mark]) => {
     const [item, i] = [itemOf(row), points.at.get(row)];
-    const isPick = rankOf.get(row) < state.k;
-    const kind = i !== undefined && now.out[i] ? "outlier" : isPick ? "representative" : "";
-    const cells = cellsOf(row);
-    return [row, item?.full ?? rowId(row), mark, kind, item?.reason, ...inFileOrder(cells)];
+    const status = i !== undefined && now.out[i] ? "outlier" : rankOf.get(row) < state.k ? "representative" : "";
+    return [row, item?.full ?? rowId(row), mark, status, item?.reason, ...inFileOrder(cellsOf(row))];
   });
-  return csv(["row", "id", "mark", "kind", "reason", ...inFileOrder(facts.columns)], lines);
+  return csv(["row", "id", "mark", "status", "reason", ...inFileOrder(facts.columns)], lines);
 }
 
 function rowId(row) {
