@@ -156,7 +156,9 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         "compared_with": 128,
         "static_cells": True,
         "map_columns": [
-            coded([f"{x:.2f}" for x in points[:, 0]]), coded([f"{y:.2f}" for y in points[:, 1]]), coded([f"kind {c}" for c in crowd]),
+            coded([f"{x:.2f}" for x in points[:, 0]]),
+            coded([f"{y:.2f}" for y in points[:, 1]]),
+            coded([f"kind {c}" for c in crowd]),
         ],
         "coverage": shares.round(5).tolist(),
         "suggested": 7,

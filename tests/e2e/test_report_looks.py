@@ -136,6 +136,7 @@ def test_text_stands_out_in_both_themes(visit: Any, scheme: str, clicks: int) ->
     page.keyboard.press("f")
     page.locator("#columns").scroll_into_view_if_needed()
     page.locator("#search").fill("item-00")
+    page.locator("#picks-list tr.pick").nth(5).dispatch_event("pointerenter")
     settled(page)
     for selector in TEXTS + DRAWN:
         ratios = page.evaluate(LUMINANCE, [selector, selector in DRAWN])

@@ -195,7 +195,7 @@ def test_histograms_have_all_rows_and_mark_picks_outliers_and_the_pinned_row(vis
     assert strokes("rug") == 3
     assert strokes("rug warm") == 0
     kinds = [int(text) for text in page.locator("#column-charts figure").nth(2).locator(".value").all_text_contents()]
-    labels = [text for text in page.locator("#column-charts figure").nth(2).locator("text:not(.value)").all_text_contents()]
+    labels = page.locator("#column-charts figure").nth(2).locator("text:not(.value)").all_text_contents()
     chosen = [pick["cells"][2] for pick in facts["ranking"][:3]]
     assert dict(zip(labels, kinds, strict=True)) == {f"kind {g}": chosen.count(f"kind {g}") for g in range(3)}
 
@@ -232,10 +232,10 @@ def test_marks_are_kept_by_the_browser_for_this_page_and_saved(visit: Any) -> No
     page = visit(facts)
     assert page.locator("#marked").is_hidden()
     odd = facts["lowest"][0]
-    page.locator("#outliers-list .mark.wrong").first.click()
+    page.locator("#outliers-list .mark-wrong").first.click()
     row = unlisted(facts)
     find(page, f"item-{row:04d}")
-    page.locator("#detail .mark.fine").click()
+    page.locator("#detail .mark-fine").click()
     page.locator("#map").focus()
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowRight")
@@ -247,7 +247,7 @@ def test_marks_are_kept_by_the_browser_for_this_page_and_saved(visit: Any) -> No
     page.locator("html.js").wait_for(state="attached")
     settled(page)
     assert page.locator("#marked-list .chip bdi").all_inner_texts() == [odd["name"], f"item-{row:04d}", pick["name"]]
-    assert page.locator("#outliers-list .mark.wrong").first.get_attribute("aria-pressed") == "true"
+    assert page.locator("#outliers-list .mark-wrong").first.get_attribute("aria-pressed") == "true"
     name, text = saved(page, "#save-marks")
     assert name == "marks.csv"
     lines = list(csv.DictReader(io.StringIO(text, newline="")))
@@ -258,7 +258,7 @@ def test_marks_are_kept_by_the_browser_for_this_page_and_saved(visit: Any) -> No
     ]
     assert lines[0]["reason"] == odd["reason"]
     assert [lines[1][column] for column in facts["columns"]] == cells_in(facts, row)
-    page.locator("#outliers-list .mark.wrong").first.click()  # the same mark again takes it away
+    page.locator("#outliers-list .mark-wrong").first.click()  # the same mark again takes it away
     settled(page)
     assert page.locator("#marked-tally").inner_text() == "2"
     other = page.context.new_page()
@@ -276,7 +276,7 @@ def test_another_fit_has_marks_of_its_own(visit: Any, tmp_path: Any) -> None:
     from mosaic.show.page import page_of
 
     page = visit(invented())
-    page.locator("#outliers-list .mark.fine").first.click()
+    page.locator("#outliers-list .mark-fine").first.click()
     settled(page)
     (tmp_path / "other.html").write_text(page_of(invented(seed=1)), encoding="utf-8")
     page.goto((tmp_path / "other.html").as_uri())
@@ -289,7 +289,7 @@ def test_another_fit_has_marks_of_its_own(visit: Any, tmp_path: Any) -> None:
 def test_marks_work_where_the_browser_keeps_nothing(visit: Any) -> None:
     page = visit(invented())
     page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
-    page.locator("#outliers-list .mark.fine").first.click()
+    page.locator("#outliers-list .mark-fine").first.click()
     settled(page)
     assert "does not keep them" in text_of(page, "#marked-text")
     assert page.locator("#marked-tally").inner_text() == "1"
@@ -330,7 +330,8 @@ def test_map_fills_its_frame_on_a_desktop(visit: Any, facts: Any) -> None:
             let [x0, x1, y0, y1] = [width, 0, height, 0];
             for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) {
                 const at = 4 * (y * width + x);
-                if (data[at] + data[at + 1] + data[at + 2] < 700) [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
+                if (data[at] + data[at + 1] + data[at + 2] >= 700) continue;
+                [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
             }
             return [(x1 - x0) / width, (y1 - y0) / height];
         }"""

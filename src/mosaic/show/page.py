@@ -67,7 +67,8 @@ def report_html(
     -----
     1. The page works without a network and without a server. It ranks more points than were chosen, at least up to the suggested
        number, and has the rows of each for every k.
-    2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 100 outliers in lists.
+    2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 300 outliers in lists.
+       Where cells of all points on the map would be too many, their numbers have fewer digits, and then columns are left out.
     3. The same fit gives the same page, byte for byte.
     4. A map of more than two features puts rows that look alike together; the page also has the principal axes.
 

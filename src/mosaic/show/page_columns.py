@@ -1,4 +1,4 @@
-"""Cells of the points on the map, column by column: what the page shows of a clicked point, colours by, and draws histograms of."""
+"""Cells of the points on the map, column by column: for what a clicked point has, for colours, and for histograms."""
 
 from __future__ import annotations
 

@@ -22,6 +22,11 @@ function dataText(text, kind = "clip") {
   return el("bdi", { className: kind, textContent: text });
 }
 
+/* Only what changes is laid out again. */
+function put(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /* Not the disabled attribute, with which a button loses the focus. */
 function allow(button, isAllowed) {
   byId(button).setAttribute("aria-disabled", String(!isAllowed));
@@ -226,8 +231,8 @@ function paintPickList() {
     const isOut = now.struck[j] === 1;
     node.classList.toggle("struck", isOut);
     note.hidden = !isOut;
-    stands.textContent = isOut ? "–" : hasPictures ? `stands for ${about(now.rows[j], "row")}` : about(now.rows[j]);
-    bar.style.width = isOut ? "0" : `${Math.max(1, (100 * now.rows[j]) / now.most)}%`;
+    put(stands, isOut ? "–" : hasPictures ? `stands for ${about(now.rows[j], "row")}` : about(now.rows[j]));
+    bar.style.transform = `scaleX(${isOut ? 0 : Math.max(0.01, now.rows[j] / now.most)})`;
   });
   byId("picks-tally").textContent = whole(now.shown.length);
   allow("save-picks", now.shown.length > 0);
@@ -329,7 +334,7 @@ function paintOutliers() {
     const [item, { node, why, fold }] = [oddities[o], oddEntries[o]];
     const text = whyOdd(item, o >= nShown, item.reason || (hasPictures ? "" : `${alike(item)}.`));
     node.classList.toggle("next", o >= nShown);
-    if (why.textContent !== text) why.textContent = text;
+    put(why, text);
     if (fold) fold.hidden = !text;
   }
   box.hidden = !nNodes;
@@ -359,16 +364,15 @@ function paintGroups() {
   if (!groups) return;
   const picks = new Array(groups.labels.length).fill(0);
   for (const j of now.shown) if (ranking[j].group >= 0) picks[ranking[j].group]++;
-  const lines = groups.labels.map((label, g) => {
+  const body = byId("groups-body");
+  groups.labels.forEach((_, g) => {
     const cells = [
       whole(groups.rows[g]), percent(groups.rows[g] / facts.n),
       ...(maxK ? [whole(picks[g]), percent(now.shown.length ? picks[g] / now.shown.length : 0)] : []),
       whole(below(state.t, groups.low[g])),
     ];
-    const numbers = cells.map((text) => el("td", { className: "num", textContent: text }));
-    return el("tr", {}, el("th", { scope: "row" }, dataText(label)), ...numbers);
+    cells.forEach((text, c) => put(body.rows[g].cells[c + 1], text));
   });
-  byId("groups-body").replaceChildren(...lines);
 }
 
 /* Arrow keys move between the names in a list that are shown. */

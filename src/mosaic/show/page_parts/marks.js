@@ -37,7 +37,7 @@ function rowName(row) {
 function markButtons(row, hasWords = false) {
   const buttons = MARKS.map(([mark, sign, words]) => {
     const button = el("button", {
-      type: "button", className: `mark ${mark}`, textContent: hasWords ? words : sign, title: `Mark as ${mark}`, "data-mark": `${mark} ${row}`,
+      type: "button", className: `mark mark-${mark}`, textContent: hasWords ? words : sign, title: `Mark as ${mark}`, "data-mark": `${mark} ${row}`,
       "aria-label": `Mark ${rowName(row)} as ${mark}`, "aria-pressed": String(marks.get(row) === mark),
     });
     button.addEventListener("click", () => setMark(row, mark));
@@ -61,7 +61,7 @@ function paintMarked() {
     ? "This browser keeps them for this page. Save them to use them elsewhere."
     : "This browser does not keep them. Save them before you close the page.";
   const rows = [...marks].map(([row, mark]) => {
-    const button = el("button", { type: "button", className: `chip ${mark}`, "data-row": row });
+    const button = el("button", { type: "button", className: "chip", "data-row": row });
     button.append(MARKS.find(([name]) => name === mark)[1], dataText(rowName(row)));
     button.addEventListener("click", () => pin(row));
     return el("li", {}, button);
