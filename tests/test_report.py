@@ -365,6 +365,22 @@ def test_columns_of_the_map_lose_digits_and_then_the_largest_where_the_page_woul
     assert facts["columns"] == ["x", "note", "level"]  # listed rows have all their cells
 
 
+def test_a_saved_model_that_kept_some_cells_has_no_columns_on_its_map(monkeypatch, tmp_path):
+    pytest.importorskip("pyarrow")
+    from mosaic.rows import read, rows
+
+    (tmp_path / "a.csv").write_text("a,b\n" + "\n".join(f"{x},{y}" for x, y in datasets.swiss_roll(100)[:, :2]))
+    with read(tmp_path / "a.csv") as table:
+        model = MOSAIC(5, outliers="keep").fit(table)
+        whole = rows.SavedRows.of(table, model.selection_).as_rows()
+        monkeypatch.setattr(rows, "MOST_CELLS", 40)
+        part = rows.SavedRows.of(table, model.selection_).as_rows()
+    assert None not in facts_of(model, facts=Facts(model, whole), certificate=False)["map_columns"]
+    facts = facts_of(model, facts=Facts(model, part), certificate=False)
+    assert facts["map_columns"] == [None, None]
+    assert facts["ranking"][0]["cells"][0]
+
+
 def test_page_of_a_detector_is_that_of_the_selector_without_representatives(blobs, model):
     detector = MOSAICOutlierDetector().fit(blobs.X)
     page = report_html(detector)

@@ -103,14 +103,14 @@ def test_cells_of_any_point_are_beside_those_of_its_representative(visit: Any) -
     assert page.locator("#detail .comparison thead th").all_inner_texts() == ["Column", "This row"]
 
 
-def test_columns_without_room_are_said_to_be_missing(visit: Any) -> None:
+def test_cells_that_are_not_on_the_page_are_said_to_be_missing(visit: Any) -> None:
     facts = invented()
     facts["map_columns"][1] = None
     page = visit(facts)
     row = unlisted(facts)
     find(page, f"item-{row:04d}")
     assert lines_of(page, "#detail .comparison")[1][1] == "–"
-    assert "The page has no room for these cells." in text_of(page, "#detail")
+    assert "These cells are not on the page." in text_of(page, "#detail")
     assert page.locator("#column-charts figure").count() == 2
 
 

@@ -104,6 +104,7 @@ class Rows:
     left_out : columns of numbers that are no features because they are called as ids are
     options : arguments of ``mosaic.read`` by which another file of such rows is read in the same way
     dropped : numbers in the file, ascending, of rows that were left out because numbers are missing in them
+    listed : numbers in the file, ascending, of the rows whose cells a saved model kept; None where all are there
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class Rows:
         self.weights: FloatArray | None = None
         self.group_name, self.left_out = group_name, list(left_out)
         self.weight_name: str | None = None
+        self.listed: IntArray | None = None
         self.options: dict[str, Any] = {}
         self._store, self._pictures, self._line = store, pictures, line
         self.columns = list(store.columns)
@@ -371,7 +373,7 @@ class SavedRows:
             dropped=self.dropped,
             group_name=self.group_name,
         )
-        rows.n_features = self.n_features
+        rows.n_features, rows.listed = self.n_features, self.listed
         return rows
 
     @property

@@ -21,10 +21,12 @@ DIGITS = (6, 4, 3)
 def map_columns(rows_of: Any, rows: IntArray, shown: list[str]) -> list[dict[str, Any] | None]:
     """For each shown column its distinct texts, most frequent first, and which of them each row has; None if it is left out.
 
-    ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them.
+    ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them. A saved model may have
+    kept cells of some rows only; then its page has columns of none.
     """
-    if not shown:
-        return []
+    kept = getattr(rows_of, "listed", None)
+    if not shown or (kept is not None and not np.isin(rows_of.numbers(rows), kept).all()):
+        return [None] * len(shown)
     names = {shortened(name, LONGEST_NAME): name for name in _lists(rows_of.cells(rows[:0]))}
     columns = list(_lists(rows_of.cells(rows, [names[name] for name in shown])).values())
     for digits in DIGITS:
@@ -40,7 +42,7 @@ def map_columns(rows_of: Any, rows: IntArray, shown: list[str]) -> list[dict[str
 
 def _lists(cells: Any) -> dict[str, list[Any]]:
     """Columns as lists, of a mapping or of a ``pyarrow.Table``."""
-    return cells if isinstance(cells, dict) else cells.to_pydict()  # type: ignore[no-any-return]
+    return cells if isinstance(cells, dict) else cells.to_pydict()
 
 
 def _text(value: Any, digits: int) -> str:
@@ -66,5 +68,5 @@ def _coded(texts: list[str]) -> dict[str, Any]:
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))
     size = 1 if len(order) <= 256 else 2
-    codes = base64.b64encode(place[codes].astype(f"<u{size}").tobytes()).decode()
-    return {"texts": values[order].tolist(), "codes": codes, "bytes": size}
+    packed = base64.b64encode(place[codes].astype(f"<u{size}").tobytes()).decode()
+    return {"texts": values[order].tolist(), "codes": packed, "bytes": size}

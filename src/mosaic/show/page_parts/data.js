@@ -86,7 +86,7 @@ const points = unpack(facts.map);
 const rankOf = new Map(ranking.map((pick, j) => [pick.row, j]));
 const lowOf = new Map(facts.lowest.map((item) => [item.row, item]));
 
-/* The column's distinct texts and which of them each point has; null for columns that the page has no room for. */
+/* The column's distinct texts and which of them each point has; null for columns that are not on the page. */
 const mapColumns = facts.map_columns.map(
   (column) => column && { texts: column.texts, code: decode(column.codes, column.bytes === 1 ? Uint8Array : Uint16Array) },
 );

@@ -10,7 +10,7 @@ function searchIndex() {
   for (const item of [...ranking, ...facts.lowest, ...memberOf.values()]) {
     if (item.full || !rows.has(item.row)) rows.set(item.row, item.full ?? called(item));
   }
-  search.index = [...rows].map(([row, name]) => ({ row, name, low: name.toLowerCase() }));
+  search.index = [...rows].sort(([a], [b]) => a - b).map(([row, name]) => ({ row, name, low: name.toLowerCase() }));
   return search.index;
 }
 
@@ -47,7 +47,7 @@ function paintMatches() {
   search.field.setAttribute("aria-expanded", String(isAsked && found.length > 0));
   if (search.at >= 0) search.field.setAttribute("aria-activedescendant", `match-${search.at}`);
   else search.field.removeAttribute("aria-activedescendant");
-  if (isAsked) say(found.length ? `${counted(found.length, "match").replace("matchs", "matches")}.` : note);
+  if (isAsked) say(found.length ? `${whole(found.length)} found.` : note);
 }
 
 function goTo(m) {

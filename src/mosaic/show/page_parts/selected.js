@@ -97,7 +97,7 @@ function comparison(row, rank) {
   const table = (from, to) => {
     const lines = facts.columns.slice(from, to).map((name, place) => {
       const c = from + place;
-      const cells = [own, ...(other ? [other] : [])].map((some) => el("td", {}, dataText(some[c] ?? "–")));
+      const cells = [own, ...(other ? [other] : [])].map((some) => el("td", { className: shortness(some[c] ?? "") }, dataText(some[c] ?? "–")));
       const differs = other && own[c] !== null && own[c] !== other[c];
       return el("tr", { className: differs ? "differs" : "" }, el("th", { scope: "row" }, dataText(name)), ...cells);
     });
@@ -109,7 +109,7 @@ function comparison(row, rank) {
     const wasOpen = document.querySelector("#detail .ignored-cells")?.open ?? false;
     parts.push(el("details", { className: "ignored-cells", open: wasOpen }, el("summary", { textContent: "Not compared" }), table(facts.n_compared)));
   }
-  if (own.includes(null)) parts.push(el("p", { className: "fine", textContent: "– The page has no room for these cells." }));
+  if (own.includes(null)) parts.push(el("p", { className: "fine", textContent: "– These cells are not on the page." }));
   return [el("div", { className: "compared" }, ...parts)];
 }
 
