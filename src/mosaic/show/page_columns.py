@@ -12,32 +12,38 @@ import numpy as np
 from mosaic.arrays.blocks import IntArray
 from mosaic.show.page_rows import LONGEST_CELL, LONGEST_NAME, shortened
 
-#: Size of all columns in the page, in bytes: those that take most are left out if they were more.
-COLUMN_BYTES = 450_000
+#: Bytes of all data in the page, which keep a page below 1.5 MB: columns that take most are left out if it were more.
+DATA_BYTES = 1_150_000
 #: Significant digits of numbers, the fewer the smaller the columns; the first is that of cells in lists.
 DIGITS = (6, 4, 3)
 
 
-def map_columns(rows_of: Any, rows: IntArray, shown: list[str]) -> list[dict[str, Any] | None]:
+def map_columns(rows_of: Any, rows: IntArray, shown: list[str], others: dict[str, Any]) -> list[dict[str, Any] | None]:
     """For each shown column its distinct texts, most frequent first, and which of them each row has; None if it is left out.
 
-    ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them. A saved model may have
-    kept cells of some rows only; then its page has columns of none.
+    ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them, ``others`` the other data of
+    the page. A saved model may have kept cells of some rows only; then its page has columns of none.
     """
     kept = getattr(rows_of, "listed", None)
     if not shown or (kept is not None and not np.isin(rows_of.numbers(rows), kept).all()):
         return [None] * len(shown)
     names = {shortened(name, LONGEST_NAME): name for name in _lists(rows_of.cells(rows[:0]))}
     columns = list(_lists(rows_of.cells(rows, [names[name] for name in shown])).values())
+    limit = max(DATA_BYTES - _deflated(others), 0)
     for digits in DIGITS:
         found: list[dict[str, Any] | None] = [_coded([_text(value, digits) for value in values]) for values in columns]
-        sizes = [4 / 3 * len(zlib.compress(json.dumps(column).encode())) for column in found]
-        if sum(sizes) <= COLUMN_BYTES:
+        sizes = [_deflated(column) for column in found]
+        if sum(sizes) <= limit:
             break
-    while sum(sizes) > COLUMN_BYTES:
+    while sum(sizes) > limit:
         largest = int(np.argmax(sizes))
         found[largest], sizes[largest] = None, 0
     return found
+
+
+def _deflated(value: Any) -> int:
+    """Bytes of data in the page, which has base64 of its compressed JSON."""
+    return 4 * len(zlib.compress(json.dumps(value).encode())) // 3
 
 
 def _lists(cells: Any) -> dict[str, list[Any]]:

@@ -51,7 +51,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
     group_of, groups = _groups(facts, rows_of)
     suggested, ranking = facts.suggested if k else None, facts.ranking
     lists = _lists(facts, rows_of, group_of)
-    return {
+    page = {
         "title": title or (f"{counted(k, 'representative')} of {points}" if k else f"{found} among {points}"),
         "file": None if rows_of.path is None else {"name": shortened(rows_of.path.name, 200), "kind": rows_of.kind},
         "n": n,
@@ -62,7 +62,6 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "scaled": facts.scaled,
         "outliers": selection.settings.outliers,
         **lists,
-        "map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], lists["columns"]),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
         "suggested": suggested if suggested is not None and suggested <= len(ranking.points) else None,
         "moves": _moves(facts),
@@ -84,6 +83,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         },
         "settings": _settings(facts, notes, command),
     }
+    return page | {"map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], lists["columns"], page)}
 
 
 def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None]:
