@@ -99,7 +99,7 @@ def main() -> None:
         "all but the processor's seconds."
     )
     head = ["command", "first sign of life", "whole", "processor", "report"]
-    write("door.md", f"{header('The command line', ['numpy', 'scikit-learn', 'pyarrow', 'rich'])}\n{told}\n\n{table(head, rows)}")
+    write("door.md", f"{header('The command line', ['numpy', 'scikit-learn', 'pyarrow'])}\n{told}\n\n{table(head, rows)}")
 
 
 if __name__ == "__main__":

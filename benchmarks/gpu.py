@@ -87,7 +87,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
         model = encoding = certificate = None
         torch.cuda.reset_peak_memory_stats()
         fit, model = seconds(lambda: MOSAIC(K, random_state=0).fit(X))
-        program, encoding = seconds(lambda model=model: model.selection_.encoding)
+        program, encoding = seconds(lambda model=model: model.selection_.material.encoding)
         bound, certificate = seconds(lambda model=model: model.certificate_)
         peak = torch.cuda.max_memory_allocated() / 2**30
     kernel, weights = model.selection_.kernel, model.selection_.material.points.weights

@@ -30,10 +30,8 @@ import mosaic
 from mosaic.arrays.blocks import FloatArray
 from mosaic.kernels import Kernel, make_kernel
 from mosaic.program.factor import factorize
-from mosaic.program.first_order import ADMM, FISTA
-from mosaic.program.interior_point import InteriorPoint
-from mosaic.program.loop import Solution, run
 from mosaic.program.problem import DesignProblem, RowProgram
+from mosaic.program.solvers import ADMM, FISTA, InteriorPoint, Solution, run
 from problems import PROBLEMS, Problem, make_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -18,7 +18,7 @@ import numpy as np
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Task
 from mosaic.door import check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.frames import numeric_part, to_matrix
+from mosaic.rows.frames import to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last
 
 #: Rows that an executor maps at a time: a power of two of blocks.
@@ -61,7 +61,7 @@ def run_on_spark(frame: Any, task: Task, *, n: int | None = None, row: str = "ro
                 raise InvalidInputError(
                     f"the column {row!r} does not hold each number from 0 to {n - 1} once", "Use numbered(X)."
                 )
-            found: Any = map_run(task, to_matrix(numeric_part(table, names=columns)), start)
+            found: Any = map_run(task, to_matrix(table, columns), start)
         except MosaicError as error:  # Spark would send its text alone
             found = error
         return pa.table({"start": [start], "found": [pickle.dumps(found)]})

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from mosaic.arrays.blocks import row_blocks
 from mosaic.arrays.codes import KnownRows, equal_rows, row_codes
-from mosaic.door import as_indices, as_points, as_vector
+from mosaic.door import as_indices, as_points, as_weights
 from mosaic.exceptions import InvalidInputError
 
 
@@ -85,13 +85,13 @@ def test_bad_points_are_refused(X, message):
         as_points(X)
 
 
-def test_bad_vectors_and_indices_are_refused():
+def test_bad_weights_and_indices_are_refused():
     with pytest.raises(InvalidInputError, match=r"one entry for each of 3 points; got shape \(2,\)"):
-        as_vector([1, 2], 3, "cost", minimum=0)
-    with pytest.raises(InvalidInputError, match="cost must be > 0; entry 1 is 0"):
-        as_vector([1, 0], 2, "cost", minimum=0, strict=True)
+        as_weights([1, 2], 3)
+    with pytest.raises(InvalidInputError, match="sample_weight must be >= 0; entry 1 is -1"):
+        as_weights([1, -1], 2)
     with pytest.raises(InvalidInputError, match="entry 0 is not"):
-        as_vector([np.nan, 0], 2, "cost", minimum=0)
+        as_weights([np.nan, 0], 2)
     with pytest.raises(InvalidInputError, match=r"lie in 0 … 4; got -1 … 3"):
         as_indices([-1, 3], 5, "candidates")
     with pytest.raises(InvalidInputError, match="3 given, 2 distinct"):

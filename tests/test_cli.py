@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from sklearn.datasets import load_digits
 
 from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal
 from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Polynomial, datasets
-from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS
-from mosaic.cli.parser import COMMANDS, build_parser
+from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS, in_options
+from mosaic.cli.parser import COMMANDS, command_parser
 
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.json", "pyarrow.parquet", "jinja2", "PIL"):
@@ -30,8 +29,7 @@ def points():
 
 
 def options_of(name: str) -> set[str]:
-    parser = next(a for a in build_parser()._actions if a.dest == "command").choices[name]
-    return {action.dest for action in parser._actions}
+    return {action.dest for action in command_parser(name)._actions}
 
 
 def test_every_parameter_of_the_estimators_is_an_option():
@@ -66,6 +64,13 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
     assert {name: seen[name] for name in usual.keys() - given.keys()} == {
         name: usual[name] for name in usual.keys() - given.keys()
     }
+
+
+def test_parameters_in_messages_are_options():
+    names = {"memory_budget": None, "n_representatives": None, "algorithm": "'sketch'", "sample_weight": None, "force": "True"}
+    assert [in_options(*pair) for pair in names.items()] == ["--memory-budget", "-k", "--algorithm sketch", "--weight", "--force"]
+    assert in_options("scale", "True") == "--scale yes"
+    assert in_options("candidates", "rows") == "candidates=rows"
 
 
 def test_into_a_pipe_goes_csv_and_nothing_else(folder, capsys, points):
@@ -190,7 +195,7 @@ def small_sample(monkeypatch):
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
-    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.cli.commands.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)
@@ -200,7 +205,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
     found = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
     model = MOSAIC(algorithm="sketch", contamination=0.1).fit(X)
     assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
-    assert all(reason.startswith("an outlier: it ") for reason in found["mosaic_reason"].to_pylist())
+    assert all(reason.startswith("an outlier: ") for reason in found["mosaic_reason"].to_pylist())
     assert run(capsys, "outliers", "large.npy", "--contamination", "0.1", "--report", "odd.html", "-q").code == 0
     page = (folder / "odd.html").read_text("utf-8")
     assert "The data was read in passes. The page shows the" in page
@@ -285,7 +290,7 @@ def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
     table = lines[lines.index("") + 1 :]
-    assert table[0].split() == ["rank", "row", "id", "stands", "for", "why"]
+    assert table[0].split() == ["rank", "row", "name", "stands", "for", "why"]
     assert table[21] == "… and 10 more."
     assert "8 outliers, oddest first: p" in out
     assert " ".join(out.split()).count("more unexplained than the best possible 30") == 1
@@ -377,20 +382,6 @@ def test_version_is_that_of_the_package(capsys):
     assert run(capsys, "--version").out == f"mosaic {__version__}\n"
 
 
-def test_bash_completes_commands_options_and_values(capsys):
-    pytest.importorskip("shtab")
-    script = run(capsys, "completion", "bash").out
-    for line, wanted in {
-        "mosaic sel": "select",
-        "mosaic select --memo": "--memory-budget",
-        "mosaic path --kernel lap": "laplacian",
-    }.items():
-        words = line.split()
-        ask = f'COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_mosaic; echo "${{COMPREPLY[*]}}"'
-        told = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
-        assert told.stdout.split() == [wanted]
-
-
 def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mosaic.cli.demo.load_digits", lambda: load_digits(n_class=2))
@@ -426,13 +417,12 @@ def test_the_first_line_comes_before_anything_heavy_is_imported(folder):
     terminal = Terminal(words, folder)
     assert terminal.end() == 0
     before, after = terminal.seen.split("mosaic: opening points.npy (6.4 KiB) …")
-    assert not re.search(r"\b(numpy|scipy|sklearn|pyarrow|rich)\b", before)
+    assert not re.search(r"\b(numpy|scipy|sklearn|pyarrow)\b", before)
     assert re.search(r"\| +numpy\b", after)
 
 
 @pytest.mark.slow
 def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
-    pytest.importorskip("rich")
     terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
     assert terminal.end() == 0
     places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives cover")]
@@ -440,18 +430,15 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     assert "Traceback" not in terminal.seen
 
 
-def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5")
-    assert ran.code == 0
-    assert ran.err.startswith("mosaic: opening points.csv")
-    assert "[MOSAIC]" in ran.out + ran.err
-
-
 @pytest.mark.slow
 def test_output_that_is_no_longer_read_is_no_error(folder):
     process = subprocess.Popen(
-        command("schema"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command("estimate", "points.npy", "--json"),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     process.stdout.close()
     assert process.stderr.read() == ""

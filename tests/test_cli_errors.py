@@ -6,18 +6,16 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from cli_runs import command, environment, run
 from mosaic import MOSAIC
-from mosaic.cli.answers import schema_of
+from mosaic.cli.faults import CODES
 from mosaic.cli.parser import EXIT_CODES
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
-jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.parquet", "jinja2", "PIL"):
     pytest.importorskip(module)
@@ -97,6 +95,9 @@ FAULTS = [
 ]
 
 
+PARTS = {"kind", "message", "parameter", "value", "fault", "remedy", "file", "where", "exit_code"}
+
+
 def contents(folder):
     return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
@@ -114,7 +115,7 @@ def test_a_fault_says_what_it_is_and_ends_with_its_code(folder, capsys, prepare,
     told = run(capsys, *words.split(), "--json")
     assert (told.code, told.err) == (code, "")
     found = json.loads(told.out)
-    jsonschema.Draft202012Validator(schema_of("error")).validate(found)
+    assert found["error"].keys() == PARTS
     assert (found["error"]["kind"], found["error"]["exit_code"]) == (kind, code)
     assert all(word in found["error"]["message"] for word in said)
     assert contents(folder) == before
@@ -160,7 +161,6 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv --quotas [1]", "is not 'proportional', 'equal' or a JSON object"),
         ("select points.csv --columns a,,b", "has an empty name"),
         ("select points.csv --cover 0.5", "there is no option --cover"),
-        ("completion fish", "invalid choice: 'fish'"),
     ],
 )
 def test_wrong_usage_is_told_with_the_usage(folder, capsys, words, said):
@@ -230,13 +230,9 @@ def test_errors_of_the_library_name_options_ids_and_the_file(folder, capsys, mon
 @pytest.mark.parametrize(
     ("words", "streams", "code", "said"),
     [
-        ("schema", "> /dev/full", 4, "No space left on device"),
-        ("schema --json", "> /dev/full", 4, "No space left on device"),
-        ("schema", ">&-", 0, ""),
+        ("estimate points.npy --json", "> /dev/full", 4, "No space left on device"),
         ("slect --json", "> /dev/full", 2, "invalid choice"),
         ("slect", "2> /dev/full", 2, ""),
-        ("slect", "2>&-", 2, ""),
-        ("slect --json", ">&- 2>&-", 2, ""),
     ],
 )
 def test_streams_that_cannot_be_written_do_not_change_the_exit_code(folder, words, streams, code, said):
@@ -248,21 +244,13 @@ def test_streams_that_cannot_be_written_do_not_change_the_exit_code(folder, word
     assert "Exception" not in done.stderr
 
 
-def test_a_library_that_is_missing_is_named(folder, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    ran = run(capsys, "completion", "bash")
-    assert (ran.code, ran.out) == (6, "")
-    assert "pip install 'mosaic-select[cli]'" in ran.err
-
-
 @pytest.mark.slow
 def test_without_pyarrow_it_is_pyarrow_that_is_missing(folder):
     (folder / "pyarrow.py").write_text('raise ModuleNotFoundError("No module named pyarrow", name="pyarrow")\n')
     words = command("select", "points.npy", "-k", "3")
     done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (6, "")
-    assert "pip install 'mosaic-select[" in done.stderr
-    assert "pyarrow" in done.stderr
+    assert "Use: pip install pyarrow" in done.stderr
 
 
 def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, monkeypatch):
@@ -294,10 +282,8 @@ def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
     assert "\x1b" not in ran.err
 
 
-def test_documented_exit_codes_are_those_of_the_schema():
-    described = schema_of()["$defs"]["Fault"]["properties"]["exit_code"]["description"]
-    for code in re.findall(r"^  (\d)  ", EXIT_CODES, re.MULTILINE)[1:]:
-        assert re.search(rf"\b{code} \w", described), code
+def test_help_lists_the_exit_codes():
+    assert {int(code) for code in re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)} == {0, *CODES.values()}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What programs read: one JSON object, as the schema says."""
+"""What programs read: one JSON object."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from sklearn.datasets import load_digits
 
 from cli_runs import run
 from mosaic import MOSAIC, datasets
-from mosaic.cli.answers import schema_of
-from mosaic.cli.parser import COMMANDS
 from mosaic.exceptions import SelectionWarning
 
-jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.parquet", "jinja2", "PIL"):
     pytest.importorskip(module)
@@ -25,13 +22,25 @@ def refuse(word):
     raise AssertionError(f"{word} is no JSON")
 
 
+#: Keys of the answers, besides those that all have.
+KEYS = {
+    "select": {"sentence", "coverage", "picks", "outliers", "certificate", "decisions", "settings"},
+    "outliers": {"sentence", "n_outliers", "rule", "threshold", "estimator", "rows", "decisions", "settings"},
+    "predict": {"sentence", "model", "n_outliers", "rows"},
+    "path": {"sentence", "suggested", "curve"},
+    "estimate": {"sentence", "estimate"},
+    "explain": {"sentence", "decisions", "rows"},
+}
+KEYS |= {"report": KEYS["select"], "demo": KEYS["select"] | {"n_noise", "n_noise_found", "folder"}}
+
+
 def answer(ran, command):
-    """The object on stdout, which is all that is there, checked against the schema of the command and that of all."""
+    """The object on stdout, which is all that is there."""
     assert ran.out.count("\n") == 1
     found = json.loads(ran.out, parse_constant=refuse)
     assert found["schema"] == f"mosaic/{command}/1"
-    jsonschema.Draft202012Validator(schema_of(command)).validate(found)
-    jsonschema.Draft202012Validator(schema_of()).validate(found)
+    assert found.keys() == {"schema", "file", "notes", "outputs", *KEYS[command]}
+    assert found["file"].keys() == {"path", "kind", "rows", "features", "feature_names"}
     return found
 
 
@@ -60,7 +69,7 @@ def answer(ran, command):
         "explain points.npy",
     ],
 )
-def test_answers_are_as_the_schema_says(folder, capsys, words):
+def test_answers_are_one_object(folder, capsys, words):
     if ".mosaic" in words.partition("--save")[0]:
         assert run(capsys, "select", "points.csv", "-k", 5, "--save", "model.mosaic").code == 0
         assert run(capsys, "outliers", "points.csv", "--save", "detector.mosaic").code == 0
@@ -71,7 +80,7 @@ def test_answers_are_as_the_schema_says(folder, capsys, words):
         assert (folder / path).exists()
 
 
-def test_the_demo_answers_as_the_schema_says(tmp_path, monkeypatch, capsys):
+def test_the_demo_answers_too(tmp_path, monkeypatch, capsys):
     from sklearn.datasets import load_digits
 
     monkeypatch.chdir(tmp_path)
@@ -94,6 +103,10 @@ def test_an_answer_has_picks_values_outliers_and_certificate(folder, capsys):
     assert {each["row"] for each in found["outliers"]["lowest"]} == set(np.flatnonzero(model.is_outlier_).tolist())
     assert found["certificate"]["excess"] == pytest.approx(model.certificate_.excess)
     assert found["coverage"] == pytest.approx(model.coverage_)
+    plain = model.facts_.to_dict()
+    assert found["picks"][0].keys() == plain["picks"][0].keys() | {"values"}
+    for part in ("outliers", "certificate", "settings"):
+        assert found[part].keys() == plain[part].keys()
     assert found["settings"]["parameters"]["n_representatives"] == 5
     assert any("column 'id'" in note for note in found["notes"])
 
@@ -154,30 +167,3 @@ def test_a_date_that_python_does_not_know_is_text_and_no_fault(folder, capsys):
     pa.parquet.write_table(pa.table({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "day": far}), folder / "far.parquet")
     found = answer(run(capsys, "select", "far.parquet", "-k", "2", "-o", "picks.parquet", "--json"), "select")
     assert {pick["values"]["day"] for pick in found["picks"]} == {"14645-06-30 15:06:40.000"}
-
-
-def test_schema_prints_a_valid_schema_for_every_command(capsys):
-    for name in [*(name for name in COMMANDS if name not in ("schema", "completion")), "error"]:
-        schema = json.loads(run(capsys, "schema", name).out)
-        jsonschema.Draft202012Validator.check_schema(schema)
-        assert schema["$ref"] == f"#/$defs/{name}"
-    whole = json.loads(run(capsys, "schema").out)
-    jsonschema.Draft202012Validator.check_schema(whole)
-    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {"schema", "completion"}
-
-
-def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
-    found = answer(run(capsys, "select", "points.npy", "-k", "2", "--json"), "select")
-    schema = jsonschema.Draft202012Validator(schema_of("select"))
-    for spoil in ({"extra": 1}, {"coverage": "all"}, {"schema": "mosaic/select/2"}, {"picks": [{}]}, {"n_representatives": 0}):
-        assert not schema.is_valid(found | spoil), spoil
-    assert not schema.is_valid(found | {"picks": [found["picks"][0] | {"extra": 1}]})
-    assert not schema.is_valid({name: value for name, value in found.items() if name != "coverage"})
-
-
-def test_the_schema_describes_every_field_and_forbids_all_others():
-    for name, kind in schema_of()["$defs"].items():
-        assert kind["additionalProperties"] is False, name
-        assert kind["required"] == list(kind["properties"]), name
-        for field, about in kind["properties"].items():
-            assert {"description", "$ref", "const"} & about.keys(), (name, field)

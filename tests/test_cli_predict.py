@@ -15,7 +15,6 @@ import pytest
 import mosaic
 from cli_runs import command, environment, run, run_on_terminal
 from mosaic import MOSAIC, datasets
-from mosaic.cli.answers import schema_of
 
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.csv", "pyarrow.parquet", "jinja2"):
@@ -85,13 +84,12 @@ def test_answers_are_those_of_python_and_of_another_process(saved, capsys):
     assert table.column("reason").to_pylist()[-1] == read_csv(again.stdout)[-1]["reason"]
 
 
-def test_json_is_as_the_schema_says(saved, capsys):
-    jsonschema = pytest.importorskip("jsonschema")
+def test_json_has_the_rows_of_the_file(saved, capsys):
     found = json.loads(line(capsys, "predict model.mosaic new.csv --json").out)
-    jsonschema.Draft202012Validator(schema_of("predict")).validate(found)
     assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
     assert found["n_outliers"] == 1
-    assert found["rows"][0]["representative"]["name"].startswith("p")
+    assert list(found["rows"][0]) == COLUMNS
+    assert found["rows"][0]["representative"].startswith("p")
     assert found["rows"][-1]["representative"] is None
 
 
@@ -202,7 +200,7 @@ def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
 def test_python_models_without_names_are_explained_by_number(folder, capsys):
     MOSAIC(5).fit(POINTS).save("bare.mosaic")
     ran = run(capsys, "explain", "bare.mosaic", "51")
-    assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: it i")
+    assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: no o")
     assert line(capsys, "report bare.mosaic -o bare.html").code == 0
     rows = read_csv(run(capsys, "predict", "bare.mosaic", "points.npy").out)
     assert rows[0]["representative"] == rows[0]["representative_row"]

@@ -12,16 +12,9 @@ import scipy.sparse as sp
 
 from mosaic import MOSAIC, Sketch
 from mosaic.rows import FileFault, read
+from read_files import BUDGETS, TINY, numbers
 
 pa = pytest.importorskip("pyarrow")
-
-#: So small that every file is a large one.
-TINY = 16
-
-
-def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
 
 
 def test_npy_files_are_mapped_and_their_features_are_columns(tmp_path, rng):
@@ -79,7 +72,7 @@ def annotated(rng, matrix=sp.csr_matrix):
     )
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@BUDGETS
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rng):
     data = annotated(rng)
@@ -104,7 +97,7 @@ def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rn
         read(tmp_path / "cells.h5ad", group="typ")
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@BUDGETS
 @pytest.mark.filterwarnings("ignore")
 def test_zarr_arrays_and_groups_are_read(budget, tmp_path, rng):
     zarr = pytest.importorskip("zarr")
@@ -163,20 +156,6 @@ def test_bad_rows_of_large_arrays_are_left_out_without_a_copy_of_the_others(kind
     np.testing.assert_array_equal(by_passes.representative_indices_, in_memory.representative_indices_)
 
 
-def test_texts_come_with_embeddings_of_another_file(tmp_path):
-    (tmp_path / "texts.txt").write_text("to be\nor not\n", encoding="utf-8")
-    np.save(tmp_path / "vectors.npy", np.eye(2))
-    with read(tmp_path / "texts.txt", embeddings=tmp_path / "vectors.npy") as table:
-        np.testing.assert_array_equal(numbers(table), np.eye(2))
-        assert table.cells([1]).to_pydict() == {"text": ["or not"]}
-        assert table.line(1) == 2
-    with pytest.raises(FileFault, match="needs an embedding"):
-        read(tmp_path / "texts.txt")
-    np.save(tmp_path / "three.npy", np.eye(3))
-    with pytest.raises(FileFault, match=r"three.npy: has 3 rows, texts.txt has 2"):
-        read(tmp_path / "texts.txt", embeddings=tmp_path / "three.npy")
-
-
 def test_pictures_may_come_with_embeddings_and_are_shown_all_the_same(tmp_path, rng):
     album(tmp_path / "album", rng)
     np.save(tmp_path / "vectors.npy", np.eye(4))
@@ -195,6 +174,8 @@ def test_embeddings_take_the_place_of_the_numbers_of_a_table(budget, tmp_path):
     options = {"embeddings": tmp_path / "vectors.npz", "array": "v", "group": "city", "memory_budget": budget}
     with pytest.raises(FileFault, match=r"vectors.npz, row 1"):
         read(path, **options)
+    with pytest.raises(FileFault, match=r"vectors.npz: has 2 rows, people.csv has 3"):
+        read(path, **options | {"array": "w"})
     with read(path, **options, drop_missing=True) as table:
         np.testing.assert_array_equal(numbers(table), [[1, 2], [4, 5]])
         assert table.names([1]) == ["c"]
@@ -273,38 +254,3 @@ def test_names_in_a_zip_file_that_lead_elsewhere_are_only_names(tmp_path, rng):
         assert table.names([0, 1]) == ["../../evil.png", "/etc/evil.png"]
         assert table.pictures([0])[0].startswith(b"\x89PNG")
     assert before == set(tmp_path.rglob("*")) | set(tmp_path.parent.glob("*.png"))
-
-
-@pytest.mark.parametrize("shape", [(30, 6, 5), (30, 6, 5, 3)])
-@pytest.mark.parametrize("ending", ["npy", "npz"])
-def test_pictures_in_an_array_are_rows_with_pictures(tmp_path, shape, ending):
-    image = pytest.importorskip("PIL.Image")
-    X = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    file = tmp_path / f"faces.{ending}"
-    np.save(file, X) if ending == "npy" else np.savez(file, X=X)
-    with read(file) as table:
-        assert (table.n, table.n_features) == (30, int(np.prod(shape[1:])))
-        assert np.array_equal(np.asarray(table.X), X.reshape(30, -1))
-        small = image.open(io.BytesIO(table.pictures([4], side=6)[0]))
-        assert np.array_equal(np.asarray(small), X[4])
-        assert any("pictures of 6 × 5" in note for note in table.notes)
-        assert table.columns == ([] if table.n_features > 50 else [f"x{j}" for j in range(30)])
-
-
-def test_arrays_beside_the_numbers_of_an_archive_are_columns(tmp_path):
-    X, y = np.arange(24.0).reshape(8, 3), np.arange(8) % 2
-    names = np.array([f"p{i}" for i in range(8)])
-    np.savez(tmp_path / "set.npz", X=X, y=y, names=names, classes=np.array(["a", "b"]))
-    with read(tmp_path / "set.npz", id="names", group="y", weight="y") as table:
-        assert table.columns == ["y", "names", "x0", "x1", "x2"]
-        assert table.names([7, 2]) == ["p7", "p2"]
-        assert table.find("p5") == 5
-        assert (table.groups.tolist(), table.group_name) == ([str(v) for v in y], "y")
-        assert table.weights.tolist() == y.tolist()
-        assert table.cells([3, 1]).to_pydict() == {
-            "names": ["p3", "p1"], "y": [1, 1], "x0": [9.0, 3.0], "x1": [10.0, 4.0], "x2": [11.0, 5.0],
-        }  # fmt: skip
-    with pytest.raises(FileFault, match="'z'"):
-        read(tmp_path / "set.npz", group="z")
-    with pytest.raises(FileFault, match="no columns are chosen"):
-        read(tmp_path / "set.npz", columns=["x0"])

@@ -173,10 +173,9 @@ def test_an_address_gets_a_sentence_that_says_what_to_do(address, capsys):
 
 
 def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
-    """A minimal .xlsx file."""
+    """An .xlsx file with the parts that are read."""
     ns = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     rels = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
 
     def cell(value: object) -> str:
         if isinstance(value, str):
@@ -184,28 +183,14 @@ def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
         return "<c/>" if value is None else f"<c><v>{value}</v></c>"
 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-        main_type = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-        parts = "".join(
-            f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{main_type}.worksheet+xml"/>'
-            for i in range(len(sheets))
-        )
-        packed.writestr(
-            "[Content_Types].xml",
-            f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-            f'<Override PartName="/xl/workbook.xml" ContentType="{main_type}.sheet.main+xml"/>{parts}</Types>',
-        )
-        packed.writestr(
-            "_rels/.rels",
-            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" Type="{rels}/officeDocument" '
-            'Target="xl/workbook.xml"/></Relationships>',
-        )
         names = "".join(f'<sheet name="{name}" sheetId="{i + 1}" r:id="r{i}"/>' for i, name in enumerate(sheets))
         packed.writestr("xl/workbook.xml", f'<workbook {ns} xmlns:r="{rels}"><sheets>{names}</sheets></workbook>')
         links = "".join(
             f'<Relationship Id="r{i}" Type="{rels}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in range(len(sheets))
         )
-        packed.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>')
+        packed.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{links}</Relationships>")
+        book = f'<Relationship Id="r" Type="{rels}/officeDocument" Target="xl/workbook.xml"/>'
+        packed.writestr("_rels/.rels", f"<Relationships>{book}</Relationships>")
         for i, rows in enumerate(sheets.values()):
             body = "".join(f"<row>{''.join(cell(value) for value in row)}</row>" for row in rows)
             packed.writestr(f"xl/worksheets/sheet{i}.xml", f"<worksheet {ns}><sheetData>{body}</sheetData></worksheet>")

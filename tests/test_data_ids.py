@@ -7,25 +7,10 @@ import json
 import pytest
 
 from mosaic.rows import FileFault, read
+from read_files import BUDGETS, TINY, numbers, write
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-
-#: So small that every file is a large one.
-TINY = 16
-
-
-def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
-
-
-BUDGETS = pytest.mark.parametrize("budget", [None, TINY], ids=["in memory", "read in blocks"])
-
-
-def write(folder, text, name="rows.csv"):
-    (folder / name).write_text(text)
-    return folder / name
 
 
 def lines(folder, records, name="rows.jsonl"):

@@ -1,4 +1,4 @@
-"""Files of 5 GB are opened, asked for their rows and selected from within the memory budget."""
+"""Rows are selected from files of 5 GB within the memory budget."""
 
 from __future__ import annotations
 
@@ -16,29 +16,6 @@ SIZE = 5_000_000_000
 BUDGET = 2 << 30
 
 #: VmHWM, unlike ru_maxrss, does not begin with what the parent had when it forked.
-CHILD = """
-import json, re, sys
-from mosaic.rows import read
-
-seen = []
-budget = int(sys.argv[2]) if len(sys.argv) > 2 else None
-with read(sys.argv[1], memory_budget=budget, progress=lambda *done: seen.append(done)) as table:
-    last = table.n - 1
-    answer = {
-        "n": table.n,
-        "n_features": table.n_features,
-        "X": type(table.X).__name__,
-        "last": (table.X.read(last, last + 1)[0] if hasattr(table.X, "read") else table.X[last]).tolist(),
-        "names": table.names([last, 0]),
-        "rows": table.cells([0, last]).to_pylist(),
-        "reports": len(seen),
-        "whole": bool(seen) and seen[-1][0] == seen[-1][1],
-    }
-status = open("/proc/self/status").read()
-answer["peak"] = int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024
-print(json.dumps(answer))
-"""
-
 SELECT = """
 import re, sys
 from mosaic.cli import main
@@ -64,13 +41,6 @@ def roomy(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path)
 
 
-def opened(path, *budget):
-    command = [sys.executable, "-c", CHILD, str(path), *map(str, budget)]
-    child = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert child.returncode == 0, child.stderr
-    return json.loads(child.stdout)
-
-
 def written(path, head, block, size=SIZE):
     """A block of bytes, as often as it takes."""
     times = -(-size // len(block))
@@ -79,30 +49,6 @@ def written(path, head, block, size=SIZE):
         for _ in range(times):
             file.write(block)
     return times
-
-
-def lines():
-    """Points, and how they are written: a header and lines."""
-    X = np.random.default_rng(0).normal(size=(100_000, 10)).round(6)
-    block = "".join(f"p{i}," + ",".join(map(repr, row)) + ",Ulm\n" for i, row in enumerate(X.tolist())).encode()
-    return X, b"name," + b",".join(b"f%d" % j for j in range(10)) + b",city\n", block
-
-
-@pytest.mark.slow
-def test_a_csv_file_of_5_gb_is_opened_within_the_budget(roomy):
-    X, head, block = lines()
-    times = written(roomy / "points.csv", head, block)
-    answer = opened(roomy / "points.csv")
-    assert (roomy / "points.csv").stat().st_size >= SIZE
-    assert (answer["n"], answer["n_features"]) == (times * len(X), 10)
-    assert answer["X"] == "TableSource"
-    assert answer["last"] == X[-1].tolist()
-    assert answer["names"] == ["p99999", "p0"]
-    assert answer["rows"][1] == {"name": "p99999", **{f"f{j}": x for j, x in enumerate(X[-1].tolist())}, "city": "Ulm"}
-    assert answer["reports"] > 100
-    assert answer["whole"]
-    assert answer["peak"] < BUDGET
-    assert not list((roomy / "scratch").iterdir())
 
 
 @pytest.mark.slow

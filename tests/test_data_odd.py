@@ -7,23 +7,16 @@ import os
 import numpy as np
 import pytest
 
-from mosaic.rows import FileFault, check_output, read, replacing
+from mosaic.rows import FileFault, read
+from read_files import BUDGETS, TINY, numbers
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 
-#: So small that every file is a large one.
-TINY = 16
-
-
-def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
-
 
 @pytest.mark.parametrize("ending", ["arrow", "parquet"])
-@pytest.mark.parametrize("budget", [None, TINY])
+@BUDGETS
 def test_views_of_text_are_text(tmp_path, budget, ending):
     table = pa.table(
         {
@@ -59,7 +52,7 @@ def test_a_link_to_nothing_is_not_answered_with_its_own_name(tmp_path):
     assert "Did you mean" not in str(caught.value)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".txt", ".arrow", ".npy"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".arrow", ".npy"])
 def test_a_file_whose_name_is_no_utf8_is_read(tmp_path, ending):
     import gzip
 
@@ -70,23 +63,10 @@ def test_a_file_whose_name_is_no_utf8_is_read(tmp_path, ending):
         feather.write_feather(pa.table({"x": [1.5, 2.5]}), str(plain))
     elif ending == ".jsonl":
         plain.write_text('{"x": 1.5}\n{"x": 2.5}\n')
-    elif ending == ".txt":
-        plain.write_text("one\ntwo\n")
-        np.save(tmp_path / "numbers.npy", np.array([[1.5], [2.5]]))
     else:
         plain.write_bytes(gzip.compress(b"x\n1.5\n2.5\n") if ending == ".csv.gz" else b"x\n1.5\n2.5\n")
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9" + ending.encode())
     os.rename(plain, odd)
     for budget in (None, TINY):
-        others = {"embeddings": tmp_path / "numbers.npy"} if ending == ".txt" else {}
-        with read(odd, memory_budget=budget, **others) as table:
+        with read(odd, memory_budget=budget) as table:
             assert numbers(table).tolist() == [[1.5], [2.5]]
-
-
-def test_a_loop_of_links_is_refused_as_output(tmp_path):
-    (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
-    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
-    with pytest.raises(FileFault, match=r"loop|cannot be written"):
-        check_output(tmp_path / "a.csv")
-    with pytest.raises(FileFault, match=r"loop|cannot be written"), replacing(tmp_path / "a.csv") as temporary:
-        temporary.write_text("")

@@ -14,22 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import cells_of
 from mosaic.rows import read, write_rows
 from mosaic.rows.encoder import TableEncoder
+from mosaic.rows.frames import cells_of
+from read_files import BUDGETS, TINY, numbers, write
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 HEIGHTS = [[1.7, 36.0], [1.8, 41.0], [1.6, 22.0]]
 PEOPLE = "key,height,age,city\na,1.7,36,Ulm\nb,1.8,41,Rome\nc,1.6,22,Ulm\n"
-#: So small that every file is a large one.
-TINY = 16
-
-
-def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
 
 
 def people(vector=True):
@@ -44,63 +38,49 @@ def people(vector=True):
     return table.append_column("vector", pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])) if vector else table
 
 
-def csv(folder):
-    (folder / "people.csv").write_text(PEOPLE)
-    return folder / "people.csv"
-
-
-def tsv(folder):
-    (folder / "people.tsv").write_text(PEOPLE.replace(",", "\t"))
-    return folder / "people.tsv"
-
-
-def csv_gz(folder):
-    (folder / "people.csv.gz").write_bytes(gzip.compress(PEOPLE.encode()))
-    return folder / "people.csv.gz"
-
-
-def csv_zst(folder):
-    with pa.CompressedOutputStream(str(folder / "people.csv.zst"), "zstd") as stream:
+def write_zst(path):
+    with pa.CompressedOutputStream(str(path), "zstd") as stream:
         stream.write(PEOPLE.encode())
-    return folder / "people.csv.zst"
 
 
-def parquet(folder):
-    pq.write_table(people(), folder / "people.parquet", row_group_size=2)
-    return folder / "people.parquet"
+def write_folder(path):
+    path.mkdir()
+    pq.write_table(people().slice(0, 2), path / "part-0.parquet")
+    pq.write_table(people().slice(2), path / "part-1.parquet")
 
 
-def parquet_folder(folder):
-    (folder / "people").mkdir()
-    pq.write_table(people().slice(0, 2), folder / "people" / "part-0.parquet")
-    pq.write_table(people().slice(2), folder / "people" / "part-1.parquet")
-    return folder / "people"
-
-
-def feather(folder):
-    pytest.importorskip("pyarrow.feather").write_feather(people(), str(folder / "people.feather"))
-    return folder / "people.feather"
-
-
-def arrow_stream(folder):
-    with pa.ipc.new_stream(str(folder / "people.arrow"), people().schema) as writer:
+def write_stream(path):
+    with pa.ipc.new_stream(str(path), people().schema) as writer:
         writer.write_table(people(), max_chunksize=2)
-    return folder / "people.arrow"
 
 
-def jsonl(folder):
+def write_lines(path):
     lines = people().to_pandas().to_json(orient="records", lines=True).splitlines()
-    (folder / "people.jsonl").write_text("\n\n".join(lines) + "\n")  # empty lines are no records
-    return folder / "people.jsonl"
+    path.write_text("\n\n".join(lines) + "\n")  # empty lines are no records
 
 
-TABLES = [csv, tsv, csv_gz, csv_zst, parquet, parquet_folder, feather, arrow_stream, jsonl]
+WRITERS = {
+    "people.csv": lambda path: path.write_text(PEOPLE),
+    "people.tsv": lambda path: path.write_text(PEOPLE.replace(",", "\t")),
+    "people.csv.gz": lambda path: path.write_bytes(gzip.compress(PEOPLE.encode())),
+    "people.csv.zst": write_zst,
+    "people.parquet": lambda path: pq.write_table(people(), path, row_group_size=2),
+    "people": write_folder,
+    "people.feather": lambda path: pytest.importorskip("pyarrow.feather").write_feather(people(), str(path)),
+    "people.arrow": write_stream,
+    "people.jsonl": write_lines,
+}
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
-def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with read(write(tmp_path), exclude_columns=["city"], memory_budget=budget) as table:
+def written(folder, name):
+    WRITERS[name](folder / name)
+    return folder / name
+
+
+@BUDGETS
+@pytest.mark.parametrize("name", WRITERS)
+def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(name, budget, tmp_path):
+    with read(written(tmp_path, name), exclude_columns=["city"], memory_budget=budget) as table:
         X = table.X if isinstance(table.X, np.ndarray) else table.X.read(0, table.n)
         np.testing.assert_array_equal(X, HEIGHTS)
         assert isinstance(table.X, np.ndarray) == (budget is None)
@@ -121,10 +101,10 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
         assert table.encoder is None
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
-def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with read(write(tmp_path), memory_budget=budget) as table:
+@BUDGETS
+@pytest.mark.parametrize("name", WRITERS)
+def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_however_large(name, budget, tmp_path):
+    with read(written(tmp_path, name), memory_budget=budget) as table:
         assert table.feature_names == table.encoder.names == ["height", "age", "city"]
         assert (table.n, table.n_features) == (3, 3)
         expected = TableEncoder.of(cells_of(people().select(["height", "age", "city"])))
@@ -134,30 +114,25 @@ def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_howeve
         assert any("Compared as number: height, age; category: city." in note for note in table.notes)
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", [parquet, parquet_folder, feather, arrow_stream, jsonl], ids=lambda f: f.__name__)
-def test_a_column_of_lists_is_an_embedding_when_it_is_named(write, budget, tmp_path):
-    with read(write(tmp_path), embedding="vector", memory_budget=budget) as table:
+@BUDGETS
+@pytest.mark.parametrize("name", ["people.parquet", "people", "people.feather", "people.arrow", "people.jsonl"])
+def test_a_column_of_lists_is_an_embedding_when_it_is_named(name, budget, tmp_path):
+    with read(written(tmp_path, name), embedding="vector", memory_budget=budget) as table:
         np.testing.assert_array_equal(numbers(table), [[1, 2], [3, 4], [5, 6]])
         assert table.feature_names is None
         assert table.cells([1])["vector"].to_pylist() == [[3, 4]]
 
 
-@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
-@pytest.mark.parametrize("write", [csv, parquet, feather, jsonl], ids=lambda f: f.__name__)
-def test_groups_and_weights_are_columns_and_no_features(write, budget, tmp_path):
-    with read(write(tmp_path), group="city", weight="age", memory_budget=budget) as table:
+@BUDGETS
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people.feather", "people.jsonl"])
+def test_groups_and_weights_are_columns_and_no_features(name, budget, tmp_path):
+    with read(written(tmp_path, name), group="city", weight="age", memory_budget=budget) as table:
         assert table.feature_names == ["height"]
         assert table.groups.tolist() == ["Ulm", "Rome", "Ulm"]
         assert table.weights.tolist() == [36, 41, 22]
 
 
 # ---- columns ----
-
-
-def write_csv(folder, text, name="table.csv"):
-    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return folder / name
 
 
 @pytest.mark.parametrize(
@@ -175,7 +150,7 @@ def write_csv(folder, text, name="table.csv"):
     ],
 )
 def test_an_id_is_found_by_its_name_or_by_its_values(header, cells, id_name, tmp_path):
-    with read(write_csv(tmp_path, "\n".join([header, *cells]) + "\n")) as table:
+    with read(write(tmp_path, "\n".join([header, *cells]) + "\n")) as table:
         assert table.id_name == id_name
         assert table.has_names == (id_name is not None)
         assert "x" in table.feature_names
@@ -184,7 +159,7 @@ def test_an_id_is_found_by_its_name_or_by_its_values(header, cells, id_name, tmp
 
 
 def test_integers_called_like_ids_are_no_features_unless_they_are_named(tmp_path):
-    path = write_csv(tmp_path, "shop_id,x\n1,0.5\n1,0.7\n2,0.9\n")
+    path = write(tmp_path, "shop_id,x\n1,0.5\n1,0.7\n2,0.9\n")
     with read(path) as table:
         assert table.feature_names == ["x"]
         assert any("shop_id" in note and "`columns`" in note for note in table.notes)
@@ -198,7 +173,7 @@ def test_integers_called_like_ids_are_no_features_unless_they_are_named(tmp_path
 
 
 def test_columns_are_chosen_and_left_out_by_names_and_patterns(tmp_path):
-    path = write_csv(tmp_path, "gene_a,gene_b,age,gene_c\n1,2,3,4\n5,6,7,8\n")
+    path = write(tmp_path, "gene_a,gene_b,age,gene_c\n1,2,3,4\n5,6,7,8\n")
     with read(path, columns=["gene_*"], exclude_columns=["gene_b"]) as table:
         assert table.feature_names == ["gene_a", "gene_c"]
         assert table.columns == ["gene_a", "gene_b", "age", "gene_c"]  # rows keep all
@@ -207,9 +182,9 @@ def test_columns_are_chosen_and_left_out_by_names_and_patterns(tmp_path):
 
 
 def test_leading_zeros_and_long_numbers_of_ids_survive(tmp_path):
-    path = write_csv(tmp_path, "id,zip,x\n12345678901234567890123,01234,1.5\n7,99999,2.5\n")
+    path = write(tmp_path, "id,zip,x\n12345678901234567890123,01234,1.5\n7,99999,2.5\n")
     for name in ("NA", "1.50", "-0", " 8"):
-        ids = write_csv(tmp_path, f"id,x\n9,1.5\n{name},2.5\n", "ids.csv")
+        ids = write(tmp_path, f"id,x\n9,1.5\n{name},2.5\n", "ids.csv")
         for budget in (None, TINY):
             with read(ids, id="id", memory_budget=budget) as table:
                 assert table.names([0, 1]) == ["9", name]
@@ -243,13 +218,13 @@ def test_types_of_parquet_files_are_kept_and_decimals_flags_and_halves_are_numbe
 
 def test_rows_of_a_large_file_are_found_by_name_wherever_they_are(tmp_path):
     rows = [f"p{i},0.5" for i in range(20_000)]  # more than two blocks
-    with read(write_csv(tmp_path, "\n".join(["id,x", *rows])), memory_budget=TINY) as table:
+    with read(write(tmp_path, "\n".join(["id,x", *rows])), memory_budget=TINY) as table:
         assert table.names([19_999, 0, 8192, 7]) == ["p19999", "p0", "p8192", "p7"]
         assert [table.find(name) for name in ("p8191", "p8192", "p19999")] == [8191, 8192, 19_999]
 
 
 def test_rows_of_one_name_are_not_guessed_between(tmp_path):
-    path = write_csv(tmp_path, "id,x\na,1\nb,2\na,3\n")
+    path = write(tmp_path, "id,x\na,1\nb,2\na,3\n")
     with read(path, memory_budget=TINY) as table, pytest.raises(InvalidInputError, match="the rows 0 and 2 among them"):
         table.find("a")
 
@@ -282,27 +257,19 @@ def test_the_index_of_pandas_names_rows(tmp_path):
 )
 def test_text_tables_are_read_as_they_are_written(text, X, note, tmp_path):
     for budget in (None, TINY):
-        with read(write_csv(tmp_path, text), memory_budget=budget) as table:
+        with read(write(tmp_path, text), memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), X)
             assert table.cells([1]).num_columns == len(table.columns)
             assert note is None or any(note in said for said in table.notes)
 
 
-def test_the_line_of_a_row_counts_headers_empty_lines_and_breaks_in_quotes(tmp_path):
-    path = write_csv(tmp_path, 'id,x\n\na,1\n"b\nb",2\n\nc,3\n')
-    for budget in (None, TINY):
-        with read(path, memory_budget=budget) as table:
-            assert [table.line(row) for row in range(3)] == [3, 4, 7]
-
-
 def test_rows_with_missing_numbers_are_left_out_and_the_others_keep_their_names_and_numbers(tmp_path):
-    path = write_csv(tmp_path, "id,x,g,w\na,,u,1\nb,2,v,2\nc,inf,u,-1\nd,4,u,3\n")
+    path = write(tmp_path, "id,x,g,w\na,,u,1\nb,2,v,2\nc,inf,u,-1\nd,4,u,3\n")
     for budget in (None, TINY):
         with read(path, group="g", weight="w", drop_missing=True, memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), [[2], [4]])
             assert (table.n, len(table.dropped)) == (2, 2)
             assert table.names([0, 1]) == ["b", "d"]
-            assert [table.line(0), table.line(1)] == [3, 5]
             assert table.cells([1])["w"].to_pylist() == [3]
             assert table.groups.tolist() == ["v", "u"]
             assert table.weights.tolist() == [2, 3]
@@ -326,7 +293,7 @@ def test_without_ids_rows_are_called_by_their_numbers_in_the_file(tmp_path):
 
 
 def test_a_name_that_is_not_there_is_answered_with_those_that_are_close(tmp_path):
-    with read(write_csv(tmp_path, "name,x\nMargaret,1\nMax,2\n")) as table:
+    with read(write(tmp_path, "name,x\nMargaret,1\nMax,2\n")) as table:
         with pytest.raises(InvalidInputError, match="Did you mean 'Margaret'"):
             table.find("margret")
         with pytest.raises(InvalidInputError, match="use row"):
@@ -353,7 +320,7 @@ def test_tables_with_more_columns_than_fit_into_a_first_look_are_read(tmp_path, 
     names = [f"a_rather_long_name_of_a_column_{j}" for j in range(9_000)]
     X = rng.integers(0, 9, (4, len(names)))
     lines = [",".join(["sample_id", *names]), *(f"s{i}," + ",".join(map(str, row)) for i, row in enumerate(X.tolist()))]
-    path = write_csv(tmp_path, "\n".join(lines) + "\n")
+    path = write(tmp_path, "\n".join(lines) + "\n")
     for budget in (None, TINY):
         with read(path, memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), X)
@@ -363,15 +330,14 @@ def test_tables_with_more_columns_than_fit_into_a_first_look_are_read(tmp_path, 
 
 def test_cells_as_long_as_documents_are_carried_along(tmp_path):
     long = "so, it goes on\n" * 20_000
-    path = write_csv(tmp_path, f'x,text\n1,"{long}"\n2,short\n3,"{long}"\n')
+    path = write(tmp_path, f'x,text\n1,"{long}"\n2,short\n3,"{long}"\n')
     for budget in (None, TINY):
         with read(path, memory_budget=budget) as table:
             assert table.cells([2])["text"].to_pylist() == [long]
-            assert table.line(1) == 20_003
 
 
 def test_zeros_in_front_are_no_obstacle_to_computing_with_a_column(tmp_path):
-    path = write_csv(tmp_path, "zip,x\n01234,1\n99999,2\n")
+    path = write(tmp_path, "zip,x\n01234,1\n99999,2\n")
     for budget in (None, TINY):
         with read(path, columns=["zip"], memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), [[1234], [99999]])
@@ -384,7 +350,7 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    path = csv(tmp_path)
+    path = written(tmp_path, "people.csv")
     table = read(path, memory_budget=TINY)
     assert list(scratch.iterdir())
     table.close()
@@ -398,7 +364,7 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
 
 
 def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
-    path = write_csv(tmp_path, "x,y\n" + "1.5,2.5\n" * 2_000_000)
+    path = write(tmp_path, "x,y\n" + "1.5,2.5\n" * 2_000_000)
     for budget in (None, 1 << 20):
         seen = []
         with read(path, memory_budget=budget, progress=lambda *done, seen=seen: seen.append(done)) as table:

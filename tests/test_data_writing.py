@@ -52,7 +52,7 @@ def test_json_is_a_list_of_records_without_nan(tmp_path):
     assert [record["x"] for record in records] == [1.5, None, None]
     assert records[2]["id"] == "=1+1\n"
     assert records[0]["vector"] == [1, 2]
-    assert records[0]["price"] == "1.50"
+    assert records[0]["price"] == 1.5
     assert records[0]["day"] == "2024-01-01"
 
 

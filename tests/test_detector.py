@@ -10,10 +10,9 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.metrics import roc_auc_score
 
-from mosaic import Diffusion, MOSAICOutlierDetector, Polynomial, datasets
-from mosaic.exceptions import InvalidInputError, MemoryBudgetError, SelectionWarning
+from mosaic import MOSAICOutlierDetector, datasets
+from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.kernels import make_kernel
 from mosaic.program.solve import solve
 
@@ -48,14 +47,6 @@ with_auto_and_share = pytest.mark.parametrize("contamination", ["auto", 0.1])
 
 
 # Signs and what belongs together
-
-
-def test_high_scores_are_normal_and_minus_one_is_an_outlier(spoilt, fitted):
-    scores = fitted.score_samples(spoilt.X)
-    assert np.median(scores[spoilt.is_outlier]) < np.median(scores[~spoilt.is_outlier])
-    labels = fitted.predict(spoilt.X)
-    assert set(labels) == {-1, 1}
-    assert scores[labels == -1].max() < scores[labels == 1].min()
 
 
 @with_auto_and_share
@@ -194,13 +185,6 @@ def test_gross_outliers_are_all_found(seed):
     assert detector.threshold_rule_ == "alone"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_separate_uniform_outliers_from_a_roll(seed):
-    data = datasets.contaminate(roll(300, 10, seed), 0.5, random_state=seed)
-    detector = MOSAICOutlierDetector().fit(data.X)
-    assert roc_auc_score(data.is_outlier, -detector.score_samples(data.X)) >= 0.97
-
-
 # New points
 
 
@@ -313,53 +297,23 @@ def test_data_without_a_scale_has_no_outliers(X):
     assert (detector.predict(X) == 1).all()
 
 
-# PyOD
-
-
-def test_pyod_s_signs_are_the_opposite_ones(spoilt, fitted, around):
-    pytest.importorskip("pyod")
-    adapter = fitted.to_pyod()
-    X = np.vstack([spoilt.X, *around])
-    np.testing.assert_array_equal(adapter.decision_function(X), -fitted.score_samples(X))
-    np.testing.assert_allclose(adapter.decision_scores_, -fitted.score_samples(spoilt.X), atol=1e-12)
-    np.testing.assert_array_equal(adapter.predict(X), (1 - fitted.predict(X)) // 2)
-    np.testing.assert_array_equal(adapter.labels_, adapter.predict(spoilt.X))
-    np.testing.assert_array_equal(adapter.labels_, adapter.decision_scores_ > adapter.threshold_)
-    assert set(adapter.labels_) == {0, 1}
-    assert adapter.contamination == adapter.labels_.mean()
-
-
 # Refusals
 
 WRONG = [
     *({"contamination": value} for value in ("yes", 0, -0.1, 0.6, float("nan"), True, None)),
     *({"min_group": value} for value in (0, 1.5, "all", True)),
-    *({"memory_budget": value} for value in (0, -1, "much", "1 elephant", True)),
-    *({"gamma": value} for value in ("wide", -1.0, 0.0, float("nan"))),
-    {"kernel": "unknown"},
+    {"max_samples": 1},
     {"kernel": "precomputed"},
-    {"kernel": Polynomial(degree=0)},
-    {"kernel": Polynomial(coef0=-1.0)},
-    {"kernel": Diffusion(n_neighbors=0)},
-    {"kernel": Diffusion(time=0)},
-    {"random_state": "seed"},
 ]
 
 
 @pytest.mark.parametrize("settings", WRONG, ids=str)
 def test_wrong_setting_is_refused_by_its_name(settings):
-    name, value = list(settings.items())[-1]
+    ((name, value),) = settings.items()
     with pytest.raises(InvalidInputError) as caught:
         MOSAICOutlierDetector(**settings).fit(roll(30))
-    if hasattr(value, "get_params"):
-        name, value = next((name, v) for name, v in value.get_params().items() if v != getattr(type(value)(), name))
     assert name in str(caught.value)
-    assert (f"{value:g}" if isinstance(value, float) else str(value)) in str(caught.value)
-
-
-def test_budget_that_is_too_small_is_refused():
-    with pytest.raises(MemoryBudgetError, match="30 points × 10 features"):
-        MOSAICOutlierDetector(memory_budget=1000.0).fit(roll(30))
+    assert str(value) in str(caught.value)
 
 
 @pytest.mark.parametrize("weights", [np.zeros(30), -np.ones(30), np.ones(29), np.full(30, np.nan)])

@@ -20,47 +20,20 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.sketch.sources import ArraySource
+from tasks import Refusing, Sums, X, agree
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-from mosaic.sketch.dask import DaskSource  # noqa: E402
+from mosaic.rows.dask import DaskSource  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 
-X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
-X[np.abs(X) < 0.1 * X.std(axis=0)] = 0.0  # so that sparse chunks have something to leave out
 SIZES = [333, BLOCK_ROWS, 20_000]
 #: Chunks of single rows, of whole blocks, of several blocks, and an empty one.
 RAGGED = (1, 1, 8190, 1, 0, 20_000, 8192, 2, 3614)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Sums whose last bits depend on the order of the rows, on their numbers and on how they lie in memory."""
-
-    seconds: float = 0.0
-
-    def map_block(self, rows, start):
-        time.sleep(self.seconds)
-        weights = 1.0 + np.arange(start, start + len(rows))[:, None] % 7
-        return {"sum": (weights * rows).sum(axis=0), "gram": rows.T @ rows, "each": rows.sum(axis=1)}
-
-    def merge(self, left, right):
-        each = np.concatenate([left["each"], right["each"]])
-        return {"sum": left["sum"] + right["sum"], "gram": left["gram"] + right["gram"], "each": each}
-
-
-@dataclass(frozen=True)
-class Refusing(Sums):
-    """Finds fault with one block."""
-
-    def map_block(self, rows, start):
-        if start == 2 * BLOCK_ROWS:
-            raise InvalidInputError(f"row {start} is odd. Drop it.")
-        return super().map_block(rows, start)
 
 
 class Heavy(Sums):
@@ -75,16 +48,6 @@ class Heavy(Sums):
         self.__dict__.update(state)
         with self.notes.open("a") as notes:
             notes.write(f"{os.getpid()}\n")
-
-
-EXPECTED = ArraySource(X).run(Sums())
-
-
-def agree(found, expected=EXPECTED):
-    assert found.keys() == expected.keys()
-    for name in expected:
-        assert found[name].dtype == expected[name].dtype
-        np.testing.assert_array_equal(found[name], expected[name])
 
 
 @contextmanager
@@ -196,7 +159,7 @@ def test_a_chunk_that_has_other_rows_than_were_promised_is_refused():
         (lambda: da.zeros((3, 2))[:, da.zeros(2) > 0], r"at least one.*feature.*\(3, 0\)"),
         (lambda: da.zeros((3, 2))[da.zeros(3) > 0], r"at least one point.*\(0, 2\)"),
         (lambda: dd.from_pandas(pd.DataFrame({"name": ["Ada"]}), npartitions=1), r"no column of numbers.*'name'"),
-        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"single column.*to_frame"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"got a Dask Series.*to_frame"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1).index, r"array or a Dask dataframe; got.*Index"),
         (lambda: dask.delayed(1), r"Dask array or a Dask dataframe; got a Dask Delayed"),
     ],

@@ -16,46 +16,19 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
 from mosaic.sketch.sources import ArraySource
+from tasks import Refusing, Sums, X, agree
 
 pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
-from mosaic.sketch.ray import RaySource  # noqa: E402
+from mosaic.rows.ray import RaySource  # noqa: E402
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),  # one cluster for all
     # Ray Data warns of settings that it makes itself.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context"),
 ]
-
-X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Sums whose last bits depend on the order of the rows, on their numbers and on how they lie in memory."""
-
-    seconds: float = 0.0
-
-    def map_block(self, rows, start):
-        time.sleep(self.seconds)
-        weights = 1.0 + np.arange(start, start + len(rows))[:, None] % 7
-        return {"sum": (weights * rows).sum(axis=0), "gram": rows.T @ rows, "each": rows.sum(axis=1)}
-
-    def merge(self, left, right):
-        each = np.concatenate([left["each"], right["each"]])
-        return {"sum": left["sum"] + right["sum"], "gram": left["gram"] + right["gram"], "each": each}
-
-
-@dataclass(frozen=True)
-class Refusing(Sums):
-    """Finds fault with one block."""
-
-    def map_block(self, rows, start):
-        if start == 2 * BLOCK_ROWS:
-            raise InvalidInputError(f"row {start} is odd. Drop it.")
-        return super().map_block(rows, start)
 
 
 @dataclass(frozen=True)
@@ -69,16 +42,6 @@ class Dying(Sums):
             self.notes.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().map_block(rows, start)
-
-
-EXPECTED = ArraySource(X).run(Sums())
-
-
-def agree(found, expected=EXPECTED):
-    assert found.keys() == expected.keys()
-    for name in expected:
-        assert found[name].dtype == expected[name].dtype
-        np.testing.assert_array_equal(found[name], expected[name])
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
 from mosaic.sketch.sources import ArraySource
+from tasks import Refusing, Sums, X, agree
 
 pytest.importorskip("pyarrow")
 pyspark = pytest.importorskip("pyspark")
@@ -25,40 +24,6 @@ pytestmark = [
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
 ]
-
-X = np.random.default_rng(0).normal(size=(30_001, 3)) * np.array([1.0, 1e6, 1e-6])
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Sums whose last bits depend on the order of the rows, on their numbers and on how they lie in memory."""
-
-    def map_block(self, rows, start):
-        weights = 1.0 + np.arange(start, start + len(rows))[:, None] % 7
-        return {"sum": (weights * rows).sum(axis=0), "gram": rows.T @ rows, "each": rows.sum(axis=1)}
-
-    def merge(self, left, right):
-        each = np.concatenate([left["each"], right["each"]])
-        return {"sum": left["sum"] + right["sum"], "gram": left["gram"] + right["gram"], "each": each}
-
-
-@dataclass(frozen=True)
-class Refusing(Sums):
-    """Finds fault with one block."""
-
-    def map_block(self, rows, start):
-        if start == 2 * BLOCK_ROWS:
-            raise InvalidInputError(f"row {start} is odd. Drop it.")
-        return super().map_block(rows, start)
-
-
-EXPECTED = ArraySource(X).run(Sums())
-
-
-def agree(found, expected=EXPECTED):
-    assert found.keys() == expected.keys()
-    for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name])
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +50,7 @@ def frame(spark):
 @pytest.mark.parametrize("partitions", [1, 2, 5])
 def test_partitions_of_neighbours_give_what_the_array_gives(frame, partitions):
     source = SparkSource(frame.repartitionByRange(partitions, "row"))
-    assert (source.n, source.n_features, source.names) == (30_001, 3, ["a", "b", "c"])
+    assert (source.n, source.n_features, source.names) == (40_001, 3, ["a", "b", "c"])
     agree(source.run(Sums()))
 
 
@@ -121,5 +86,5 @@ def test_row_numbers_that_are_missing_are_noticed(frame):
 def test_frames_without_row_numbers_or_numbers_are_refused(frame):
     with pytest.raises(InvalidInputError, match=r"no column 'row'.*numbered"):
         SparkSource(frame.drop("row"))
-    with pytest.raises(InvalidInputError, match=r"one feature; got shape \(30001, 0\)"):
+    with pytest.raises(InvalidInputError, match=r"one feature; got shape \(40001, 0\)"):
         SparkSource(frame.select("name", "row"))

@@ -79,7 +79,7 @@ def test_one_warning_names_all_columns_that_were_left_out(frame):
 
 
 def test_a_frame_of_nothing_but_ids_says_how_to_compute_with_them(frame):
-    with pytest.warns(SelectionWarning), pytest.raises(InvalidInputError, match=r"only 'id', whose name says .*Rename it"):
+    with pytest.warns(SelectionWarning), pytest.raises(InvalidInputError, match=r"it has 'id' .*rename numbers"):
         MOSAIC(3).fit(frame[["id"]])
 
 

@@ -11,7 +11,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
 from mosaic import Diffusion, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError, Polynomial
-from mosaic.kernels import heat_features, make_kernel
+from mosaic.kernels import make_kernel
+from mosaic.kernels.diffusion import heat_features
 
 
 def test_scale_is_that_of_support_vector_machines(rng):
@@ -196,8 +197,9 @@ def test_callable_faults_are_named(rng):
     X = rng.normal(size=(8, 2))
     with pytest.raises(InvalidInputError, match=r"returned shape \(8,\) for 8 and 3 points; it must return \(8, 3\)"):
         make_kernel(X, lambda A, B: A[:, 0]).block(slice(None), np.arange(3))
-    with pytest.raises(InvalidInputError, match="returned nan"):
-        make_kernel(X, lambda A, B: np.full((len(A), len(B)), np.nan)).diagonal()
+    for bad in (np.nan, np.inf):
+        with pytest.raises(InvalidInputError, match=f"returned {bad}"):
+            make_kernel(X, lambda A, B, bad=bad: np.full((len(A), len(B)), bad)).cross(X[:3])
     with pytest.raises(NotPositiveSemidefiniteError, match="not symmetric"):
         make_kernel(X, lambda A, B: A @ (B + 1).T).diagonal()
 
@@ -206,5 +208,7 @@ def test_cosine_refuses_points_without_direction(rng):
     X = rng.normal(size=(6, 2))
     X[4] = 0
     for data in (X, sp.csr_array(X)):
-        with pytest.raises(InvalidInputError, match="1 rows are zero, the first is row 4"):
+        with pytest.raises(InvalidInputError, match="1 rows are zero, the first is row 4 of X"):
             make_kernel(data, "cosine")
+        with pytest.raises(InvalidInputError, match="1 rows are zero, the first is row 4 of Y"):
+            make_kernel(data[:4], "cosine").cross(data)

@@ -1,6 +1,6 @@
 """What new users met once, each tried as a new user would, stays mended.
 
-Figures beside a test are those of the day it was written; ``../shared/design/ONE-LOOK.md`` has those before.
+Figures beside a test are those of the day it was written.
 """
 
 from __future__ import annotations

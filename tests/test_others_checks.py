@@ -11,11 +11,10 @@ from mosaic.estimators import PyODDetector
 
 pytestmark = pytest.mark.slow
 
-#: MOSAICSampler draws fewer rows and does not balance classes: y may be missing, of one class, or a quantity.
+#: MOSAICSampler draws fewer rows and does not balance classes: y may be missing, or of one class.
 NO_BALANCING = {
-    "check_target_type": "y only travels with the rows, so a quantity is as good as a class",
     "check_samplers_one_label": "one class can be represented",
-    "check_samplers_fit": "classes are not balanced, so there is no sampling_strategy_",
+    "check_samplers_fit": "fit knows no classes, so there is no sampling_strategy_",
 }
 
 

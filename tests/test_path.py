@@ -22,7 +22,7 @@ SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
 def seen(model, X, k):
     """Similarities of the points that belong to all points, as choosing k of them sees them."""
     found, kernel = model.selection_, make_kernel(X, model.kernel, gamma=model.gamma_ or 1.0)
-    reach = Chooser(found.material, found.settings, found.cut, found.groups).cover(k).reach
+    reach = Chooser(found).cover(k).reach
     return Cover(kernel, reach).between(np.flatnonzero(~model.is_outlier_), np.arange(len(X)))
 
 
@@ -57,9 +57,6 @@ def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kerne
     assert curve.model.n_representatives_ == curve.suggested
     np.testing.assert_array_equal(curve.model.representative_indices_, curve.at(curve.suggested))
     for share in (0.3, 0.8):
-        k = curve.smallest(share)
-        assert curve.coverage[k - 1] >= share
-        assert k == 1 or curve.coverage[k - 2] < share
         assert curve.model.rethreshold(coverage=share).coverage_ >= share
 
 
@@ -75,8 +72,6 @@ def test_curve_refuses_what_it_cannot_answer():
     for k in (0, 6, -1):
         with pytest.raises(InvalidInputError, match=f"k must lie between 1 and 5; got {k}"):
             curve.at(k)
-    with pytest.raises(InvalidInputError, match=r"5 representatives cover 0\.\d+, not 0.99. Ask for a longer path"):
-        curve.smallest(0.99)
     with pytest.raises(InvalidInputError, match=r"coverage is not for path, .*; got 0\.5\. Read it off the curve"):
         mosaic.path(CLOUD, coverage=0.5)
     with pytest.raises(InvalidInputError, match="max_representatives must be a whole number >= 1; got 0"):

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 import mosaic
 from mosaic import ConvergenceWarning, InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import EffectiveCount
-from mosaic.program.loop import Status
+from mosaic.program.solvers import Status
 
 X = np.random.default_rng(5).normal(size=(40, 3))
 
@@ -47,8 +47,6 @@ def test_bad_settings_answer_with_value_fault_and_remedy(arguments, message):
 @pytest.mark.parametrize(
     ("K", "error", "message"),
     [
-        (np.ones((3, 4)), InvalidInputError, "square"),
-        (np.triu(np.ones((3, 3))), NotPositiveSemidefiniteError, "symmetric"),
         (np.array([[0.0, 1.0], [1.0, 0.0]]), NotPositiveSemidefiniteError, "smallest eigenvalue is -1 "),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), InvalidInputError, r"K\[0, 1\] = nan"),
         (np.zeros((3, 3)), InvalidInputError, "all similarities are zero"),

@@ -86,14 +86,12 @@ def test_exactly_as_many_as_asked_for_all_different_and_in_range(X, data):
     assert len(set(chosen.tolist())) == k
     assert chosen.min() >= 0
     assert chosen.max() < len(X)
-    assert model.get_support().sum() == k
-    np.testing.assert_array_equal(model.get_support(indices=True), np.sort(chosen))
 
 
 def cover_of(model):
     """The similarity by which the representatives of a model cover its points."""
     selection = model.selection_
-    chooser = Chooser(selection.material, selection.settings, selection.cut, selection.groups)
+    chooser = Chooser(selection)
     return chooser.cover(len(selection.rows))
 
 

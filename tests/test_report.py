@@ -18,7 +18,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.metrics import unexplained, unexplained_along
-from mosaic.rows.images import thumbnail, thumbnails
+from mosaic.rows.images import thumbnails
 from mosaic.show import page_columns, report_html, write_report
 
 pytest.importorskip("jinja2")
@@ -156,15 +156,27 @@ def test_gross_outliers_do_not_flatten_the_map():
         assert unpacked(view["x"], "u2")[rows != 0].std() > 5000
 
 
-def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
+@pytest.fixture(scope="module")
+def by_passes():
     X = datasets.swiss_roll(3000).astype(np.float32)
-    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
-    facts = facts_of(model)
+    X[7] = 900.0
+    return MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
+
+
+def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_without_a_proof(by_passes):
+    copied = facts_of(pickle.loads(pickle.dumps(by_passes)))
+    assert copied["certificate"]["excess"] is None
+    assert any("There is no certificate" in note for note in copied["settings"]["notes"])
+    facts = facts_of(by_passes)
     assert facts["scaled"]
-    assert [entry["row"] for entry in facts["ranking"][:10]] == model.representative_indices_.tolist()
-    assert sum(facts["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
+    assert [entry["row"] for entry in facts["ranking"][:10]] == by_passes.representative_indices_.tolist()
     assert facts["certificate"]["excess"] is not None
     assert facts["certificate"]["excesses"] is None
+    page = report_html(by_passes, facts=Facts(by_passes, outliers_only=True))
+    found = facts_in(page)
+    assert (found["scaled"], found["k"]) == (True, 0)
+    assert "The data was read in passes. The page shows the" in page
+    assert sum(facts["bins"]["rows"]) == sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
 
 
 def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, model, tmp_path):
@@ -271,13 +283,6 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
     assert (safe[np.argsort(rows)] == model.selection_.protected).all()
 
 
-def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
-    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(3000).astype(np.float32))
-    facts = facts_of(pickle.loads(pickle.dumps(model)))
-    assert facts["certificate"]["excess"] is None
-    assert any("There is no certificate" in note for note in facts["settings"]["notes"])
-
-
 def test_an_excess_above_a_hundred_percent_is_not_mentioned(blobs):
     model = MOSAIC(1, kernel="linear", outliers="keep").fit(blobs.X)
     assert model.certificate_.excess > 1
@@ -321,6 +326,9 @@ def test_no_columns_names_or_pictures_make_the_page_large(n):
     names = [f"{i}<" * 30 for i in range(n)]
     page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
     assert len(page.encode()) < 1_500_000
+    pictures = [entry["picture"] for entry in facts_in(page)["ranking"]]
+    assert pictures[0].startswith("data:image/png;base64,")
+    assert pictures[-1] is None  # they stop where they would be too many bytes
 
 
 def test_columns_that_are_compared_come_first(blobs):
@@ -374,9 +382,9 @@ def test_a_saved_model_that_kept_some_cells_has_no_columns_on_its_map(monkeypatc
     (tmp_path / "a.csv").write_text("a,b\n" + "\n".join(f"{x},{y}" for x, y in datasets.swiss_roll(100)[:, :2]))
     with read(tmp_path / "a.csv") as table:
         model = MOSAIC(5, outliers="keep").fit(table)
-        whole = rows.SavedRows.of(table, model.selection_).as_rows()
+        whole = rows.SavedRows.of(table, model.selection_).as_rows(2, ["a", "b"])
         monkeypatch.setattr(rows, "MOST_CELLS", 40)
-        part = rows.SavedRows.of(table, model.selection_).as_rows()
+        part = rows.SavedRows.of(table, model.selection_).as_rows(2, ["a", "b"])
     assert None not in facts_of(model, facts=Facts(model, whole), certificate=False)["map_columns"]
     facts = facts_of(model, facts=Facts(model, part), certificate=False)
     assert facts["map_columns"] == [None, None]
@@ -406,17 +414,6 @@ def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
     distance = np.linalg.norm(blobs.X[usual] - blobs.X[first["row"]], axis=1)
     assert [member["row"] for member in first["members"]] == usual[np.argsort(distance)[:3]].tolist()
     assert all(member["picture"].startswith("data:image/png") for member in first["members"])
-
-
-def test_outliers_after_a_fit_by_passes_have_a_page_that_says_so():
-    X = datasets.swiss_roll(3000).astype(np.float32)
-    X[7] = 900.0
-    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
-    page = report_html(model, facts=Facts(model, outliers_only=True))
-    found = facts_in(page)
-    assert (found["scaled"], found["k"]) == (True, 0)
-    assert "The data was read in passes. The page shows the" in page
-    assert sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -455,16 +452,6 @@ def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     assert facts["file"] == {"name": "holes.csv", "kind": "CSV file"}
 
 
-@pytest.mark.slow
-def test_pictures_stop_where_they_would_be_too_many_bytes():
-    X = datasets.swiss_roll(300)
-    noise = np.random.default_rng(0).integers(0, 256, (300, 64, 64, 3)).astype(np.uint8)
-    facts = facts_of(MOSAIC(100).fit(X), images=noise, certificate=False)
-    pictures = [entry["picture"] for entry in facts["ranking"]]
-    assert pictures[0].startswith("data:image/png;base64,")
-    assert len(json.dumps(facts)) < 2_000_000
-
-
 def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
     model = MOSAIC(50, outliers="keep").fit(datasets.swiss_roll(3000))
     facts = facts_of(model, certificate=False)
@@ -497,10 +484,10 @@ def test_thumbnails_keep_shape_and_grey_levels():
     from io import BytesIO
 
     Image = pytest.importorskip("PIL.Image")
-    small = Image.open(BytesIO(thumbnail(np.eye(8), 64)))
+    small = Image.open(BytesIO(thumbnails([np.eye(8)], 64)[0]))
     assert small.size == (64, 64)
     assert np.unique(np.asarray(small)).tolist() == [0, 255]
-    wide = Image.open(BytesIO(thumbnail(np.zeros((50, 200, 3), np.uint8), 64)))
+    wide = Image.open(BytesIO(thumbnails([np.zeros((50, 200, 3), np.uint8)], 64)[0]))
     assert wide.size == (64, 16)
     one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
     assert one.max() == 0

@@ -117,7 +117,7 @@ def test_dask_on_a_cluster(expected, workers):
 @pytest.mark.parametrize("piece", PIECES)
 def test_ray(expected, piece):
     ray = pytest.importorskip("ray")
-    from mosaic.sketch.ray import RaySource
+    from mosaic.rows.ray import RaySource
 
     if not ray.is_initialized():
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=150_000_000)
@@ -155,5 +155,5 @@ def test_constraints(tmp_path):
 
 def test_a_budget_that_does_not_hold_the_rows_changes_nothing(expected):
     model = MOSAIC(10, memory_budget=BUDGET).fit(X)
-    assert model.selection_.takes_passes
+    assert model.selection_.material.proof.by_passes
     assert facts(model) == expected

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import mosaic
 from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.show import explain, report_html
+from mosaic.show import report_html
 
 X = np.vstack([np.random.default_rng(0).normal(size=(295, 5)), 9.0 * np.random.default_rng(1).normal(size=(5, 5))])
 NEW = np.random.default_rng(2).normal(size=(40, 5)) * np.linspace(0.1, 6.0, 40)[:, None]
@@ -74,7 +74,7 @@ def answers(model, new):
         if hasattr(model, name):
             found[name] = getattr(model, name)
     found |= {"alpha": model.alpha_, "lam": model.lam_, "gamma": model.gamma_, "certificate": str(model.certificate_)}
-    found |= {"decisions": str(explain(model)), "rows": [explain(model, row) for row in (0, 3, 199)]}
+    found |= {"decisions": str(model.explain()), "rows": [model.explain(row) for row in (0, 3, 199)]}
     return found
 
 
@@ -162,7 +162,7 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
     with pytest.raises(InvalidInputError, match="certificate_ was not computed before this model was saved"):
         _ = loaded.certificate_
     with pytest.raises(InvalidInputError, match="the encoding is not kept"):
-        _ = loaded.selection_.encoding
+        _ = loaded.selection_.material.encoding
     assert loaded.rethreshold(n_representatives=4).n_representatives_ == 4
 
 
@@ -182,7 +182,7 @@ def needed(model):
 def test_pickles_and_files_are_not_much_larger_than_what_predictions_need(make, tmp_path):
     rows = np.random.default_rng(0).normal(size=(1500, 6))
     model = make().fit(rows)
-    _ = model.certificate_, model.is_outlier_, explain(model, 0), model.alpha_
+    _ = model.certificate_, model.is_outlier_, model.explain(0), model.alpha_
     model.save(tmp_path / "a.mosaic")
     for size in (len(pickle.dumps(model)), (tmp_path / "a.mosaic").stat().st_size):
         assert size < 2 * needed(model)

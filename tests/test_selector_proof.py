@@ -114,13 +114,13 @@ def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influenc
     assert model.certificate_.gap <= CERTIFIED_GAP  # by a program of its own, for 10
     assert not model.selection_.is_solved
     assert model.influence_.max() > 0
-    encoding = model.selection_.encoding
+    encoding = model.selection_.material.encoding
     assert (len(encoding.influence), model.alpha_) == (600, pytest.approx(DEFAULT_ALPHA))
     assert encoding.dual_gap <= 1e-3
     assert model.n_iter_ >= 1
     again = model.rethreshold(n_representatives=20)
     assert again.certificate_.k == 20
-    assert again.selection_.encoding is encoding
+    assert again.selection_.material.encoding is encoding
     detector = MOSAICOutlierDetector().fit(DIGITS)
     detector.predict(DIGITS)
     assert not detector.selection_.is_solved
@@ -129,7 +129,7 @@ def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influenc
 def test_paper_mode_solves_the_program_of_all_points_in_the_fit():
     model = MOSAIC(algorithm="paper", gamma=1e-3).fit(DIGITS)
     assert model.selection_.is_solved
-    encoding = model.selection_.encoding
+    encoding = model.selection_.material.encoding
     assert model.certificate_.gap <= 1e-3
     assert model.certificate_.encoding is encoding.certificate
 
@@ -145,4 +145,4 @@ def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
     assert certificate.error == pytest.approx(chosen, rel=1e-9)
     assert certificate.error == pytest.approx(metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6)
     assert certificate.bound <= certificate.error
-    assert selection.encoding.kernel is selection.kernel
+    assert selection.material.encoding.kernel is selection.kernel

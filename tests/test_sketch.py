@@ -7,16 +7,17 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
-from mosaic.arrays.codes import row_codes
-from mosaic.arrays.linalg import times_triangle
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.blocks import Prepare
+from mosaic.arrays.codes import EqualRows, row_codes
+from mosaic.arrays.xp import times_triangle
 from mosaic.choosing import draw_by_passes
-from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
+from mosaic.kernels import RBF, make_kernel
+from mosaic.kernels.points import Laplacian, Linear, PolynomialKernel
 from mosaic.program.encoding import DesignRows
-from mosaic.program.solve import encode
+from mosaic.program.solve import Program
 from mosaic.rows import open_source
-from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Scores, counted, run_sketch, triangle, with_rows
-from mosaic.sketch.rounds import _needed, _solve
+from mosaic.sketch.blocks import Basis, GramSum, LargestScores, Sample, Scores, counted, triangle, with_rows
+from mosaic.sketch.rounds import _needed, _solve, run_sketch
 
 X = datasets.swiss_roll(700, random_state=1)
 KERNELS = {
@@ -58,7 +59,7 @@ def case(request):
 
 def test_certificate_holds_for_the_whole_program_and_the_kernel_itself(case):
     kernel, found = case
-    optimum = encode(kernel, lam=found.problem.lam, tol=1e-7).certificate
+    optimum = Program(kernel, np.ones(kernel.n), EqualRows.trivial(kernel.n), tol=1e-7).encode(lam=found.problem.lam).certificate
     slack = 1e-6 * optimum.scale
     assert found.certificate.dual <= optimum.primal + slack
     assert optimum.dual - slack <= found.certificate.primal
@@ -157,8 +158,8 @@ def test_the_look_at_everybody_finds_the_largest_score_and_the_worst_violators(s
     assert np.sqrt(found["largest"]) == pytest.approx(z.max(), rel=1e-6)
     assert found["sum_left"] == pytest.approx(left.sum(), rel=1e-9)
     worst = np.argsort(-z)[:20]
-    np.testing.assert_array_equal(np.sort(found["worst_first"]), np.sort(worst))
-    np.testing.assert_array_equal(found["worst_rows"], X[found["worst_first"]])
+    np.testing.assert_array_equal(np.sort(found["worst"]["first"]), np.sort(worst))
+    np.testing.assert_array_equal(found["worst"]["rows"], X[found["worst"]["first"]])
 
 
 def test_the_largest_scores_are_those_of_distinct_points(scored):
@@ -166,10 +167,10 @@ def test_the_largest_scores_are_those_of_distinct_points(scored):
     task = LargestScores(basis, triangle(solved.point.E), 30, Prepare())
     twice = np.concatenate([X, X[np.argsort(-z)[:10]]])
     found = open_source(twice).run(task)
-    np.testing.assert_allclose(found["values"], np.sort(z**2)[::-1][:30], rtol=1e-6)
+    np.testing.assert_allclose(found["best"]["values"], np.sort(z**2)[::-1][:30], rtol=1e-6)
     assert found["longest"] == pytest.approx((1.0 - left).max(), rel=1e-9)
     halves = [task.map_block(part, 0) for part in (twice[:300], twice[300:])]
-    np.testing.assert_allclose(task.merge(*halves)["values"], found["values"])
+    np.testing.assert_allclose(task.merge(*halves)["best"]["values"], found["best"]["values"])
 
 
 def test_errors_are_those_of_the_paper(scored):
@@ -177,8 +178,8 @@ def test_errors_are_those_of_the_paper(scored):
     used = np.flatnonzero(solved.found.value)
     V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
     found = open_source(X).run(Scores(basis, triangle(solved.point.E), V, 5, 0, Prepare()))
-    np.testing.assert_allclose(found["worst_values"], np.sort(errors)[::-1][:20], rtol=1e-8)
-    np.testing.assert_array_equal(np.sort(found["worst_first"]), np.sort(np.argsort(-errors)[:20]))
+    np.testing.assert_allclose(found["worst"]["values"], np.sort(errors)[::-1][:20], rtol=1e-8)
+    np.testing.assert_array_equal(np.sort(found["worst"]["first"]), np.sort(np.argsort(-errors)[:20]))
 
 
 def test_points_are_drawn_in_proportion_to_what_is_not_expressed_of_them(scored):
@@ -186,7 +187,7 @@ def test_points_are_drawn_in_proportion_to_what_is_not_expressed_of_them(scored)
     source = open_source(X)
     drawn = np.zeros(700)
     for seed in range(400):
-        drawn[source.run(Scores(basis, triangle(solved.point.E), None, 1, seed, Prepare()))["drawn_first"][0]] += 1
+        drawn[source.run(Scores(basis, triangle(solved.point.E), None, 1, seed, Prepare()))["drawn"]["first"][0]] += 1
     assert drawn[left < 1e-10].sum() == 0
     halves = left >= np.median(left)
     expected = left[halves].sum() / left.sum()
@@ -242,7 +243,8 @@ def test_copies_weigh_in_the_program_as_often_as_they_are_there():
     assert found.certificate.scale == pytest.approx(0.5 * found.problem.lam * 600)
     weights = np.ones(300)
     weights[:10] = 31.0
-    optimum = encode(RBF(X[:300], 0.05), lam=found.problem.lam, tol=1e-6, weights=weights).certificate
+    groups = EqualRows.trivial(300)
+    optimum = Program(RBF(X[:300], 0.05), weights, groups, tol=1e-6).encode(lam=found.problem.lam).certificate
     assert found.certificate.dual <= optimum.primal
     assert optimum.dual <= found.certificate.primal
     assert found.certificate.gap < 1.5 * found.certificate.kernel_error + 0.02

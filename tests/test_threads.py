@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, Sketch, datasets
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
+from mosaic.estimators.progress import threads_of
 from mosaic.facts import Facts
 from mosaic.metrics import unexplained
 
@@ -153,6 +154,7 @@ def test_wrong_numbers_of_jobs_are_refused(n_jobs):
 def test_a_forked_process_has_threads_of_its_own():
     script = """
 import os, time
+from mosaic.estimators.progress import threads_of
 from mosaic.arrays.threads import thread_map, using_threads
 def work(_): time.sleep(0.002)
 with using_threads(3):
@@ -215,3 +217,8 @@ def test_limits_may_end_in_another_thread_than_they_began_in():
         left.set()
         thread.join()
         assert library_sizes() == before
+
+
+def test_a_budget_has_room_for_as_many_threads_as_it_has_hundreds_of_megabytes():
+    assert threads_of(MOSAIC(n_jobs=4)) == 4
+    assert threads_of(MOSAIC(n_jobs=4, memory_budget="200MB")) == 2

@@ -8,9 +8,8 @@ from sklearn.datasets import make_swiss_roll
 
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.program.factor import factorize
-from mosaic.program.interior_point import InteriorPoint, run_interior_point
-from mosaic.program.loop import Status, run
 from mosaic.program.problem import DesignProblem, critical_lam
+from mosaic.program.solvers import InteriorPoint, Status, run, run_interior_point
 from mosaic.program.working_set import solve_design
 
 

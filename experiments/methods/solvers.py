@@ -19,9 +19,8 @@ from mosaic.arrays.codes import equal_rows
 from mosaic.exceptions import MosaicError
 from mosaic.kernels import RBF
 from mosaic.program.factor import factorize
-from mosaic.program.first_order import ADMM
-from mosaic.program.loop import run
 from mosaic.program.problem import RowProgram
+from mosaic.program.solvers import ADMM, run
 
 #: (P − D) / P(0) that everybody proves, for K itself.
 TOL = 1e-3

@@ -3,90 +3,51 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mosaic.exceptions import (
+    ConvergenceWarning,
+    InvalidInputError,
+    MemoryBudgetError,
+    MissingDependencyError,
+    MosaicError,
+    NotPositiveSemidefiniteError,
+    SelectionWarning,
+)
+from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
+
 if TYPE_CHECKING:
     from mosaic import datasets, metrics, rows, show
     from mosaic.choosing import Selection
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
-    from mosaic.exceptions import (
-        ConvergenceWarning,
-        InvalidInputError,
-        MemoryBudgetError,
-        MissingDependencyError,
-        MosaicError,
-        NotPositiveSemidefiniteError,
-        SelectionWarning,
-    )
     from mosaic.kernels import EffectiveCount
-    from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
     from mosaic.rows import read
-    from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
-    "MOSAIC",
-    "Certificate",
-    "ConvergenceWarning",
-    "Diffusion",
-    "EffectiveCount",
-    "Encoding",
-    "InvalidInputError",
-    "MOSAICOutlierDetector",
-    "MOSAICSampler",
-    "MemoryBudgetError",
-    "MissingDependencyError",
-    "MosaicError",
-    "NotPositiveSemidefiniteError",
-    "Paper",
-    "Polynomial",
-    "Selection",
-    "SelectionWarning",
-    "Sketch",
-    "datasets",
-    "estimate",
-    "explain",
-    "load",
-    "metrics",
-    "path",
-    "read",
-    "rows",
-    "show",
-    "solve",
-]
+    "MOSAIC", "Certificate", "ConvergenceWarning", "Diffusion", "EffectiveCount", "Encoding", "InvalidInputError",
+    "MOSAICOutlierDetector", "MOSAICSampler", "MemoryBudgetError", "MissingDependencyError", "MosaicError",
+    "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "datasets", "estimate",
+    "load", "metrics", "path", "read", "rows", "show", "solve",
+]  # fmt: skip
 
-# Where each name lives. It is imported when it is first asked for: the command line answers before scikit-learn is there.
+# Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.
 _HOMES = {
-    "mosaic.choosing": ("Selection",),
-    "mosaic.program.encoding": ("Certificate", "Encoding"),
-    "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "load", "path"),
-    "mosaic.exceptions": (
-        "ConvergenceWarning",
-        "InvalidInputError",
-        "MemoryBudgetError",
-        "MissingDependencyError",
-        "MosaicError",
-        "NotPositiveSemidefiniteError",
-        "SelectionWarning",
-    ),
-    "mosaic.kernels": ("EffectiveCount",),
-    "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
-    "mosaic.program.solve": ("solve",),
-    "mosaic.rows": ("read",),
-    "mosaic.show": ("explain",),
+    **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "load", "path"), "mosaic.estimators"),
+    **dict.fromkeys(("Certificate", "Encoding"), "mosaic.program.encoding"),
+    "EffectiveCount": "mosaic.kernels",
+    "Selection": "mosaic.choosing",
+    "read": "mosaic.rows",
+    "solve": "mosaic.program.solve",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
-    elif name in __all__:
-        value = import_module(f"mosaic.{name}")
-    else:
+    if name not in __all__:
         raise AttributeError(f"module 'mosaic' has no attribute {name!r}")
-    globals()[name] = value
+    home = _HOMES.get(name)
+    globals()[name] = value = getattr(import_module(home), name) if home else import_module(f"mosaic.{name}")
     return value
 
 

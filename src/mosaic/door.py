@@ -1,8 +1,7 @@
 """The door: what may come in, and how files go out. Behind it numbers are finite, of a size whose squares are floats.
 
 Rows have two dimensions, float32 or float64, and no entry that is NaN or infinite. The largest size of an entry is at most
-1e100 and, in a fit, at least 1e-100 (1e30 and 1e-30 in single precision); otherwise the error says by what to divide. Nothing
-behind the door looks after overflow of such numbers. Files are written under a temporary name and renamed when complete.
+1e100 and, in a fit, at least 1e-100 (1e30 and 1e-30 in single precision); otherwise the error says by what to divide.
 """
 
 from __future__ import annotations
@@ -18,13 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
-from mosaic.arrays.scaling import largest_size
+from mosaic.arrays.blocks import FloatArray, IntArray, largest_size
 from mosaic.arrays.xp import compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
-
-#: The smallest weight that differs from others, as a share of the largest.
-LEAST_WEIGHT = 2.0**-100
 
 
 def as_points(X: Any, name: str = "X") -> Any:
@@ -56,20 +51,15 @@ def as_points(X: Any, name: str = "X") -> Any:
 
 
 def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:
-    """Refuse entries that are no real numbers."""
     if dtype.kind not in "fiub":
         remedy = "Convert or drop the columns that are not numeric."
         raise InvalidInputError(f"must hold real numbers; got dtype {dtype}", remedy, parameter=name)
 
 
 def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
-    """Refuse data that has not two dimensions, with rows and columns."""
     if len(shape) != 2:
-        raise InvalidInputError(
-            f"must have two dimensions (points × features); got shape {shape}",
-            f"For points with one feature use {name}.reshape(-1, 1).",
-            parameter=name,
-        )
+        fault = f"must have two dimensions (points × features); got shape {shape}"
+        raise InvalidInputError(fault, f"For points with one feature use {name}.reshape(-1, 1).", parameter=name)
     if 0 in shape:
         raise InvalidInputError(f"must have at least one point and one feature; got shape {shape}", parameter=name)
 
@@ -91,20 +81,15 @@ def points_on_device(X: Any, name: str = "X") -> Any:
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
-    """Raise an InvalidInputError for masked entries, which would otherwise be read as numbers, and for arrays of records."""
+    """Refuse masked entries, which would otherwise be read as numbers, and arrays of records."""
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
-        raise InvalidInputError(
-            f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}",
-            f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame.",
-            parameter=name,
-        )
-    masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
-    if masked:
-        raise InvalidInputError(
-            f"has {masked:,} masked entries, which cannot be compared",
-            "Fill them (numpy.ma.filled, an imputer), or leave out their rows.",
-            parameter=name,
-        )
+        fault = f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}"
+        remedy = f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame."
+        raise InvalidInputError(fault, remedy, parameter=name)
+    if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):
+        fault = f"has {int(np.sum(X.mask)):,} masked entries, which cannot be compared"
+        remedy = "Fill them (numpy.ma.filled, an imputer), or leave out their rows."
+        raise InvalidInputError(fault, remedy, parameter=name)
 
 
 def largest_entry(X: Any) -> float:
@@ -127,22 +112,8 @@ def check_size(X: Any, name: str = "X") -> None:
 def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
     """Refuse entries that are NaN, infinite or too large; the error counts them and names the first.
 
-    Parameters
-    ----------
-    matrix : dense or sparse; for a sparse matrix only stored entries are checked
-    names : column names for the message
-    name : name of the matrix in the message
-    first_row : number of the first row, if the matrix is a block of a larger one
-
-    Examples
-    --------
-    >>> check_entries(np.eye(2), None)
-    >>> check_entries(np.array([[1.0, 2.0], [np.nan, 4.0]]), ["height", "age"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    mosaic.exceptions.InvalidInputError: X must be finite; ... X[1, 0] = nan, in row 1, column 'height', ...
-    >>> check_entries(np.array([[1.0, 2.0], [5e120, 4.0]]), None)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    mosaic.exceptions.InvalidInputError: X has numbers larger than 1e+100, ... Drop these rows, or divide X by 1e120.
+    ``names`` are those of the columns, ``first_row`` is the number of the first row of a block. Of a sparse matrix only stored
+    entries are checked.
     """
     if not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
@@ -153,68 +124,26 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
         return
     matrix = on_host(matrix)
     values = matrix.data if sp.issparse(matrix) else matrix
-    n_nan, n_wrong, first = _beyond(values, limit if np.isfinite(largest) else np.inf)
-    value = float(values[first])
+    right = (values >= -limit) & (values <= limit) if np.isfinite(largest) else np.isfinite(values)
+    n_nan = int(np.isnan(values).sum())
+    n_wrong = right.size - int(right.sum()) - n_nan
+    first = np.unravel_index(int(np.argmin(right)), right.shape)
     if sp.issparse(matrix):
-        row = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1
-        column = int(matrix.indices[first[0]])
+        row, column = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1, int(matrix.indices[first[0]])
     else:
-        row, column = first
+        row, column = map(int, first)
     row += first_row
     called = column if names is None else repr(str(names[column]))
-    place = f"{name}[{row}, {column}] = {value:.6g}, in `row {row}`, column {called}"
+    place = f"{name}[{row}, {column}] = {float(values[first]):.6g}, in `row {row}`, column {called}"
     if np.isfinite(largest):
         fault = f"has numbers larger than {limit:.0e}, whose squares are no floats: {n_wrong} entries, the first is {place}"
         remedy = f"Drop these rows, or divide {name} by 1e{int(np.floor(np.log10(largest)))}."
         raise InvalidInputError(f"{fault}, counted from 0", remedy, parameter=name)
-    counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_wrong, "inf")) if count)
-    remedies = {
-        "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer.": n_nan,
-        "Replace inf by finite numbers or drop these rows.": n_wrong,
-    }
-    raise InvalidInputError(
-        f"must be finite; entries that are not: {counts}. The first is {place}, counted from 0",
-        " ".join(remedy for remedy, count in remedies.items() if count),
-        parameter=name,
-    )
-
-
-def _beyond(values: FloatArray, limit: float) -> tuple[int, int, tuple[int, ...]]:
-    """Number of NaN entries, of entries beyond the limit (or infinite), and the position of the first of either, in blocks."""
-    n_nan = n_beyond = 0
-    first: tuple[int, ...] = ()
-    for block in row_blocks(len(values), int(np.prod(values.shape[1:]))):
-        right = np.abs(values[block]) < np.inf if limit == np.inf else np.abs(values[block]) <= limit
-        if right.all():
-            continue
-        if not first:
-            row, *column = np.unravel_index(int(np.argmin(right)), right.shape)
-            first = (block.start + int(row), *map(int, column))
-        nans = int(np.isnan(values[block]).sum())
-        n_nan += nans
-        n_beyond += right.size - int(right.sum()) - nans
-    return n_nan, n_beyond, first
-
-
-def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
-    """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
-    try:
-        values = on_host(values)
-        refuse_masked(values, name)
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        fault = f"must hold numbers, one for each of {length} points: {error}"
-        raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
-    if vector.shape != (length,):
-        fault = f"must have one entry for each of {length} points; got shape {vector.shape}"
-        raise InvalidInputError(fault, parameter=name)
-    if not np.isfinite(vector).all():
-        raise InvalidInputError(f"must be finite; entry {int(np.argmin(np.isfinite(vector)))} is not", parameter=name)
-    wrong = vector <= minimum if strict else vector < minimum
-    if wrong.any():
-        first, sign = int(np.argmax(wrong)), ">" if strict else ">="
-        raise InvalidInputError(f"must be {sign} {minimum:g}; entry {first} is {vector[first]:g}", parameter=name)
-    return vector
+    fill = "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer."
+    kinds = ((n_nan, "NaN", fill), (n_wrong, "inf", "Replace inf by finite numbers or drop these rows."))
+    counts = ", ".join(f"{count} {kind}" for count, kind, _ in kinds if count)
+    fault = f"must be finite; entries that are not: {counts}. The first is {place}, counted from 0"
+    raise InvalidInputError(fault, " ".join(remedy for count, _, remedy in kinds if count), parameter=name)
 
 
 def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
@@ -240,9 +169,24 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     """How much each of n rows counts: numbers ≥ 0. Less than 2^-100 of the largest counts as that: squares must not vanish."""
-    weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
-    least = float(weights.max(initial=0.0)) * LEAST_WEIGHT
-    return np.where(weights > 0, np.maximum(weights, least), 0.0)
+    name = "sample_weight"
+    sample_weight = on_host(sample_weight)
+    refuse_masked(sample_weight, name)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        fault = f"must hold numbers, one for each of {n} points: {error}"
+        raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
+    if weights.shape != (n,):
+        raise InvalidInputError(f"must have one entry for each of {n} points; got shape {weights.shape}", parameter=name)
+    wrong = ~((weights >= 0) & (weights < np.inf))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        fault = f"must be finite; entry {first} is not"
+        if np.isfinite(weights[first]):
+            fault = f"must be >= 0; entry {first} is {weights[first]:g}"
+        raise InvalidInputError(fault, parameter=name)
+    return np.where(weights > 0, np.maximum(weights, 2.0**-100 * weights.max(initial=0.0)), 0.0)
 
 
 @contextmanager

@@ -12,18 +12,9 @@ _NOT_GIVEN = object()
 #: A parameter, a parameter with a value, or a row, between backticks: `tol`, `kernel='rbf'`, `row 7`.
 _MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`"
 
-#: Packages whose lines are none of the user's: this one, and those that call it for the user or between its own functions.
-_NOT_THE_USERS = ("mosaic", "sklearn", "functools", "contextlib")
-
 
 class Wording(NamedTuple):
-    """How a message names parameters and rows: as in Python, or as on a command line.
-
-    Attributes
-    ----------
-    parameter : returns the text for a name and its value (as text, or None)
-    row : returns the text for a row number, counted from 0
-    """
+    """How a message names a parameter (with its value as text, or None) and a row: as in Python, or as on a command line."""
 
     parameter: Callable[[str, str | None], str]
     row: Callable[[int], str]
@@ -39,11 +30,7 @@ class Wording(NamedTuple):
         return re.sub(_MENTION, worded, text)
 
 
-def _as_keyword(name: str, value: str | None) -> str:
-    return name if value is None else f"{name}={value}"
-
-
-PYTHON = Wording(_as_keyword, lambda row: f"row {row}")
+PYTHON = Wording(lambda name, value: name if value is None else f"{name}={value}", lambda row: f"row {row}")
 
 
 class MosaicError(Exception):
@@ -121,8 +108,8 @@ class SelectionWarning(MosaicWarning):
 
 
 def warn(warning: MosaicWarning) -> None:
-    """Give a warning at the line of the user: that of the first caller that is not part of this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
+    """Give a warning at the line of the user: of the first caller outside this package and those that call it for the user."""
+    frame, level, skipped = sys._getframe(1), 2, ("mosaic", "sklearn", "functools", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in skipped:
         frame, level = frame.f_back, level + 1
     warnings.warn(warning, stacklevel=level)

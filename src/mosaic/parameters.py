@@ -1,31 +1,26 @@
-"""Parameters of an estimator that have settings of their own: kernels, the paper's algorithm, and its passes.
+"""Parameters: kernels and algorithms that have settings of their own, what to say of a wrong name, and checks of single values.
 
-They follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work.
+Settings follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work. A check
+returns the value, or raises an error with value, fault and remedy. NumPy is not imported: the command line begins here.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from mosaic.exceptions import InvalidInputError
 
-#: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
-ELSEWHERE = {
-    **{name: f"algorithm=Paper({name}=…)" for name in ("alpha", "lam", "diversity", "op_threshold")},
-    **{name: f"algorithm=Paper({name}=…)" for name in ("solver", "max_iter", "max_rank")},
-    **{name: f"algorithm=Sketch({name}=…)" for name in ("n_initial", "n_added", "n_rounds")},
-    **{name: f"kernel=Polynomial({name}=…)" for name in ("degree", "coef0")},
-    "n_neighbors": "kernel=Diffusion(n_neighbors=…)",
-    "diffusion_time": "kernel=Diffusion(time=…)",
-    "mode": "algorithm='paper'",
-    "strategy": "algorithm='sketch'",
-    **dict.fromkeys(("k", "n", "n_clusters", "n_components", "n_samples"), "n_representatives=…"),
-    **dict.fromkeys(("seed", "random_seed"), "random_state=…"),
-    **dict.fromkeys(("metric", "similarity", "affinity"), "kernel=…"),
-}
+#: Names that ``mosaic.kernels.make_kernel`` knows.
+KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
+#: Values of other parameters that take one of a few words.
+CHOICES = {"algorithm": ("paper", "sketch"), "outliers": ("reject", "keep", "report")}
 
 
 class Named:
@@ -38,16 +33,20 @@ class Named:
     def set_params(self, **params: Any) -> Self:
         """Change parameters, given by name; ``algorithm__alpha`` is alpha of the algorithm."""
         self._refuse_unknown(params)
-        for name in list(params):
+        for name in sorted(params, key=lambda name: "__" in name):
             first, _, rest = name.partition("__")
-            value = params.get(first, getattr(self, first))
-            if not rest or hasattr(value, "set_params"):
+            if not rest:
+                setattr(self, first, params[name])
                 continue
-            if not isinstance(value, str) or value not in BY_NAME:
+            owner = getattr(self, first)
+            if isinstance(owner, str) and owner in BY_NAME:
+                owner = BY_NAME[owner]()
+                setattr(self, first, owner)
+            if not hasattr(owner, "set_params"):
                 remedy = f"Set {ELSEWHERE[rest]}." if rest in ELSEWHERE else None
-                raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=value)
-            params[first] = BY_NAME[value]()
-        return super().set_params(**params)  # type: ignore[misc, no-any-return]
+                raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=owner)
+            owner.set_params(**{rest: params[name]})
+        return self
 
     @classmethod
     def _refuse_unknown(cls, names: Any) -> None:
@@ -78,17 +77,6 @@ class Parameters(Named):
         own = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         inner = {name: value.get_params() for name, value in own.items() if deep and hasattr(value, "get_params")}
         return own | {f"{name}__{key}": value for name, found in inner.items() for key, value in found.items()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change settings, given by name."""
-        self._refuse_unknown(params)
-        for name, value in params.items():
-            first, _, rest = name.partition("__")
-            if rest:
-                getattr(self, first).set_params(**{rest: value})
-            else:
-                setattr(self, name, value)
-        return self
 
 
 @dataclass(repr=False)
@@ -174,10 +162,123 @@ class Paper(Parameters):
     name: ClassVar[str] = "paper"
 
 
+#: The names that stand for kernels and algorithms with their default settings.
+BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in (Polynomial, Diffusion, Sketch, Paper)}
+#: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
+ELSEWHERE = {
+    each.name: f"{'algorithm' if name in CHOICES['algorithm'] else 'kernel'}={kind.__name__}({each.name}=…)"
+    for name, kind in BY_NAME.items()
+    for each in fields(kind)  # type: ignore[arg-type]
+} | {
+    "mode": "algorithm='paper'",
+    "strategy": "algorithm='sketch'",
+    **dict.fromkeys(("k", "n", "n_clusters", "n_components", "n_samples"), "n_representatives=…"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state=…"),
+    **dict.fromkeys(("metric", "similarity", "affinity"), "kernel=…"),
+}
+
+
 def name_of(value: Any) -> Any:
     """The name of a kernel or an algorithm with settings; all else as it is."""
     return value.name if isinstance(value, Parameters) else value
 
 
-#: The names that stand for kernels and algorithms with their default settings.
-BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in (Polynomial, Diffusion, Sketch, Paper)}
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is a whole number of at least ``least``; True and False do not count as numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _as_python(value: Any) -> Any:
+    """A NumPy scalar as a Python number, so that messages show 0.5 and not np.float64(0.5)."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _refuse_unless(is_right: bool, parameter: str, value: Any, fault: str, remedy: str | None = None) -> None:
+    if not is_right:
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+
+
+def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
+    _refuse_unless(is_whole(value, at_least), parameter, value, f"must be a whole number >= {at_least}", remedy)
+    return int(value)
+
+
+def check_optional_whole_number(parameter: str, value: Any, at_least: int, remedy: str | None = None) -> None:
+    is_right = value is None or is_whole(value, at_least)
+    _refuse_unless(is_right, parameter, value, f"must be a whole number >= {at_least} or None", remedy)
+
+
+def real_number(
+    parameter: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+    meaning: str | None = None,
+    remedy: str | None = None,
+) -> float:
+    """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    is_high = (at_least is None or number >= at_least) and (above is None or number > above)
+    if math.isfinite(number) and is_high and (at_most is None or number <= at_most) and (below is None or number < below):
+        return number
+    bounds = {">=": at_least, ">": above, "<=": at_most, "<": below}
+    limits = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
+    if at_least is not None and at_most is not None:
+        limits = f"between {at_least:g} and {at_most:g}"
+    fault = " ".join(part for part in ("must be a finite number", limits, f"({meaning})" if meaning else "") if part)
+    raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+
+
+def as_bytes(budget: Any) -> float | None:
+    """A memory budget in bytes, from a number or text: units are kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, M, G, T)."""
+    if budget is None:
+        return None
+    value = float(budget) if isinstance(budget, Real) and not isinstance(budget, bool) else math.nan
+    if isinstance(budget, str):
+        written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower())
+        if written is not None:
+            value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
+    fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
+    remedy = "By default it is a quarter of the free memory."
+    _refuse_unless(math.isfinite(value) and value > 0, "memory_budget", budget, fault, remedy)
+    return value
+
+
+def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | None = None) -> str:
+    *others, last = map(repr, allowed)
+    is_right = isinstance(value, str) and value in allowed
+    _refuse_unless(is_right, parameter, value, f"must be {', '.join(others)} or {last}", remedy)
+    return value  # type: ignore[no-any-return]
+
+
+def check_kernel(kernel: Any) -> None:
+    is_right = (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, Polynomial | Diffusion)
+    fault = f"must be {', '.join(map(repr, KERNELS))}, Polynomial(…), Diffusion(…) or a function of two sets of points"
+    _refuse_unless(is_right, "kernel", kernel, fault, "Leave it at 'rbf'.")
+
+
+def check_strength(alpha: Any, lam: Any) -> None:
+    """Refuse a strength that is no number, one that selects nothing, and both at once. None means the default."""
+    if alpha is not None and lam is not None:
+        fault = f"give `alpha` or `lam`, not both; got alpha={alpha!r} and lam={lam!r}"
+        raise InvalidInputError(fault, "Leave one of them at None.")
+    if lam is not None:
+        real_number("lam", lam, above=0)
+    if alpha is not None:
+        meaning, remedy = "a multiple of the critical strength", "At 1 or below nothing is selected."
+        real_number("alpha", alpha, above=1, meaning=meaning, remedy=remedy)
+
+
+def check_seed(random_state: Any) -> None:
+    is_generator = type(random_state).__name__ in ("Generator", "RandomState")
+    is_right = random_state is None or is_generator or is_whole(random_state, 0)
+    _refuse_unless(is_right, "random_state", random_state, "must be a whole number >= 0, a generator or None", "Leave it at 0.")
+
+
+def check_jobs(n_jobs: Any) -> Any:
+    is_right = n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0)
+    _refuse_unless(is_right, "n_jobs", n_jobs, "must be a whole number other than 0, or None", "Use -1 for all cores.")
+    return n_jobs

@@ -1,7 +1,4 @@
-"""Functions that all modules for files share: optional packages, names and sizes in messages, JSON and HTML.
-
-It imports the standard library only, because the command line imports it before it prints its first line.
-"""
+"""Words in messages, sizes, JSON, HTML and optional packages. The standard library only: the command line begins here."""
 
 from __future__ import annotations
 
@@ -14,42 +11,22 @@ from typing import Any
 
 from mosaic.exceptions import MissingDependencyError
 
-#: Number of names that a message lists at most.
-LISTED = 20
 #: What is said where a row is asked for by name and rows have none.
 NO_NAMES = "Rows have no names: these come from the index of a data frame, or a column of ids whose values are all different."
 
 
 def library(name: str, where: object) -> Any:
-    """A module of an optional package.
-
-    Parameters
-    ----------
-    name : name of the module, such as ``"pyarrow.parquet"``
-    where : file or task that needs the module, for the message
-
-    Raises
-    ------
-    MissingDependencyError
-        if the package is not installed. The message says how to install it.
-    """
+    """A module of an optional package; ``where`` is the file or task that needs it, for the message."""
     try:
         return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")  # the name that pip knows
-        raise MissingDependencyError(
-            f"{where} is read with {package}, which is not installed", f"Use: pip install {package}"
-        ) from error
+        fault = f"{where} is read with {package}, which is not installed"
+        raise MissingDependencyError(fault, f"Use: pip install {package}") from error
 
 
 class Library:
-    """A module of an optional package, imported when one of its names is first used.
-
-    Examples
-    --------
-    >>> Library("json").loads("[1, 2]")
-    [1, 2]
-    """
+    """A module of an optional package, imported when one of its names is first used."""
 
     def __init__(self, name: str):
         self._name = name
@@ -63,41 +40,16 @@ class Library:
 
 
 def figure(x: float) -> str:
-    """A number as a person would write it.
-
-    Examples
-    --------
-    >>> figure(998.9999999), figure(1234567.8), figure(0.012345), figure(2.5)
-    ('999', '1,234,568', '0.01235', '2.5')
-    """
+    """A number as a person would write it: 1,234,568 or 0.01235."""
     return f"{x:,.0f}" if 1e4 <= abs(x) < 1e15 else f"{x:.4g}"
 
 
-def listed(names: list[str]) -> str:
-    """Names for a message, at most 20 of them.
-
-    Examples
-    --------
-    >>> listed(["age", "height"])
-    'age, height'
-    """
-    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+def listed(names: Sequence[str], most: int = 20) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:
-    """A table in HTML, for notebooks: cells are escaped, colours are those of the page. Empty without rows.
-
-    Parameters
-    ----------
-    head : titles of the columns
-    rows : cells
-    most : largest number of rows that are shown
-
-    Examples
-    --------
-    >>> html_table(["row"], [["<b>"], ["c"]], most=1).count("<tr>"), "&lt;b&gt;" in html_table(["row"], [["<b>"]])
-    (3, True)
-    """
+    """A table for notebooks, of ``most`` rows at most: cells are escaped, colours are those of the page. Empty without rows."""
     if not rows:
         return ""
     shown: list[Sequence[object]] = list(rows[:most])
@@ -110,30 +62,17 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int 
 
 
 def html_card(title: str, *parts: str, text: Sequence[str] = ()) -> str:
-    """A small block for notebooks: a title, sentences, and parts in HTML side by side.
-
-    Examples
-    --------
-    >>> html_card("5 > 4", text=["So it is."]).count("<p")
-    2
-    """
+    """A small block for notebooks: a title, sentences, and parts in HTML side by side."""
     head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(title)}</p>'
     said = "".join(f'<p style="margin:0 0 4px;max-width:60em">{escape(sentence)}</p>' for sentence in text)
-    inside = "".join(part for part in parts if part)
     return (
         f'<div class="mosaic-card" style="margin:4px 0 8px">{head}{said}'
-        f'<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">{inside}</div></div>'
+        f'<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">{"".join(parts)}</div></div>'
     )
 
 
 def printable(text: str) -> str:
-    r"""The text with characters that would move the cursor, colour the terminal or turn the writing round written out.
-
-    Examples
-    --------
-    >>> print(printable("a\x1b[31mb\u202ec"))
-    a\x1b[31mb\u202ec
-    """
+    """The text with characters that would move the cursor, colour the terminal or turn the writing round written out."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -142,40 +81,20 @@ _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2
 
 
 def json_text(value: Any, **settings: Any) -> str:
-    r"""JSON in which letters are written as they are, and all control characters, those of C1 among them, are escaped.
-
-    Examples
-    --------
-    >>> print(json_text({"é": "\x9b31m"}))
-    {"é": "\u009b31m"}
-    """
+    """JSON in which letters are written as they are, and all control characters, those of C1 among them, are escaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, **settings).translate(_CONTROLS)
 
 
 def readable_size(size: float) -> str:
-    """A number of bytes with a unit, the largest in which it is at least 1.
-
-    Examples
-    --------
-    >>> readable_size(80_000_128), readable_size(1536), readable_size(17)
-    ('76 MiB', '1.5 KiB', '17 bytes')
-    """
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    power = 0
+    """A number of bytes with a unit, the largest in which it is at least 1."""
+    units, power = ("bytes", "KiB", "MiB", "GiB", "TiB"), 0
     while size >= 1024 and power < len(units) - 1:
         size, power = size / 1024, power + 1
     return f"{size:.0f} {units[power]}" if size >= 10 or power == 0 else f"{size:.1f} {units[power]}"
 
 
 def jsonable(value: Any) -> Any:
-    """The value as JSON types: non-finite numbers become null; dates and other objects become text.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> jsonable({"a": float("nan"), 1: (date(2020, 2, 3), b"x", 1.5), "kernel": jsonable})
-    {'a': None, '1': ['2020-02-03', 'x', 1.5], 'kernel': 'mosaic.text.jsonable'}
-    """
+    """The value as JSON types: non-finite numbers become null; dates and other objects become text."""
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy's numbers and arrays
         value = value.tolist()
     if value is None or isinstance(value, bool | int | str):

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.blocks import Prepare
 from mosaic.choosing import Points, Settings, geometry_of, preparation_of
 from mosaic.choosing.geometry import bandwidth, compares_directions
-from mosaic.kernels import RBF, Laplacian
+from mosaic.kernels import RBF
+from mosaic.kernels.points import Laplacian
 
 DIGITS = load_digits().data
 

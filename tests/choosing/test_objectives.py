@@ -109,15 +109,22 @@ def improve(S, weights, chosen, slots, **rules):
     return Similar(S, weights).exchanged(chosen, replace(slots, **rules))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_lazy_greedy_chooses_what_plain_greedy_chooses(seed):
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("room", [[2, 1, 4], [0, 6, 3], [0, 0, 0]], ids=str)  # the second slot has four candidates
+@pytest.mark.parametrize("seed", range(10))
+def test_lazy_greedy_chooses_what_plain_greedy_chooses(seed, room, ties):
     S, weights, rng = instance(seed)
-    slots = slots_for(rng.permutation(np.repeat([0, 1, 2], 4)), np.array([2, 1, 4]))
-    twins = rng.integers(0, 9, 12)
-    for rules in ({}, {"twins": twins}, {"twins": twins, "forced": [int(np.flatnonzero(slots.of == 2)[0])]}):
+    if ties:
+        S, weights = np.round(10.0 * S), np.ones(len(S))  # whole numbers, whose sums are exact
+    slots = slots_for(rng.permutation(np.repeat([0, 1, 2], 4)), room)
+    twins, last = rng.integers(0, 9, 12), np.flatnonzero(slots.of == 2).tolist()
+    for rules in ({}, {"twins": twins}, {"twins": twins, "forced": last[:1]}, {"forced": last[1:3][::-1]}):
+        if room[2] < len(rules.get("forced", ())):
+            continue
         found = picks_of(S, weights, slots, **rules)
         expected = plain_greedy(S, weights, slots, **({"twins": np.arange(12)} | rules))
         assert [pick.candidate for pick in found] == expected
+        assert slots.room.tolist() == room  # the caller's array is as it was
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -150,74 +157,11 @@ def test_gains_never_grow_and_a_shorter_answer_is_the_beginning_of_a_longer_one(
     assert picks_of(S, weights, Slots.free(40, 7)) == long[:7]
 
 
-def test_slots_are_filled_and_never_overfilled():
-    S, weights, rng = instance(0, n_candidates=30)
-    of = rng.permutation(np.arange(30) % 4)
-    room = np.array([3, 0, 5, 2])
-    found = picks_of(S, weights, slots_for(of, room))
-    np.testing.assert_array_equal(np.bincount(of[[pick.candidate for pick in found]], minlength=4), room)
-    assert room.tolist() == [3, 0, 5, 2]  # the caller's array is as it was
-
-
-def test_slot_without_enough_candidates_is_filled_as_far_as_they_go():
-    S, weights, _ = instance(0, n_candidates=5)
-    found = picks_of(S, weights, slots_for([0, 0, 1, 1, 1], [4, 1]))
-    assert len(found) == 3
-    assert {0, 1} < {pick.candidate for pick in found}
-
-
-def test_of_copies_one_at_most_is_chosen():
-    S, weights, _ = instance(1, n_candidates=6)
-    S = np.hstack([S, S])
-    found = picks_of(S, weights, Slots.free(12, 12), twins=np.tile(np.arange(6), 2))
-    assert sorted(pick.candidate for pick in found) == list(range(6))  # the first copy of each
-
-
-def test_forced_come_first_in_their_order_and_take_a_place():
-    S, weights, _ = instance(2)
-    worst = int(np.argmin(weights @ S))
-    best = int(np.argmax(weights @ S))
-    found = [pick.candidate for pick in picks_of(S, weights, Slots.free(12, 4), forced=[worst, 5])]
-    assert found[:2] == [worst, 5]
-    assert len(found) == 4
-    assert best not in (worst, 5)
-    assert found[2] == plain_greedy(S, weights, Slots.free(12, 4), np.arange(12), [worst, 5])[2]
-
-
-def test_copies_of_forced_ones_are_closed():
-    S, weights, _ = instance(2)
-    twins = np.arange(12)
-    twins[3] = twins[7]
-    found = [pick.candidate for pick in picks_of(S, weights, Slots.free(12, 12), twins=twins, forced=[7])]
-    assert found[0] == 7
-    assert sorted(found) == [c for c in range(12) if c != 3]
-
-
 def test_among_equal_gains_the_first_candidate_wins():
     S = np.array([[0.5, 0.9, 0.9, 0.0], [0.5, 0.1, 0.1, 1.0]])
     found = [pick.candidate for pick in picks_of(S, np.ones(2), Slots.free(4, 4))]
     assert found == [0, 3, 1, 2]  # all add 1 at first; then 0.5 of target 1; then 0.4; then nothing
     assert [pick.candidate for pick in picks_of(np.zeros((3, 5)), np.ones(3), Slots.free(5, 3))] == [0, 1, 2]
-
-
-def test_weight_draws_the_choice():
-    S = np.eye(3)
-    found = [pick.candidate for pick in picks_of(S, np.array([1.0, 3.0, 2.0]), Slots.free(3, 3))]
-    assert found == [1, 2, 0]
-
-
-def test_copies_of_targets_count_like_weights(rng):
-    S, _, _ = instance(5)
-    times = rng.integers(0, 4, len(S))
-    few = picks_of(S, times.astype(float), Slots.free(12, 5))
-    many = picks_of(np.repeat(S, times, axis=0), np.ones(times.sum()), Slots.free(12, 5))
-    assert [pick.candidate for pick in few] == [pick.candidate for pick in many]
-    np.testing.assert_allclose([pick.gain for pick in few], [pick.gain for pick in many])
-
-
-def test_no_places_give_no_picks():
-    S, weights, _ = instance(0)
-    assert picks_of(S, weights, Slots.free(12, 0)) == []
 
 
 # Exchanges
@@ -341,12 +285,6 @@ def test_scale_of_weights_does_not_decide_on_exchanges(factor):
     S = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
     plain, scaled = (improve(S, np.full(20, f), [0, 1, 2], Slots.free(20, 3)) for f in (1.0, factor))
     assert plain == scaled
-
-
-def test_weight_draws_exchanges():
-    S = np.eye(3)
-    assert improve(S, np.array([1.0, 3.0, 2.0]), [0], Slots.free(3, 1)) == [1]
-    assert set(improve(S, np.array([1.0, 3.0, 2.0]), [0, 2], Slots.free(3, 2))) == {1, 2}
 
 
 def test_gains_of_a_selection_are_those_of_the_mean_similarity():

@@ -11,10 +11,8 @@ import pytest
 import mosaic
 from mosaic.kernels import KERNELS, make_kernel
 from mosaic.program import SolverName
-from mosaic.program.first_order import FIRST_ORDER, FISTA
-from mosaic.program.interior_point import InteriorPoint
-from mosaic.program.loop import Status, run
 from mosaic.program.problem import DesignProblem, RowProgram, critical_lam
+from mosaic.program.solvers import FIRST_ORDER, FISTA, InteriorPoint, Status, run
 from oracles import conic_solution, exact_factor, lasso_solution, objective
 
 SOLVERS = [name for name in get_args(SolverName) if name != "auto"]
@@ -93,7 +91,7 @@ def test_running_out_of_iterations_is_said_and_the_best_is_kept(name, roll_kerne
     F = exact_factor(roll_kernel)
     found = run(FIRST_ORDER[name], RowProgram(F, F.T, 1.0), tol=1e-12, max_iter=35)
     assert found.status is Status.MAX_ITER
-    assert "max_iter" in found.status.advice
+    assert "max_iter" in found.status.value
     assert found.iterations == 35
     assert [r.iteration for r in found.trace] == [0, 10, 20, 30, 35]
     assert found.gap == found.trace[-1].gap

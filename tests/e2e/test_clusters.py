@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, Sketch
-from mosaic.sketch.dask import DaskSource
+from mosaic.rows.dask import DaskSource
 
 N = 60_000
 SETTINGS = {"algorithm": Sketch(n_initial=100, n_rounds=2), "gamma": 0.02, "tol": 1e-9}

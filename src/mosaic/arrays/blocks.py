@@ -1,8 +1,9 @@
-"""Blocks of rows, samples and small conversions that all modules share."""
+"""Blocks of rows, samples of them, their lengths, and what is done to rows before they are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,7 +11,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mosaic.arrays.threads import thread_map
-from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, is_on_device, on_host, squares_of_rows
+from mosaic.arrays.xp import (
+    DEVICE_BLOCK_ENTRIES,
+    as_double,
+    asarray_like,
+    is_on_device,
+    numpy_dtype,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -85,3 +95,61 @@ def row_norms_squared(A: Any) -> FloatArray:
 def in_double(A: Any) -> FloatArray:
     """A dense or sparse matrix as a dense float64 array."""
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
+
+
+def largest_size(X: Any) -> float:
+    """The largest size of an entry that may come in, in the precision of X."""
+    return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
+
+
+def squared_lengths(X: Any) -> Any:
+    """‖x_i‖₂² in float64 for every row, dense or CSR, on the device of X."""
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    return squares_of_rows(as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False))
+
+
+def row_lengths(X: Any) -> FloatArray:
+    """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
+    squares = in_blocks(lambda rows: on_host(squared_lengths(rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
+    lengths = np.sqrt(np.concatenate(squares))
+    return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
+
+
+def scaled_rows(X: Any, factors: FloatArray) -> Any:
+    """Each row times its factor, in the precision of X."""
+    values = asarray_like(X, factors)
+    return sp.csr_array(sp.diags_array(values) @ X) if sp.issparse(X) else X * values[:, None]
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Prepare(np.array([1.0, 2.0]), directions=True)(np.array([[3.0, 8.0], [0.0, 0.0]])).round(9).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+
+    scale: FloatArray | None = None
+    directions: bool = False
+
+    def __call__(self, X: Any) -> Any:
+        """The prepared rows. Rows of zeros stay zero."""
+        if self.scale is not None:
+            scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
+            if sp.issparse(X):  # the same quotients as in the dense case, so that known points are recognised
+                X = X.copy()
+                X.data = X.data / scale.astype(X.dtype)[X.indices]
+            else:
+                X = X / asarray_like(X, scale)
+        if not self.directions:
+            return X
+        lengths = row_lengths(X)
+        return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
+
+    def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
+        """Values of prepared rows, in some columns, as the data has them."""
+        return values if self.scale is None else values * self.scale[columns]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -45,7 +44,8 @@ def equal_rows(X: Any, codes: Codes | None = None) -> EqualRows:
     """Groups of exactly equal rows: rows with equal ``row_codes`` are compared. Pass ``codes`` if they are known already."""
     n = X.shape[0]
     codes = row_codes(X) if codes is None else codes
-    if not len(_repeated(codes)):
+    values = np.sort(codes)
+    if not (values[1:] == values[:-1]).any():
         return EqualRows.trivial(n)
     order = np.argsort(codes, kind="stable")
     same = codes[order[1:]] == codes[order[:-1]]
@@ -86,50 +86,27 @@ class KnownRows(NamedTuple):
 
 
 def row_codes(X: Any) -> Codes:
-    """An exact 64-bit hash of every row: equal rows have equal codes."""
+    """An exact 64-bit hash of every row, Σ_j m_j · bits(x_ij): equal rows have equal codes."""
     multipliers = _multipliers(X.shape[1])
     if sp.issparse(X):
         codes = _bits(X.data) * multipliers[X.indices]
         codes[X.data == 0] = 0
-        return _sums_of_sparse_rows(codes, X.indptr)
-    if is_on_device(X):  # signed integers, since unsigned ones are rare there: their products wrap around alike
-        factors = to_device_of(X, multipliers.view(np.int64))
-        return _sums_of_rows(X, lambda block: _bits_on_device(block) * factors)
-    return _sums_of_rows(X, lambda block: _bits(block) * multipliers)
-
-
-def _sums_of_rows(X: Any, of: Callable[[Any], Any]) -> Codes:
-    """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to 64-bit integers."""
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(codes, dtype=np.uint64)])
+        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    on_device = is_on_device(X)
+    # Signed integers on a device, since unsigned ones are rare there: their products wrap around alike.
+    factors = to_device_of(X, multipliers.view(np.int64)) if on_device else multipliers
+    bits = _bits_on_device if on_device else _bits
 
     def add(part: slice) -> Any:
-        return on_host(namespace(X).sum(of(rows_of(X, part)), axis=1))
+        return on_host(namespace(X).sum(bits(rows_of(X, part)) * factors, axis=1))
 
     return np.concatenate(in_blocks(add, X.shape[0], X.shape[1], on=X)).view(np.uint64)
 
 
-def _sums_of_sparse_rows(values: Codes, indptr: IntArray) -> Codes:
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
-    return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
-
-
 def priority(codes: Codes, seed: int = 0) -> Codes:
-    """A random number for each code that depends on the code and the seed alone; different codes have different ones."""
-    return _finalised(codes + np.uint64((0x9E3779B97F4A7C15 * 2 * seed) % 2**64))
-
-
-def _repeated(codes: Codes) -> IntArray:
-    """Indices of the codes that occur more than once, in ascending order."""
-    values = np.sort(codes)
-    if not (values[1:] == values[:-1]).any():
-        return np.zeros(0, np.intp)
-    order = np.argsort(codes, kind="stable")
-    same = codes[order[1:]] == codes[order[:-1]]
-    return np.sort(order[np.append(same, False) | np.append(False, same)])
-
-
-def _finalised(h: Codes) -> Codes:
-    """The finaliser of splitmix64."""
-    h = h + np.uint64(0x9E3779B97F4A7C15)
+    """A random number for each code that depends on the code and the seed alone (splitmix64); different codes differ."""
+    h = codes + np.uint64((0x9E3779B97F4A7C15 * (2 * seed + 1)) % 2**64)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(h ^ (h >> np.uint64(31)))

@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: Seconds of work that make it worth while to wake another thread.
+#: Seconds of work that make it worth while to wake other threads.
 SECONDS_OF_A_HELPER = 2e-3
 #: Threads of the current work; None where nothing was said: then there is one, and the library's own threads are left alone.
 _threads: ContextVar[int | None] = ContextVar("mosaic_threads", default=None)
@@ -100,50 +100,23 @@ def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
             return [function(part) for part in parts]
     if threads == 1 or len(parts) < 2:
         return [function(part) for part in parts]
-    found: dict[int, Result] = {}
-    left, code = deque(enumerate(parts)), getattr(function, "__code__", None)
-    started = time.perf_counter()
+    found: list[Result] = []
+    code, started = getattr(function, "__code__", None), time.perf_counter()
     if code not in _seconds:  # how long does a part take?
-        number, part = left.popleft()
-        found[number] = function(part)
+        found.append(function(parts[0]))
         _seconds[code] = time.perf_counter() - started
-    helpers = min(threads - 1, len(left) - 1, int(_seconds[code] * len(left) / SECONDS_OF_A_HELPER))
-
-    def work() -> None:
-        if helpers > 0:
-            _threads.set(1)  # parts of parts are not divided again
-        while left:
-            try:
-                number, part = left.popleft()
-            except IndexError:  # another thread was faster
-                return
-            try:
-                found[number] = function(part)
-            except BaseException:
-                left.clear()
-                raise
-
-    if helpers < 1:
-        work()
-        return [found[number] for number in range(len(parts))]
-    started, count = time.perf_counter(), len(left)
-    # A thread knows nothing of its caller's context, such as how NumPy treats overflow, unless it is given a copy.
-    waking = [_pool(threads - 1).submit(copy_context().run, work) for _ in range(helpers)]
-    try:
-        copy_context().run(work)
-    finally:
-        wait(waking)
-    for helper in waking:
-        helper.result()
-    _seconds[code] = (time.perf_counter() - started) * (helpers + 1) / count
-    return [found[number] for number in range(len(parts))]
+    rest, started = parts[len(found) :], time.perf_counter()
+    busy = threads if _seconds[code] * len(rest) >= SECONDS_OF_A_HELPER else 1
+    found.extend(thread_imap(function, rest, busy))
+    _seconds[code] = (time.perf_counter() - started) * busy / len(rest)
+    return found
 
 
 def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
-    """What the function returns for every part, in their order, one by one; for parts that are too large to be held together.
+    """The same, one by one, in ``most`` threads at most; for parts that are too large to be held together.
 
-    Parts are taken in this thread and worked on ahead in the threads of ``using_threads``, ``most`` of them at most. One part for
-    each thread and one more are held at a time. With one thread, nothing is done ahead.
+    Parts are taken in this thread. One part for each thread and one more are held at a time. With one thread, nothing is done
+    ahead.
     """
     threads = _threads.get() or 1
     threads = threads if most is None else min(threads, most)
@@ -158,6 +131,7 @@ def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most:
     waiting: deque[Future[Result]] = deque()
     try:
         for part in parts:
+            # A thread knows nothing of its caller's context, such as how NumPy treats overflow, unless it is given a copy.
             waiting.append(_pool(threads).submit(copy_context().run, work, part))
             del part  # it is held no longer than the work on it
             if len(waiting) > threads:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
-from mosaic.choosing.changes import Changes
-from mosaic.choosing.objectives import Cover, Pick, Similar, Slots, without_rounding
-from mosaic.choosing.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers, just_above
+from mosaic.choosing.objectives import Cover, Similar, Slots, without_rounding
+from mosaic.choosing.outliers import NOBODY, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import Material
-from mosaic.choosing.selection import Selection, is_low, outlier_points
+from mosaic.choosing.selection import Changes, Selection
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import Kernel
-from mosaic.metrics import shared_information_distance
+from mosaic.metrics import unexplained_along
 
 #: Largest number of representatives that is suggested, and smallest number of rows of a cluster.
 MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4
@@ -40,37 +37,46 @@ PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
 
 def choose(material: Material, settings: Settings) -> Selection:
     """Find the outliers and choose the representatives, by the rule of the mode."""
-    cut, groups = flag(material, settings)
+    found, constraints, silhouette = flag_only(material, settings), material.constraints, None
     if settings.mode == "paper":
-        return _choose_like_the_paper(material, settings, cut)
-    chooser = Chooser(material, settings, cut, groups)
-    k = settings.number(material.n_rows)
+        return _choose_like_the_paper(found)
+    chooser, k, must = Chooser(found), settings.number(material.n_rows), len(constraints.must)
     if k is not None and k > material.n_rows:
         fault = f"is more than there are points (n_samples = {material.n_rows})"
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
-    if k is None:
-        k = material.constraints.fixed_total
-    must, suggested = len(material.constraints.must), None
+    k = constraints.fixed_total if k is None else k
     if k is not None:
-        found = chooser.picks(k)
-    elif (share := settings.coverage) is not None or settings.min_support is not None:
-        found = chooser.supported(settings.min_support or 1.0) if share is None else chooser.explaining(share)
-        if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
-            found = chooser.picks(max(len(found.rows), must, 1))
+        picks = chooser.picks(k)
+    elif settings.coverage is not None or settings.min_support is not None:
+        share, support = settings.coverage, settings.min_support
+        picks = chooser.supported(support or 1.0) if share is None else chooser.explaining(share)
+        if constraints.quotas is not None or len(picks.rows) < max(must, 1):
+            picks = chooser.picks(max(len(picks.rows), must, 1))
     else:
-        suggested = chooser.suggested()
-        found = chooser.picks(max(suggested.k, must))
-    chosen = material.points.group[found.rows]
-    changes = None if material.constraints.start is None else chooser.changes(found)
-    silhouette = None if suggested is None else suggested.silhouette
-    return Selection(material, settings, found.rows, chosen, found.gains, cut, groups, changes=changes, silhouette=silhouette)
+        suggested, silhouette = chooser.suggested()
+        picks = chooser.picks(max(suggested, must))
+    changes = None if constraints.start is None else chooser.changes(picks)
+    return replace(found, members=picks.rows, gains=picks.gains, changes=changes, silhouette=silhouette)
 
 
 def flag_only(material: Material, settings: Settings) -> Selection:
-    """Find the outliers; choose no representatives."""
-    cut, groups = flag(material, settings)
-    nobody = np.zeros(0, np.intp)
-    return Selection(material, settings, nobody, nobody, np.zeros(0), cut, groups)
+    """The cut, and the groups of outliers that are kept; no representatives are chosen."""
+    if settings.outliers == "keep":
+        return Selection(material, settings, NOBODY)
+    points = material.points
+    if settings.mode == "paper":
+        n = points.total
+        count = PAPER_SMALLEST_COUNT if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
+        return Selection(material, settings, Cut(count, "threshold"))
+    counts, groups = material.counts, None
+    if is_auto(settings.contamination):
+        cut, groups = find_outliers(counts, material.kernel, material.seed)
+    else:
+        cut = cut_for_share(counts, points.weights, float(settings.contamination))
+    if settings.min_group is not None:
+        low = Selection(material, settings, cut).is_outlier
+        groups = find_groups(material.kernel, low, points.weights, settings.min_group)
+    return Selection(material, settings, cut, groups)
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -78,50 +84,18 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
 
     The outliers are those of the selection. With ``go_on``, the ranking starts with the rows of the selection.
     """
-    material, settings = selection.material, selection.settings
+    k, material = len(selection.rows) or limit, selection.material
     if go_on:
-        material = material.with_constraints(replace(material.constraints, must=selection.members))
-    chooser = Chooser(material, settings, selection.cut, selection.groups)
-    rows, gains = chooser.ranked(min(limit, len(chooser.pool)), len(selection.rows) or limit)
-    share = ExplainedShare(material.kernel, chooser.targets, chooser.weights)
-    return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in material.points.group[rows]])
+        constraints = replace(material.constraints, must=selection.members)
+        selection = replace(selection, material=replace(material, constraints=constraints))
+    chooser = Chooser(selection)
+    rows, gains = chooser.ranked(min(limit, len(chooser.pool)), k)
+    return rows, np.cumsum(gains), chooser.explained(rows)
 
 
 def suggested_number(selection: Selection) -> int:
     """The number of representatives that is suggested for the points of a selection."""
-    return Chooser(selection.material, selection.settings, selection.cut, selection.groups).suggested().k
-
-
-def curve_settings(settings: Settings) -> Settings:
-    """The same settings, with the number of representatives left to the coverage curve."""
-    changes: dict[str, Any] = {"n_representatives": "auto", "coverage": None, "min_support": None}
-    return replace(settings, **changes)
-
-
-def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None]:
-    """The cut, and the groups of outliers that are kept because they are large enough."""
-    points = material.points
-    if settings.outliers == "keep":
-        return NOBODY, None
-    if settings.mode == "paper":
-        n = points.total
-        count = PAPER_SMALLEST_COUNT if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
-        return Cut(count, "threshold"), None
-    kernel, counts, groups = material.kernel, material.counts, None
-    if is_auto(settings.contamination):
-        cut, groups = find_outliers(counts, kernel, material.seed)
-    else:
-        cut = cut_for_share(counts, points.weights, float(settings.contamination))
-    if settings.min_group is not None:
-        groups = find_groups(kernel, is_low(material, settings, cut), points.weights, settings.min_group)
-    return cut, groups
-
-
-class Suggestion(NamedTuple):
-    """A number of picks, and the mean silhouette that speaks for it; 0 if no number stands out."""
-
-    k: int
-    silhouette: float
+    return Chooser(selection).suggested()[0]
 
 
 class Picks(NamedTuple):
@@ -134,48 +108,36 @@ class Picks(NamedTuple):
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses rows that are not outliers, within the constraints, to represent the points that belong."""
+    """Chooses rows within the constraints, to represent the points that belong; outliers are those of the selection."""
 
-    material: Material
-    settings: Settings
-    cut: Cut
-    groups: KeptGroups | None
+    selection: Selection
 
     @cached_property
     def rejected(self) -> BoolArray:
         """Mask of the outliers if they are to be rejected, else all false."""
-        if self.settings.outliers == "reject":
-            return outlier_points(self.material, self.settings, self.cut, self.groups)
-        return np.zeros(self.material.points.n, dtype=bool)
-
-    @cached_property
-    def doubtful(self) -> BoolArray:
-        """Mask of the points just above a valley, where some outliers are."""
-        counts, belongs = self.material.counts, ~self.rejected
-        if self.cut.rule != "valley" or belongs.all():
-            return np.zeros(len(belongs), dtype=bool)
-        return np.asarray(belongs & (counts < just_above(self.cut.count, counts[belongs])))
+        rejects = self.selection.settings.outliers == "reject"
+        return self.selection.is_outlier if rejects else np.zeros(self.selection.material.points.n, dtype=bool)
 
     @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
         is one, else an earlier pick, else the first copy.
         """
-        points, constraints = self.material.points, self.material.constraints
-        must, group = constraints.must, points.group
+        material, constraints = self.selection.material, self.selection.material.constraints
+        must, group = constraints.must, material.points.group
         absent = must[group[must] < 0]
         if len(absent):
             fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         numbers, copies = np.unique(group[must], return_counts=True)
         if (copies > 1).any():
-            first, second = self.material.rows_in_data(must[group[must] == numbers[np.argmax(copies > 1)]])[:2]
+            first, second = material.rows_in_data(must[group[must] == numbers[np.argmax(copies > 1)]])[:2]
             fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
         may = ~self.rejected
         start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
         if constraints.allowed.all() and len(constraints.names) == 1 and not len(must) and not len(start):
-            return points.first[np.flatnonzero(may)]
+            return material.points.first[np.flatnonzero(may)]
         rows = np.flatnonzero(constraints.allowed & (group >= 0))
         rows = np.setdiff1d(rows[may[group[rows]]], must)
         rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
@@ -183,17 +145,17 @@ class Chooser:
         return self._in_order_of_points(rows[np.sort(np.unique(kinds, return_index=True)[1])])
 
     def _in_order_of_points(self, rows: IntArray) -> IntArray:
-        return np.asarray(rows[np.lexsort((rows, self.material.points.group[rows]))])
+        return np.asarray(rows[np.lexsort((rows, self.selection.material.points.group[rows]))])
 
     @cached_property
     def targets(self) -> IntArray:
         """Points that are not rejected; at most ``MOST_TARGETS`` of them."""
-        return self.material.points.sample(np.flatnonzero(~self.rejected), MOST_TARGETS)
+        return self.selection.material.points.sample(np.flatnonzero(~self.rejected), MOST_TARGETS)
 
     @cached_property
     def weights(self) -> FloatArray:
         """Number of rows that each target stands for."""
-        everyone = self.material.points.weights
+        everyone = self.selection.material.points.weights
         weights: FloatArray = everyone[self.targets]
         if len(self.targets) < np.count_nonzero(~self.rejected):
             weights = rescale_weights(weights, MOST_TARGETS, float(everyone[~self.rejected].sum()))
@@ -204,15 +166,14 @@ class Chooser:
 
         Earlier picks are taken first, and an exchange for one of them must be worth it (``CLEARLY_BETTER``).
         """
-        constraints, points, settings = self.material.constraints, self.material.points, self.settings
-        candidates, pool = self._candidates(k), self.pool
+        settings, points = self.selection.settings, self.selection.material.points
+        constraints, candidates, pool = self.selection.material.constraints, self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
-        slots = constraints.slots(k, candidates, dict(zip(constraints.names, sizes.tolist(), strict=True)))
-        slots = self._who_may_fill(slots, candidates)
-        constraints.check_room(slots, candidates, self.material.for_rows(self.rejected, False))
-        objective = self._objective(slots.twins, k)
+        slots = constraints.slots(k, candidates, points.group[candidates], np.asarray(sizes, np.float64))
+        constraints.check_room(slots, candidates, points.spread(self.rejected, False))
+        objective = self._objective(slots, k)
         old = self._earlier(objective, slots, candidates)
-        chosen, gains = self._greedy(objective, replace(slots, forced=[*slots.forced, *old]))
+        chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
         # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
         # many there are; coverage and support are those of the picks themselves.
         given = not is_auto(settings.n_representatives)
@@ -228,114 +189,68 @@ class Chooser:
         return Picks(candidates[chosen], np.array(gains) / self.weights.sum(), tuple(replaced))
 
     def ranked(
-        self, k: int, covers: float, until_explained: float | None = None, *, earlier_first: bool = False
+        self, k: int, covers: float, *, earlier_first: bool = False, most: int | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained.
+        """Up to k rows by the objective and their gains, without quotas, until candidates run out; the first ``most`` of them.
 
         ``covers`` is the number of picks that the cover is for. With ``earlier_first``, earlier picks come before others.
         """
-        candidates = self._candidates(min(k, MOST_AUTOMATIC))
-        slots = self._who_may_fill(Slots.free(len(candidates), min(k, len(candidates))), candidates)
-        objective = self._objective(slots.twins, covers)
-        least = len(slots.forced)
+        material, candidates = self.selection.material, self._candidates(min(k, MOST_AUTOMATIC))
+        slots = material.constraints.slots(min(k, len(candidates)), candidates, material.points.group[candidates])
+        objective = self._objective(slots, covers)
         if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
-        chosen, gains = self._greedy(objective, slots, until_explained, least)
+        chosen, gains = objective.ranked(slots, most)
         return candidates[chosen], np.array(gains) / self.weights.sum()
 
-    def suggested(self) -> Suggestion:
-        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb.
+    def suggested(self) -> tuple[int, float]:
+        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb; and the silhouette, else 0.
 
         Clusters are clear if rows are three times as near to their pick as to the next one, by the mean of 1 − d₁/d₂ (the medoid
         silhouette), and their number is that of the largest mean.
         """
-        n, pool = float(self.weights.sum()), len(self.pool)
+        n, pool, material = float(self.weights.sum()), len(self.pool), self.selection.material
         most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
         if most > 1:
-            picks = self.material.points.group[self.ranked(most, most)[0]]
-            some = self.targets[subsample(len(self.targets), SILHOUETTE_ROWS, self.material.seed)]
-            kernel = self.material.kernel
-            found = silhouettes(kernel.distances(some, picks) ** (1.0 / kernel.order))
+            picks = material.points.group[self.ranked(most, most)[0]]
+            some = self.targets[subsample(len(self.targets), SILHOUETTE_ROWS, material.seed)]
+            found = silhouettes(material.kernel.distances(some, picks) ** (1.0 / material.kernel.order))
             if len(found) and found.max() >= CLEAR:
-                return Suggestion(2 + int(found.argmax()), float(found.max()))
-        return Suggestion(int(np.clip(round((n / 2.0) ** 0.5), 1, max(min(MOST_AUTOMATIC, pool), 1))), 0.0)
+                return 2 + int(found.argmax()), float(found.max())
+        return int(np.clip(round((n / 2.0) ** 0.5), 1, max(min(MOST_AUTOMATIC, pool), 1))), 0.0
+
+    def explained(self, rows: IntArray) -> FloatArray:
+        """Share of the points that belong which the first 1, 2, 3, … of these rows explain."""
+        points, kernel = self.selection.material.points, self.selection.kernel
+        weights = points.weights * ~self.rejected
+        total = float(weights @ kernel.diagonal())
+        if not (len(rows) and total > 0):
+            return np.ones(len(rows))
+        left = unexplained_along(kernel, points.group[rows], 0.0, weights)
+        return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
     def explaining(self, share: float) -> Picks:
-        """The first picks of a ranking that explain this share of the targets: covers by 2, 4, 8, … picks are tried."""
-        k = 2
+        """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""
+        k, pool, must = 2, len(self.pool), len(self.selection.material.constraints.must)
         while True:
-            rows, gains = self.ranked(len(self.pool), k, share, earlier_first=True)
-            if len(rows) <= k or k >= len(self.pool):
-                return Picks(rows, gains)
+            rows, gains = self.ranked(pool, k, earlier_first=True, most=k)
+            enough = np.flatnonzero((self.explained(rows) >= share) & (np.arange(len(rows)) >= must - 1))
+            if len(enough) or k >= pool:
+                end = int(enough[0]) + 1 if len(enough) else len(rows)
+                return Picks(rows[:end], gains[:end])
             k *= 2
-
-    def _earlier(self, objective: Similar, slots: Slots, candidates: IntArray) -> list[int]:
-        """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
-        start = self.material.constraints.start
-        if start is None:
-            return []
-        points, group = self.material.points.group, self.material.constraints.group
-        earlier = set(zip(points[start].tolist(), group[start].tolist(), strict=True))
-        known = zip(slots.twins.tolist(), group[candidates].tolist(), strict=True)
-        old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
-        among = [*slots.forced, *old]
-        few = Slots(slots.of[among], slots.room, slots.twins[among], range(len(slots.forced)))
-        ranked = list(objective.among(among).greedy(few)) if old else []
-        return [among[pick.candidate] for pick in ranked[len(slots.forced) :]]
-
-    def changes(self, found: Picks) -> Changes:
-        """What became of the earlier picks."""
-        material, constraints = self.material, self.material.constraints
-        assert constraints.start is not None
-        cover = self.cover(len(found.rows))
-        group, start, chosen = material.points.group, constraints.start, material.points.group[found.rows]
-        kept = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
-        kept = list({int(group[row]): row for row in reversed(kept)}.values())[::-1]
-        replaced = dict(found.replaced)
-        dropped = [(row, self._why_not(row, kept)) for row in start.tolist() if row not in (*kept, *replaced)]
-
-        def similarity(points: IntArray) -> float:
-            S = on_host(cover.between(self.targets, points))
-            return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
-
-        now = similarity(chosen)
-        gains = [
-            (old, new, now - similarity(np.where(chosen == group[new], group[old], chosen))) for old, new in replaced.items()
-        ]
-        there = np.unique(group[start[group[start] >= 0]])
-        return Changes(
-            len(start) + len(constraints.gone),
-            tuple(kept),
-            tuple(gains),
-            tuple(dropped),
-            constraints.gone,
-            similarity(there),
-            now,
-        )
-
-    def _why_not(self, row: int, kept: Sequence[int]) -> str:
-        """Why an earlier pick is not chosen again."""
-        point = int(self.material.points.group[row])
-        if point < 0:
-            return "since their weight is 0"
-        if point in self.material.points.group[list(kept)]:
-            return "since they are equal to another pick"
-        if not self.material.constraints.allowed[row]:
-            return "since they may not be chosen"
-        return "since they are outliers now" if self.rejected[point] else "since there is no place for them"
 
     def supported(self, smallest: float) -> Picks:
         """The most picks of a ranking such that each is the nearest pick of at least ``smallest`` points."""
-        kernel, weights = self.material.kernel, self.weights
+        kernel, weights = self.selection.kernel, self.weights
         if weights.sum() < smallest:
-            n = self.material.n_rows
-            fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
+            fault = f"is more than all {weights.sum():g} points that belong (n_samples = {self.selection.n_rows})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
         most = max(1, min(len(self.pool), int(weights.sum() / smallest)))
         rows, gains = self.ranked(most, most, earlier_first=True)
         if not len(rows):
             return Picks(rows, gains)
-        places = self.material.points.group[rows]
+        places = self.selection.material.points.group[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
         D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
         enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
@@ -346,12 +261,59 @@ class Chooser:
                 enough = k + 1
         return Picks(rows[:enough], gains[:enough])
 
+    def _earlier(self, objective: Similar, slots: Slots, candidates: IntArray) -> list[int]:
+        """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
+        constraints, points = self.selection.material.constraints, self.selection.material.points.group
+        if constraints.start is None:
+            return []
+        earlier = set(zip(points[constraints.start].tolist(), constraints.group[constraints.start].tolist(), strict=True))
+        known = zip(slots.twins.tolist(), constraints.group[candidates].tolist(), strict=True)
+        old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
+        among, n_forced = [*slots.forced, *old], len(slots.forced)
+        few = Slots(slots.of[among], slots.room, slots.twins[among], range(n_forced))
+        ranked = objective.among(among).ranked(few)[0] if old else []
+        return [among[candidate] for candidate in ranked[n_forced:]]
+
+    def changes(self, found: Picks) -> Changes:
+        """What became of the earlier picks."""
+        constraints, group = self.selection.material.constraints, self.selection.material.points.group
+        assert constraints.start is not None
+        cover, start, chosen = self.cover(len(found.rows)), constraints.start, group[found.rows]
+        again = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
+        kept = list({int(group[row]): row for row in reversed(again)}.values())[::-1]
+        replaced = dict(found.replaced)
+        dropped = [(row, self._why_not(row, kept)) for row in start.tolist() if row not in (*kept, *replaced)]
+
+        def similarity(points: IntArray) -> float:
+            S = on_host(cover.between(self.targets, points))
+            return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
+
+        now, there = similarity(chosen), np.unique(group[start[group[start] >= 0]])
+        gains = [(a, b, now - similarity(np.where(chosen == group[b], group[a], chosen))) for a, b in replaced.items()]
+        n_before = len(start) + len(constraints.gone)
+        return Changes(n_before, tuple(kept), tuple(gains), tuple(dropped), constraints.gone, similarity(there), now)
+
+    def _why_not(self, row: int, kept: Sequence[int]) -> str:
+        """Why an earlier pick is not chosen again."""
+        material = self.selection.material
+        point = int(material.points.group[row])
+        if point < 0:
+            return "since their weight is 0"
+        if point in material.points.group[list(kept)]:
+            return "since they are equal to another pick"
+        if not material.constraints.allowed[row]:
+            return "since they may not be chosen"
+        return "since they are outliers now" if self.rejected[point] else "since there is no place for them"
+
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
-        points, constraints, pool = self.material.points, self.material.constraints, self.pool
-        sure = pool[~self.doubtful[points.group[pool]] | np.isin(pool, constraints.must)]
-        if constraints.quotas is None and len(sure) >= k:
-            pool = sure
+        material, cut, pool = self.selection.material, self.selection.cut, self.pool
+        points, constraints, counts, belongs = material.points, material.constraints, material.counts, ~self.rejected
+        if cut.rule == "valley" and constraints.quotas is None and not belongs.all():
+            # Some outliers are just above a valley; such rows are no candidates as long as there are others.
+            is_sure = counts[points.group[pool]] >= just_above(cut.count, counts[belongs])
+            is_sure |= np.isin(pool, constraints.must)
+            pool = pool[is_sure] if is_sure.sum() >= k else pool
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
         if len(pool) <= most:
             return pool
@@ -365,82 +327,20 @@ class Chooser:
             kept.append(members[np.argsort(order, kind="stable")[:size]])
         return self._in_order_of_points(np.unique(np.concatenate(kept)))
 
-    def _who_may_fill(self, slots: Slots, candidates: IntArray) -> Slots:
-        """The slots, with the candidate rows marked that are copies or must be chosen."""
-        forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.material.constraints.must]
-        return replace(slots, twins=self.material.points.group[candidates], forced=forced)
-
     def cover(self, k: float) -> Cover:
         """The similarity of a cover by k picks."""
-        return Cover.of(self.material.kernel, self.targets, self.weights, k)
+        return Cover.of(self.selection.kernel, self.targets, self.weights, k)
 
-    def _objective(self, places: IntArray, k: float) -> Similar:
-        """The objective that compares candidates, given as points, for k picks."""
-        return Similar(self.cover(k).between(self.targets, places), self.weights)
-
-    def _greedy(
-        self, objective: Similar, slots: Slots, until_explained: float | None = None, least: int = 0
-    ) -> tuple[list[int], list[float]]:
-        """Candidates one after another, must-include rows first; at least so many."""
-        picks = objective.greedy(slots)
-        if until_explained is not None:
-            picks = self._until_explained(picks, slots, until_explained, least)
-        found = list(picks)
-        return [pick.candidate for pick in found], [pick.gain for pick in found]
-
-    def _until_explained(self, picks: Iterator[Pick], slots: Slots, enough: float, least: int) -> Iterator[Pick]:
-        """The picks needed to explain this share of the points that belong, at least so many."""
-        belongs = np.flatnonzero(~self.rejected)
-        share = ExplainedShare(self.material.kernel, belongs, self.material.points.weights[belongs])
-        for number, pick in enumerate(picks, 1):
-            yield pick
-            if share.add(int(slots.twins[pick.candidate])) >= enough and number >= least:
-                return
+    def _objective(self, slots: Slots, k: float) -> Similar:
+        """The objective that compares the candidates of the slots, for k picks."""
+        return Similar(self.cover(k).between(self.targets, slots.twins), self.weights)
 
 
 def in_order(objective: Similar, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
     """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
-    ranked = list(objective.among(chosen).greedy(Slots.free(len(chosen), len(chosen), range(n_forced))))
-    return [chosen[pick.candidate] for pick in ranked], [pick.gain for pick in ranked]
-
-
-class ExplainedShare:
-    """1 − Σ_i ω_i e_i / Σ_i ω_i k_ii while picks come in, e_i = k_ii − ‖projection on the picks‖² (a pivoted Cholesky)."""
-
-    def __init__(self, kernel: Kernel, targets: IntArray, weights: FloatArray):
-        self.kernel, self.targets, self.weights = kernel, targets, weights
-        diagonal = kernel.diagonal()
-        self.residual = diagonal[targets].astype(np.float64)
-        self.total = float(weights @ self.residual)
-        self.noise = 1e-12 * float(diagonal.max())
-        self.F = np.empty((len(targets), 16))  # columns of the factor; grows when full
-        self.L = np.zeros((16, 16))
-        self.picks: list[int] = []
-
-    def add(self, pick: int) -> float:
-        """The share after one more pick."""
-        k, alone = len(self.picks), np.array([pick])
-        if k == self.F.shape[1]:
-            self.F = np.hstack([self.F, np.empty_like(self.F)])
-            self.L = np.pad(self.L, ((0, k), (0, k)))
-        values = self.kernel.block(np.array([*self.picks, pick], np.intp), alone).ravel()
-        row = solve_triangular(self.L[:k, :k], values[:k], lower=True, check_finite=False) if k else np.zeros(0)
-        left = float(values[-1] - row @ row)
-        if left > self.noise:
-            self.L[k, :k], self.L[k, k] = row, np.sqrt(left)
-            column = self.kernel.block(self.targets, alone).ravel() - self.F[:, :k] @ row
-            self.F[:, k] = column / self.L[k, k]
-            self.residual -= self.F[:, k] ** 2
-        else:  # earlier picks express it already, so its column of the factor is zero
-            self.L[k, k], self.F[:, k] = np.inf, 0.0
-        self.picks.append(pick)
-        return self.value
-
-    @property
-    def value(self) -> float:
-        """The share so far."""
-        return 1.0 - float(self.weights @ np.maximum(self.residual, 0.0)) / self.total if self.total > 0 else 1.0
+    ranked, gains = objective.among(chosen).ranked(Slots.free(len(chosen), len(chosen), range(n_forced)))
+    return [chosen[place] for place in ranked], gains
 
 
 def silhouettes(D: FloatArray) -> FloatArray:
@@ -448,13 +348,6 @@ def silhouettes(D: FloatArray) -> FloatArray:
 
     ``D`` are distances, rows × picks. Picks are taken away one by one, each time the one whose rows are sent least far away. Rows
     that are picks say nothing and are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 9.0, 9.1, 9.2])
-    >>> silhouettes(np.abs(X[:, None] - X[[1, 4, 7, 8]])).round(2).tolist()
-    [0.9, 0.98, 0.88]
     """
     D = D[D.min(axis=1) > 0]
     found: list[float] = []
@@ -468,16 +361,18 @@ def silhouettes(D: FloatArray) -> FloatArray:
     return np.array(found[::-1])
 
 
-def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> Selection:
+def _choose_like_the_paper(found: Selection) -> Selection:
     """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
+    material, settings, cut = found.material, found.settings, found.cut
     influence = material.solved.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
     share = PAPER_DIVERSITY if is_auto(settings.diversity) else float(settings.diversity)
     novel = located
     if share < 1 and len(located) > 1:
-        squared = shared_information_distance(material.kernel, located, located, normalised=False)
-        novel = located[prune_similar(np.sqrt(squared), share)]
+        own = material.kernel.diagonal()[located]
+        squared = own[:, None] + own - 2.0 * material.kernel.block(located, located)
+        novel = located[prune_similar(np.sqrt(np.maximum(squared, 0.0)), share)]
     low = cut.below(material.counts[novel])
     if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
         cut, low = NOBODY, np.zeros_like(low)
@@ -488,21 +383,17 @@ def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> 
             f"{cut.count:.3g} points",
             "Raise `op_threshold`, lower `alpha`, or widen the kernel.",
         )
-    k = settings.number(material.n_rows)
-    kept = kept if k is None else kept[:k]
-    return Selection(material, settings, material.points.first[kept], kept, influence[kept], cut, None)
+    kept = kept[: settings.number(material.n_rows)]
+    return replace(found, cut=cut, members=material.points.first[kept], gains=influence[kept])
 
 
 def prune_similar(distances: FloatArray, share: float) -> IntArray:
     """Candidates, given in the order of influence, that are not too near to a more influential candidate that is kept.
 
     For each candidate i that is kept so far, its distances to all candidates are summed, largest first, until they exceed
-    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i.
-
-    Notes
-    -----
-    1. The paper names the distance but no rule. This is the rule of sparse modelling representative selection (SMRS),
-       which the same first author used in later work with distances in the kernel's feature space and share = 0.95.
+    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i. The paper names no
+    rule; this is that of SMRS, which the same first author used in later work, in the kernel's feature space and with share =
+    0.95.
     """
     m = len(distances)
     stays = np.ones(m, dtype=bool)

@@ -1,45 +1,43 @@
 """Why a row was chosen, rejected or left out, as plain data that reads as a sentence, and what was decided about the data.
 
-Reasons name columns. The kernel compares rows by a distance that is a sum over columns, d(x, y) = Σ_c d_c(x, y), with
-d_c = Σ_{j ∈ c} |x_j − y_j|^p over the numbers j of column c, p = 2 for the Gaussian kernel and 1 for the Laplacian one. So d_c is
-what the distance falls by if column c is left out.
-
-- An outlier is compared with the nearest row that belongs; the columns that make up most of that distance are named.
-- A representative is compared with the mean of the rows that belong; columns in which it is farther from it than rows are on
-  average are named.
+Reasons name columns. The kernel's distance is a sum over columns, d(x, y) = Σ_c d_c(x, y), d_c = Σ_{j ∈ c} |x_j − y_j|^p over the
+numbers j of column c, so d_c is what it falls by without column c. Named are, of an outlier, the columns that make up most of the
+distance to the nearest row that belongs; of a representative, those in which it is farther from the mean than rows are on
+average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
-from mosaic.checks import is_whole
 from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.geometry import TableColumns
 from mosaic.choosing.outliers import outlier_probability
-from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
-from mosaic.text import NO_NAMES, figure, html_card, html_table, listed
+from mosaic.parameters import is_whole
+from mosaic.text import NO_NAMES, html_card, html_table, listed
+
+if TYPE_CHECKING:
+    from mosaic.choosing.selection import Selection
 
 #: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.
 MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
 #: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
-#: What is usual: the middle nine tenths.
-USUAL_QUANTILES = (0.05, 0.95)
-#: Where the threshold of a detector comes from.
-DETECTOR_RULES = {
-    "alone": "rows below it are alone",
-    "valley": "a valley in the distribution separates the counts below it",
-    "contamination": "contamination sets the share of rows below it",
+#: By the rule of the cut: what is said of an outlier, and of all of them.
+RULES = {
+    "alone": ("", "hardly any row looks like them, and their neighbours are far. Of clean rows, about 1 % are flagged at most"),
+    "valley": (" It is one of a crowd of such rows.", "a gap in the effective counts divides them from the rest"),
+    "contamination": (" It is in the share that was given as contaminated.", "the share that was given as contaminated"),
+    "threshold": ("", "those below the threshold that was given"),
+    "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
 }
 #: Fields of a representative that are columns of a CSV file of picks.
 PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
@@ -83,7 +81,6 @@ class Explanation:
         return f"Row {self.row}" if self.name is None else f"{self.name} (row {self.row})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a dict of plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -118,17 +115,14 @@ class RowLabels:
         return self.numbers(np.array([row]))[0]
 
     def name(self, row: int) -> str | None:
-        names: Any = self.selection.material.row_names
+        names = self.selection.material.row_names
         if names is not None and (names.rows is None or where_in_memory(self.selection, row) >= 0):
             return str(names[row])
         return self.file.names([row])[0] if self.file is not None and self.file.has_names else None
 
-    def short(self, row: int) -> str:
-        return self.name(row) or f"row {self.number(row)}"
-
-    def called(self, row: int) -> str:
-        name = self.name(row)
-        return f"row {self.number(row)}" if name is None else f"{name} (row {self.number(row)})"
+    def called(self, row: int, *, short: bool = False) -> str:
+        name, number = self.name(row), f"row {self.number(row)}"
+        return number if name is None else name if short else f"{name} ({number})"
 
 
 def explain_row(selection: Selection, i: Any, columns: TableColumns | None = None) -> Explanation:
@@ -147,172 +141,119 @@ def explain_rows(
 
     Rows that a fit by passes did not keep are read in one pass.
     """
-    labels = labels or RowLabels(selection)
-    fetched = fetch_rows(selection, rows)
-    asked = [_Asked.of(selection, row, fetched) for row in rows]
-    reasons: dict[int, list[ColumnReason]] = {}
-    if columns is not None and selection.usual is not None:
-        for status, named in (("outlier", odd_columns), ("representative", typical_columns)):
-            some = [one for one in asked if one.status == status]
-            if some:
-                Y = np.concatenate([one.prepared(selection) for one in some])
-                numbers, points = np.array([one.row for one in some]), np.array([one.point for one in some])
-                reasons |= dict(zip(numbers.tolist(), named(selection, columns, Y, numbers, points), strict=True))
-    return [_explained(selection, one, columns, reasons.get(one.row, []), labels) for one in asked]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A row, where it is in memory, its point (-1 for none), its prepared numbers if it is no point, and what is known of it."""
-
-    row: int
-    at: int
-    point: int
-    elsewhere: Any
-    count: float
-    is_outlier: bool
-    label: int
-    error: float
-    status: Literal["representative", "outlier", "represented", "belongs"]
-
-    @classmethod
-    def of(cls, selection: Selection, row: int, fetched: Mapping[int, FloatArray]) -> _Asked:
-        material, detects = selection.material, not len(selection.chosen)
-        at = where_in_memory(selection, row)
-        point = int(material.points.group[at]) if at >= 0 else -1
-        elsewhere = None
-        if at < 0:
-            elsewhere = fetched[row][None, :]
-        elif point < 0:  # a row without weight
-            place = int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))
-            elsewhere = material.absent[place : place + 1]
-        if at >= 0 and detects:
-            found = Answers(selection.counts_of_rows[[at]], selection.outlier_rows[[at]], np.array([-1]), np.ones(1))
-        else:
-            found = selection.answers_at(elsewhere) if at < 0 else selection.answers_in_memory.at(at)
-        status: Any = "belongs" if detects else "represented"
-        if len(selection.members) and at in selection.members:
-            status = "representative"
-        elif found.is_outlier[0]:
-            status = "outlier"
-        count, is_outlier, label, error = (values[0].item() for values in found)
-        return cls(row, at, point, elsewhere, count, is_outlier, label, error, status)
-
-    def prepared(self, selection: Selection) -> FloatArray:
-        """The row as the kernel compares it, 1 × d."""
-        kernel: Any = selection.kernel
-        return in_double(kernel.X[[self.point]] if self.elsewhere is None else self.elsewhere)
-
-
-def _explained(
-    selection: Selection, asked: _Asked, columns: TableColumns | None, reasons: Sequence[ColumnReason], labels: RowLabels
-) -> Explanation:
-    material, rows = selection.material, selection.rows
-    rank, members, closest = None, np.zeros(0, np.intp), np.zeros(0, np.intp)
-    similarity: FloatArray = np.zeros(0)
-    if len(rows) and asked.elsewhere is None:
-        similarity = selection.kernel.block(np.array([asked.point]), selection.chosen).ravel()
-    elif len(rows):
-        similarity = selection.chosen_kernel.cross(asked.elsewhere).ravel()
-    if asked.status == "representative":
-        rank = int(np.flatnonzero(selection.members == asked.at)[0])
-        members = np.flatnonzero(selection.answers_in_memory.labels == rank)
-        points = members[material.points.group[members] >= 0]
-        if len(points):
-            near = selection.kernel.block(material.points.group[points], selection.chosen[[rank]]).ravel()
-            closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
-    stands_for = float(len(members))
-    if selection.is_sampled:  # scaled up from the rows in memory
-        stands_for = float(material.points.weights[np.unique(material.points.group[members])].sum())
-    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
-    if not len(rows):
-        reason = _why_detected(selection, asked, reasons)
-    elif rank is not None:
-        why = contrasts(reasons) if columns is not None and selection.usual is not None else ""
-        why = why or _likeness(selection, asked, closest.tolist(), labels)
-        must = " It had to be included." if asked.at in material.constraints.must else ""
-        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
-        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
-    elif asked.status == "outlier":
-        fate = "rejected" if selection.settings.outliers == "reject" else "reported"
-        odd = "it" if not reasons else f"{oddities(reasons)}. It"
-        reason = f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {asked.count:.3g}."
-    else:
-        who = f"{labels.called(int(rows[asked.label]))} stands for it with similarity {similarity[asked.label]:.3g}"
-        why = "" if asked.at < 0 or material.constraints.allowed[asked.at] else " It was not allowed to be chosen."
-        reason = f"not chosen: {who}, and {100 * asked.error:.0f} % of it are left unexplained by all representatives.{why}"
-    return Explanation(
-        row=labels.number(asked.row),
-        name=labels.name(asked.row),
-        status=asked.status,
-        reason=reason,
-        rank=None if rank is None else rank + 1,
-        stands_for=round(stands_for),
-        effective_count=asked.count,
-        is_outlier=asked.is_outlier,
-        outlier_probability=float(outlier_probability(np.array([asked.count]), material.count_total)[0]),
-        representation_error=asked.error if len(rows) else None,
-        represented_by=labels.number(int(rows[asked.label])) if asked.label >= 0 else None,
-        similarity=float(similarity[asked.label]) if asked.label >= 0 else None,
-        gain=None if rank is None else float(selection.gains[rank]),
-        nearest=tuple(zip(labels.numbers(rows[order]), similarity[order].tolist(), strict=True)),
-        members=tuple(labels.numbers(closest)),
-        differs_in=_differences(selection, asked, columns),
-        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
-    )
-
-
-def _why_detected(selection: Selection, asked: _Asked, reasons: Sequence[ColumnReason]) -> str:
-    """What a detector says about a row."""
-    cut, shown = selection.cut, f"{asked.count:.3g}"
-    says = f"{shown} of {selection.material.count_total:,.0f} rows look like it, itself included"
-    says = "no other row looks like it" if shown == "1" else says
-    why = f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}" if cut.count > 0 else "there is no threshold"
-    protected, smallest = selection.protected, selection.settings.min_group
-    if protected is not None and asked.at >= 0 and protected[asked.at] and cut.count > 0:
-        group = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
-        why = f"that is below the threshold {cut.count:.3g}, but it is {group}"
-    says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
-    return f"{'an outlier' if asked.status == 'outlier' else 'belongs'}: {says}; {why}."
-
-
-def _likeness(selection: Selection, asked: _Asked, members: list[int], labels: RowLabels) -> str:
-    """How typical a representative is and which rows are most like it, where no columns can be named."""
-    material = selection.material
-    lower = material.points.weights[material.counts < asked.count]
-    typical = f"more typical than {percent(float(lower.sum() / material.points.weights.sum()))} of the rows"
-    most = [labels.short(row) for row in members if row != asked.row][:MOST_LIKE_IT]
-    return f"{typical}; most similar: {listed(most)}" if most else typical
-
-
-def _differences(selection: Selection, asked: _Asked, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
-    """Shares of the features in the distance to the representative of a row that the kernel measures."""
-    kernel = selection.kernel
-    if asked.label < 0 or not isinstance(kernel, StationaryKernel):
-        return ()
-    own = kernel.X[[asked.point]] if asked.elsewhere is None else asked.elsewhere
-    apart: Any = in_double(own) - in_double(kernel.X[[selection.chosen[asked.label]]])
-    apart = np.abs(np.asarray(apart.toarray() if sp.issparse(apart) else apart)) ** kernel.order
-    names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
-    shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
-    top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
-    return tuple((names[j], float(shares[j])) for j in top if shares[j])
-
-
-def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArray]:
-    """Prepared rows, by number, of those that are not in memory; one pass reads them all."""
-    missing = sorted({row for row in rows if where_in_memory(selection, row) < 0})
-    if not missing:
-        return {}
-    proof: Any = selection.material.proof
-    if not proof.is_possible:
+    fetched: dict[int, FloatArray] = {}
+    missing, proof = sorted({row for row in rows if where_in_memory(selection, row) < 0}), selection.material.proof
+    if missing and not proof.is_possible:
         raise InvalidInputError(
             f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
             "only these can be explained",
             "predict, transform and score_samples answer for any row.",
         )
-    found = proof.rows(np.array(missing), selection.material)
-    return dict(zip(missing, np.asarray(in_double(found)), strict=True))
+    if missing:
+        fetched = dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
+    labels = labels or RowLabels(selection)
+    return [_explained(selection, row, fetched, columns, labels) for row in rows]
+
+
+def _explained(
+    selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, labels: RowLabels
+) -> Explanation:
+    material, rows, kernel, chosen = selection.material, selection.rows, selection.kernel, selection.chosen
+    at, group = where_in_memory(selection, row), material.points.group
+    point, similarity = int(group[at]) if at >= 0 else -1, np.zeros(0)
+    if point >= 0:
+        y: Any = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
+        similarity = np.asarray(kernel.block(np.array([point]), chosen).ravel() if len(rows) else similarity)
+    else:  # elsewhere, or without weight
+        y = fetched[row][None, :] if at < 0 else material.absent[[np.count_nonzero(group[:at] < 0)]]
+        similarity = np.asarray(selection.chosen_kernel.cross(y).ravel() if len(rows) else similarity)
+    place, answers = (0, selection.answers_at(y)) if at < 0 else (at, selection.answers_in_memory)
+    count, is_outlier, label, error = (values[place].item() for values in answers)
+    y = None if y is None else in_double(y)
+    rank, closest, stands_for, reasons = None, np.zeros(0, np.intp), 0.0, []
+    status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
+    if at >= 0 and at in selection.members:
+        status, rank = "representative", int(np.flatnonzero(selection.members == at)[0])
+        members = np.flatnonzero(selection.answers_in_memory.labels == rank)
+        points = members[group[members] >= 0]
+        near = kernel.block(group[points], chosen[[rank]]).ravel()
+        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
+        # Of a sample, scaled up from the rows in memory.
+        stands_for = material.points.weights[np.unique(group[points])].sum() if selection.is_sampled else len(members)
+    if status in ("outlier", "representative"):
+        named = odd_columns if status == "outlier" else typical_columns
+        reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
+    if not len(rows):
+        reason = _why_detected(selection, at, count, is_outlier, reasons)
+    elif rank is not None:
+        like = [labels.called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
+        why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
+        must = " It had to be included." if at in material.constraints.must else ""
+        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
+        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
+    elif is_outlier:
+        fate = "rejected" if selection.settings.outliers == "reject" else "reported"
+        reason = f"{fate} as an outlier: {why_odd(selection, count, reasons)}"
+    else:
+        who = f"{labels.called(int(rows[label]))} stands for it with similarity {similarity[label]:.3g}"
+        why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
+        reason = f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
+    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
+    return Explanation(
+        row=labels.number(row),
+        name=labels.name(row),
+        status=status,
+        reason=reason,
+        rank=None if rank is None else rank + 1,
+        stands_for=round(stands_for),
+        effective_count=count,
+        is_outlier=is_outlier,
+        outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
+        representation_error=error if len(rows) else None,
+        represented_by=labels.number(int(rows[label])) if label >= 0 else None,
+        similarity=float(similarity[label]) if label >= 0 else None,
+        gain=None if rank is None else float(selection.gains[rank]),
+        nearest=tuple(zip(labels.numbers(rows[order]), similarity[order].tolist(), strict=True)),
+        members=tuple(labels.numbers(closest)),
+        differs_in=_differences(selection, y, label, columns),
+        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+    )
+
+
+def why_odd(selection: Selection, count: float, reasons: Sequence[ColumnReason]) -> str:
+    """Why a row is an outlier: its unusual values, and how many rows look like it."""
+    alike = likeness(count, selection.material.count_total)
+    return f"{f'{oddities(reasons)}. {alike[0].upper()}{alike[1:]}' if reasons else alike}.{RULES[selection.cut.rule][0]}"
+
+
+def likeness(count: float, of: float) -> str:
+    """What an effective count says, where a row was compared with ``of`` others."""
+    if count < 2:
+        return "no other row looks like it" if count < 1.1 else "hardly any row looks like it"
+    return f"about {count:.2g} of {of:,.0f} rows look like it"
+
+
+def _why_detected(selection: Selection, at: int, count: float, is_outlier: bool, reasons: Sequence[ColumnReason]) -> str:
+    """What a detector says about a row."""
+    if is_outlier:
+        return f"an outlier: {why_odd(selection, count, reasons)}"
+    protected, smallest = selection.protected, selection.settings.min_group
+    why = likeness(count, selection.material.count_total)
+    if protected is not None and at >= 0 and protected[at]:
+        why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
+    return f"belongs: {why}."
+
+
+def _differences(selection: Selection, y: Any, label: int, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
+    """Shares of the features in the distance to the representative of a row that the kernel measures."""
+    kernel = selection.kernel
+    if label < 0 or not isinstance(kernel, StationaryKernel):
+        return ()
+    apart = np.abs(y - in_double(kernel.X[[selection.chosen[label]]])) ** kernel.order
+    names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
+    shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
+    top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
+    return tuple((names[j], float(shares[j])) for j in top if shares[j])
 
 
 def where_in_memory(selection: Selection, row: int) -> int:
@@ -324,168 +265,73 @@ def where_in_memory(selection: Selection, row: int) -> int:
     return place if place < len(numbers) and numbers[place] == row else -1
 
 
-# ------------------------------------------------------------------------------------------------------------ columns
-
-
-class TableColumns(Protocol):
-    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.encoder.TableEncoder``).
-
-    ``value`` reads the cell of a row from its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which
-    side of the middle a row is; they are empty where there is no range.
-    """
-
-    @property
-    def blocks(self) -> Mapping[str, slice]: ...
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str: ...
-    def usually(self, name: str) -> str: ...
-    def contrast(self, name: str, z: FloatArray) -> str: ...
-
-
-@dataclass(frozen=True)
-class NumberColumns:
-    """Columns of numbers that are taken as they are, or divided by their spread: by name, with what is usual in them."""
-
-    names: tuple[str, ...]
-    low: FloatArray
-    middle: FloatArray
-    high: FloatArray
-
-    @cached_property
-    def blocks(self) -> dict[str, slice]:
-        return {name: slice(j, j + 1) for j, name in enumerate(self.names)}
-
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
-        return figure(float(z[0]))
-
-    @cached_property
-    def ranges(self) -> dict[str, str]:
-        ranges = zip(self.names, self.low.tolist(), self.high.tolist(), strict=True)
-        return {name: f"{figure(low)} to {figure(high)}" for name, low, high in ranges}
-
-    def usually(self, name: str) -> str:
-        return self.ranges[name]
-
-    def contrast(self, name: str, z: FloatArray) -> str:
-        return "high" if z[0] > self.middle[self.blocks[name].start] else "low"
-
-
 class ColumnReason(NamedTuple):
-    """A column, what a row has in it, what is usual there, on which side that is, and its share of the distance."""
+    """A column, what a row has in it, what is usual there, on which side that is, its share of the distance, and whether the
+    value by itself is unusual.
+    """
 
     column: str
     value: str
     usual: str
     side: str
     share: float
+    is_unusual: bool
 
 
 def oddities(reasons: Sequence[ColumnReason]) -> str:
-    """What makes a row odd, as in "age 999, usual 19 to 88; income missing"."""
-    told = []
-    for reason in reasons:
-        usual = f", usual {reason.usual}" if reason.usual and reason.value != "missing" else ""
-        told.append(f"{reason.column} {reason.value}{usual}")
-    return "; ".join(told)
+    """What makes a row odd, as in "age 999, usual 19 to 88; income missing"; if no value does, the combination of two."""
+    if not any(r.is_unusual for r in reasons):
+        return f"unusual together: {' and '.join(f'{r.column} {r.value}' for r in reasons)}"
+    usual = (f", usual {r.usual}" if r.side else "" for r in reasons)
+    return "; ".join(f"{r.column} {r.value}{more}" for r, more in zip(reasons, usual, strict=True))
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
-    """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
+    """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
     told = [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
-    return ", ".join(told) or "not far from the middle in any column"
-
-
-@dataclass(frozen=True)
-class UsualRows:
-    """The rows that belong, which others are compared with; of many, the sample.
-
-    Attributes
-    ----------
-    points : their numbers among the points
-    kernel : the similarity between them
-    middle : their mean
-    apart : mean over them of |x_j − middle_j|^p
-    low, high : the middle nine tenths of each number
-    """
-
-    points: IntArray
-    kernel: Any
-    middle: FloatArray
-    apart: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of(cls, selection: Selection) -> UsualRows | None:
-        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
-        kernel, material = selection.kernel, selection.material
-        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
-            return None
-        points = np.flatnonzero(~selection.is_outlier)
-        weights = material.points.weights[points]
-        if not weights.sum() > 0:
-            return None
-        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
-        for part in row_blocks(len(middle), len(points)):  # of columns
-            X = in_double(kernel.X[points, part])
-            middle[part] = np.average(X, axis=0, weights=weights)
-            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
-            low[part], high[part] = np.quantile(X, USUAL_QUANTILES, axis=0, method="nearest")
-        return cls(points, kernel.take(points), middle, apart, low, high)
-
-
-def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
-    """The columns that a fit compared; None where they have no names."""
-    usual = selection.usual
-    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
-        return table
-    prepare = selection.material.geometry.prepare
-    low, middle, high = (prepare.undone(v) for v in (usual.low, usual.middle, usual.high))
-    return NumberColumns(tuple(str(name) for name in names), low, middle, high)
+    return ", ".join(told)
 
 
 def odd_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the columns that make up most of its distance from the nearest other row that belongs.
+    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if no
+    value is unusual by itself, the two columns that are most of it.
 
     ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
-    usual = selection.usual
+    usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    found: list[list[ColumnReason]] = []
     for part in row_blocks(len(Y), usual.kernel.n, least=1):
         D = usual.kernel.distances_at(Y[part])
         if points is not None:
             D[points[part, None] == usual.points] = np.inf
         apart = np.abs(Y[part] - in_double(usual.kernel.X[D.argmin(axis=1)])) ** usual.kernel.order
-        for i, sums in enumerate(_sums(apart, columns)):
+        apart[np.isinf(D.min(axis=1))] = 0.0  # no other row belongs
+        for at, sums in enumerate(_sums(apart, columns), part.start):
             shares = sums / (sums.sum() or 1.0)
-            if not np.isfinite(D[i].min()):  # no other row belongs
-                found.append([])
-                continue
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
+            all_of = _reasons(selection, columns, Y[at], int(numbers[at]), order[shares[order] > 0], shares)
             before = np.cumsum(shares[order]) - shares[order]
-            named = order[(shares[order] > 0) & (before < MOST_OF_DISTANCE)]
-            at = part.start + i
-            found.append(list(_reasons(selection, columns, Y[at], int(numbers[at]), named, shares)))
+            odd = [
+                reason for reason, share in zip(all_of, before, strict=False) if reason.is_unusual and share < MOST_OF_DISTANCE
+            ]
+            found.append(odd or all_of[:2])
     return found
 
 
 def typical_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the columns in which it is farther from the mean than rows are on average, farthest first."""
-    usual = selection.usual
+    """For each prepared row, its unusual values, farthest from the mean first."""
+    usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    sums = _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns)
-    usually = _sums(usual.apart[None, :], columns)[0]
-    found = []
-    for i, own in enumerate(sums):
-        order = np.argsort(-own, kind="stable")
-        far = order[own[order] > usually[order]][:MOST_NAMED_COLUMNS]
-        found.append(list(_reasons(selection, columns, Y[i], int(numbers[i]), far, own / (own.sum() or 1.0))))
+    for y, number, own in zip(Y, numbers, _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
+        far = np.argsort(-own, kind="stable")[:MOST_NAMED_COLUMNS]
+        reasons = _reasons(selection, columns, y, int(number), far, own / (own.sum() or 1.0))
+        found.append([reason for reason in reasons if reason.is_unusual])
     return found
 
 
@@ -495,18 +341,16 @@ def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
 
 
 def _reasons(
-    selection: Selection, columns: TableColumns, row: FloatArray, number: int, named: IntArray, shares: FloatArray
-) -> Iterator[ColumnReason]:
-    """What a row, with this number in the data, has in the named columns."""
-    names = list(columns.blocks)
+    selection: Selection, columns: TableColumns, y: FloatArray, number: int, named: IntArray, shares: FloatArray
+) -> list[ColumnReason]:
+    """What a prepared row, with this number in the data, has in the named columns."""
+    names, found = list(columns.blocks), []
     for j in named.tolist():
         name, block = names[j], columns.blocks[names[j]]
-        z = selection.material.geometry.prepare.undone(row[block], block)
-        value, usual = columns.value(name, z, number), columns.usually(name)
-        yield ColumnReason(name, value, usual, columns.contrast(name, z), float(shares[j]))
-
-
-# ---------------------------------------------------------------------------------------------------------- decisions
+        z = selection.material.geometry.prepare.undone(y[block], block)
+        value, side = columns.value(name, z, number), columns.contrast(name, z)
+        found.append(ColumnReason(name, value, columns.usually(name), side, float(shares[j]), columns.is_unusual(name, z)))
+    return found
 
 
 class Decisions(tuple[str, ...]):
@@ -535,7 +379,7 @@ def decisions(selection: Selection) -> Decisions:
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     if selection.changes is not None:
-        told += selection.changes.sentences(material)
+        told += _changes(selection)
     number, about = selection.n_outliers, "About " if selection.is_sampled else ""
     found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
@@ -565,16 +409,31 @@ def _why_so_many(selection: Selection) -> str:
 
 def _why_outliers(selection: Selection) -> str:
     cut = selection.cut
-    if cut.rule == "valley":
-        below = f"rows that fewer than {cut.count:.3g} rows look like are outliers."
-        return f": a valley divides the effective counts (p = {cut.p_value:.1g}); {below}"
-    if cut.rule == "alone":
-        few = f"fewer than {cut.count:.3g} rows look like them, and their neighbours are far"
-        return f": {few}. Of clean rows, about 1 % are flagged at most."
-    if cut.rule == "none" and cut.sparse_group > 0:
-        crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
-        kept = "They are kept; `selection_.crowd` has their row numbers."
-        return f", but {crowd} are a sparse crowd, noise or a group. {kept}"
-    if cut.rule == "none":
-        return ": more than 5 % of the rows are alone, so being alone is not unusual here."
-    return f": effective counts below {cut.count:.3g}, from the {cut.rule}."
+    if cut.rule != "none" or cut.sparse_group == 0:
+        nobody = not selection.n_outliers and cut.rule != "none"
+        return ": no row is alone and far from all others." if nobody else f": {RULES[cut.rule][1]}."
+    crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
+    return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+
+
+def _changes(selection: Selection) -> list[str]:
+    """What became of earlier picks, with the names of the rows."""
+    material, changes = selection.material, selection.changes
+    assert changes is not None
+
+    def named(row: int) -> str:
+        return material.called(int(material.rows_in_data(np.array([row]))[0]))
+
+    told = [f"{len(changes.kept):,} of {counted(changes.n_before, 'earlier pick')} kept."]
+    if changes.replaced:
+        shown = [f"{named(a)} → {named(b)} (+{gain:.2g})" for a, b, gain in changes.replaced]
+        told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
+    for why in dict.fromkeys(why for _, why in changes.dropped):
+        told.append(f"Not kept, {why}: {listed([named(row) for row, other in changes.dropped if other == why])}.")
+    if changes.gone:
+        told.append(f"Not among the rows any more: {listed(list(changes.gone))}.")
+    told.append(
+        f"The mean similarity to the nearest pick is {changes.similarity_after:.4g}; with the earlier picks alone it is "
+        f"{changes.similarity_before:.4g}."
+    )
+    return told

@@ -1,52 +1,52 @@
-"""The geometry: how columns and rows are scaled, the kernel, and its bandwidth. It is decided once for a fit.
+"""The geometry: how columns and rows are scaled, the kernel and its bandwidth, decided once for a fit; what is usual in columns.
 
-One similarity serves for outliers, certificate and report. It does not depend on the number of representatives, so that numbers
-of different fits can be compared. The cover has its own, at the scale of a pick (``mosaic.choosing.objectives.Cover``).
-
-Distances add up squares of differences, so a column in metres next to one in kilometres dominates them. By default, an
-estimator divides columns by their spread if three conditions hold:
+One similarity serves for outliers, certificate and report, whatever the number of representatives. The cover has its own
+(``mosaic.choosing.objectives.Cover``). A column in metres next to one in kilometres dominates all distances; by default, columns
+are divided by their spread if three conditions hold (``docs/decisions/0017`` has the measurements):
 
 - (Σ s_j²)² / Σ s_j⁴ < 3: all columns together vary like fewer than three,
 - the largest spread is at least five times the median one,
 - the columns are not principal components, whose spread carries meaning: uncorrelated, and in the order of their spread.
-
-Otherwise columns are taken as they are: pixels, words and coordinates share a unit, and columns that vary more count more.
-The rule is ours; ``docs/decisions/0017`` has the measurements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import FloatArray, in_blocks, in_double, subsample
-from mosaic.arrays.scaling import Prepare, row_lengths
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, in_blocks, in_double, row_blocks, row_lengths, subsample
 from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma
+from mosaic.text import figure
 
+if TYPE_CHECKING:
+    from mosaic.choosing.selection import Selection
+
+#: Columns of a table, each one of the ``blocks`` of the numbers that rows are compared by: ``value`` reads the cell of a row from
+#: its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which side of the middle a row is; they are empty
+#: where there is no range. A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``.
+TableColumns: TypeAlias = Any
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
-#: Largest number of points that the bandwidth is computed from.
-BANDWIDTH_SAMPLE = 2048
+#: Largest number of points that the bandwidth is computed from, of columns and rows whose correlations are, and of rows that
+#: say whether directions are compared.
+BANDWIDTH_SAMPLE, CORRELATED_COLUMNS, CORRELATED_ROWS, DIRECTION_SAMPLE = 2048, 300, 20_000, 2000
 #: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
 #: second number times the median one.
 FEW_COLUMNS, LARGEST_TO_MEDIAN = 3.0, 5.0
 #: Columns are principal components if the root mean square of their correlations is at most this multiple of its value by
 #: chance, and the spread of each is at most this multiple of the spread of the column before.
 CHANCE_CORRELATION, NEXT_SPREAD = 2.0, 1.2
-#: Largest numbers of columns and rows from which these correlations are computed.
-CORRELATED_COLUMNS, CORRELATED_ROWS = 300, 20_000
-#: Deviations below this part of the largest entry are rounding.
-DEVIATION_ROUNDING = 1e-12
 #: Widths, in deviations, of the middle half and the middle nine tenths of a normal distribution; a spread by the middle half is
 #: at least this part of the spread by the middle nine tenths.
 MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
@@ -54,10 +54,6 @@ MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
 #: is longer than three times the median; otherwise length carries information.
 MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
-#: Largest number of rows from which this is decided.
-DIRECTION_SAMPLE = 2000
-#: Columns that a sentence names, with their divisors.
-NAMED_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -88,10 +84,8 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
     """The divisors of the columns; None to leave columns as they are. ``ours``: kernel and bandwidth are left to the library.
 
-    Notes
-    -----
-    1. A kernel or bandwidth that the user gives is meant for the columns as they are, and so is the paper's; sparse data has many
-       columns of one kind. In these cases columns are divided only if ``scale`` is True.
+    A kernel or bandwidth that the user gives is meant for the columns as they are, and so is the paper's; sparse data has many
+    columns of one kind. In these cases columns are divided only if ``scale`` is True.
     """
     if not (isinstance(scale, bool | np.bool_) or is_auto(scale)):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
@@ -107,14 +101,7 @@ def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) 
 
 
 def unequal(spreads: FloatArray) -> bool:
-    """Whether a few columns would dominate all distances.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unequal(np.array([1.0, 2.0, 30.0, 1.0, 1.5])), unequal(np.array([1.0, 2.0, 3.0, 1.0, 1.5]))
-    (True, False)
-    """
+    """Whether a few columns would dominate all distances."""
     s = np.sort(spreads[spreads > 0]) / (spreads.max() or 1.0)
     if len(s) < 2:
         return False
@@ -149,16 +136,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         mean, largest = found[:, 0].sum(axis=0), found[:, 1].max(axis=0)
         variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
     found = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
-
-
-def _quantiles(X: Any, shares: list[float], weights: FloatArray | None) -> FloatArray:
-    """The values of each column below which these shares of the weight lie, shares × columns."""
-    if is_on_device(X) and weights is None:
-        places = np.array([max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
-        return host_rows(namespace(X).sort(X, axis=0), places)
-    found = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf")
-    return np.asarray(found, np.float64)
+    return np.where(found > 1e-12 * largest, found, 0.0)
 
 
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
@@ -168,7 +146,11 @@ def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> Floa
     """
     spreads = deviations
     if not sp.issparse(X):
-        q = _quantiles(X, [0.05, 0.25, 0.75, 0.95], weights)
+        shares = [0.05, 0.25, 0.75, 0.95]
+        if is_on_device(X) and weights is None:
+            q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
+        else:
+            q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
         half, most = (q[2] - q[1]) / MIDDLE_HALF, (q[3] - q[0]) / MIDDLE_NINE_TENTHS
         spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
@@ -190,17 +172,7 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
 
 
 def compares_directions(X: Any) -> bool:
-    """Whether rows are word counts or embeddings, whose length carries no information.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> compares_directions(rng.normal(size=(100, 64))), compares_directions(rng.normal(size=(100, 8)))
-    (True, False)
-    >>> compares_directions((rng.random((100, 500)) < 0.02) * 1.0), compares_directions(rng.random((100, 500)))
-    (True, False)
-    """
+    """Whether rows are word counts or embeddings, whose length carries no information."""
     n, d = X.shape
     if d < MANY_COLUMNS:
         return False
@@ -245,18 +217,8 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
 
 
 def bandwidth(kernel: StationaryKernel) -> float:
-    """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import RBF
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> counts = (RBF(X, bandwidth(RBF(X))).block(slice(None), np.arange(400)) ** 2).sum(axis=0)
-    >>> round(float(np.quantile(counts, 0.75)))
-    80
-    """
-    wanted = max(min(RESEMBLED_SHARE * kernel.n, 0.5 * kernel.n), 1.5)
+    """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points."""
+    wanted = max(RESEMBLED_SHARE * kernel.n, 1.5)
     if wanted >= kernel.n:
         return resolve_gamma(kernel, "median")
     try:
@@ -278,11 +240,11 @@ def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | Non
         return "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is None:
         return "Columns are taken as they are."
-    largest = np.argsort(-scale, kind="stable")[:NAMED_COLUMNS]
+    largest = np.argsort(-scale, kind="stable")[:3]
     shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
     ours = is_auto(settings.scale)
     why = "since otherwise a few of them would dominate all distances" if ours else "because of scale=True"
-    more = " …" if len(scale) > NAMED_COLUMNS else ""
+    more = " …" if len(scale) > 3 else ""
     return f"Columns are divided by their spread, {why}: {shown}{more}."
 
 
@@ -294,3 +256,68 @@ def _on_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
         return f"Bandwidth {kernel.gamma:.3g}: so that a point in a dense place resembles {share}."
     return f"Bandwidth {kernel.gamma:.3g}, {'by the rule of the mode' if ours else 'as it was set'}."
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """Columns of numbers that are taken as they are, or divided by their spread: the low, middle and high value of each name."""
+
+    usual: dict[str, tuple[float, float, float]]
+
+    @cached_property
+    def blocks(self) -> dict[str, slice]:
+        return {name: slice(j, j + 1) for j, name in enumerate(self.usual)}
+
+    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
+        return figure(float(z[0]))
+
+    def usually(self, name: str) -> str:
+        return f"{figure(self.usual[name][0])} to {figure(self.usual[name][2])}"
+
+    def contrast(self, name: str, z: FloatArray) -> str:
+        return "high" if z[0] > self.usual[name][1] else "low"
+
+    def is_unusual(self, name: str, z: FloatArray) -> bool:
+        return not self.usual[name][0] <= z[0] <= self.usual[name][2]
+
+
+@dataclass(frozen=True)
+class UsualRows:
+    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
+    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
+    """
+
+    points: IntArray
+    kernel: Any
+    middle: FloatArray
+    apart: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, selection: Selection) -> UsualRows | None:
+        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
+        kernel, material = selection.kernel, selection.material
+        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
+            return None
+        points = np.flatnonzero(~selection.is_outlier)
+        weights = material.points.weights[points]
+        if not weights.sum() > 0:
+            return None
+        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
+        for part in row_blocks(len(middle), len(points)):  # of columns
+            X = in_double(kernel.X[points, part])
+            middle[part] = np.average(X, axis=0, weights=weights)
+            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
+            low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
+        return cls(points, kernel.take(points), middle, apart, low, high)
+
+
+def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
+    """The columns that a fit compared; None where they have no names."""
+    usual = selection.usual
+    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
+        return table
+    undone = selection.material.geometry.prepare.undone
+    values = zip(*(undone(v).tolist() for v in (usual.low, usual.middle, usual.high)), strict=True)
+    return NumberColumns(dict(zip(map(str, names), values, strict=True)))

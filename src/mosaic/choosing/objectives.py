@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, subsample
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
     astype_like,
@@ -42,22 +43,14 @@ GAINS_AT_ONCE, EXCHANGES_AT_ONCE = 64, 32
 
 
 class Pick(NamedTuple):
-    """The number of a candidate, and its gain."""
-
     candidate: int
     gain: float
 
 
 @dataclass(frozen=True)
 class Slots:
-    """The places to be filled, and which candidates may fill them together.
-
-    Attributes
-    ----------
-    of : candidate c takes a place of slot ``of[c]``
-    room : number of places of each slot
-    twins : candidates with the same number are copies of one point, of which one at most is chosen
-    forced : candidates that are chosen first and stay, whatever their gain
+    """The places to be filled: candidate c takes one of the ``room`` of slot ``of[c]``. Candidates with the same number in
+    ``twins`` are copies, of which one at most is chosen; those in ``forced`` are chosen first and stay.
     """
 
     of: IntArray
@@ -71,47 +64,13 @@ class Slots:
         return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
 
 
-class _Openings:
-    """Keeps track of the candidates that may still be chosen."""
-
-    def __init__(self, slots: Slots):
-        self.slots, self.room = slots, slots.room.copy()
-        self.closed = np.zeros(len(slots.of), dtype=bool)
-
-    def fill(self, candidate: int) -> None:
-        """Take a place for the chosen candidate, and close its copies."""
-        self.room[self.slots.of[candidate]] -= 1
-        self.closed[self.slots.twins == self.slots.twins[candidate]] = True
-
-    def free(self) -> BoolArray:
-        """Mask of the candidates that may still be chosen."""
-        return ~self.closed & (self.room[self.slots.of] > 0)
-
-
 @dataclass(frozen=True)
 class Cover:
     """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, at the scale of a pick.
 
-    h is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many rows as a
-    pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other.
-
-    Attributes
-    ----------
-    kernel : the kernel between the points
-    reach : h
-
-    Notes
-    -----
-    1. The form is ours. exp(−d²/h²) at the same scale gives sparse groups no pick, and a wider one gives outliers picks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X, everyone = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100)
-    >>> cover = Cover.of(make_kernel(X, "rbf", gamma=1.0), everyone, np.ones(100), 10)
-    >>> round(float(np.median((cover.between(everyone, everyone) ** 2).sum(axis=0))))
-    10
+    h, the reach, is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many
+    rows as a pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other. The form is ours:
+    exp(−d²/h²) at the same scale gives sparse groups no pick, and a wider one gives outliers picks.
     """
 
     kernel: Kernel
@@ -143,7 +102,7 @@ class Cover:
                 D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
             S[part, ...] = exponential(-D)
 
-        in_blocks(fill, len(columns), len(rows), on=self.kernel.points)
+        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=self.kernel.X)
         return S.T
 
 
@@ -154,25 +113,7 @@ def without_rounding(values: FloatArray, scale: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Similar:
-    """Σ_i ω_i max_{j∈S} s_ij: the similarity of the targets to their nearest picks.
-
-    Attributes
-    ----------
-    S : similarities, targets × candidates
-    weights : ω of the targets
-
-    Examples
-    --------
-    The greedy search takes the candidate that resembles all targets first and keeps it; two that each resemble half are better:
-
-    >>> import numpy as np
-    >>> S = np.array([[0.7, 1.0, 0.0], [0.7, 1.0, 0.0], [0.7, 0.0, 1.0], [0.7, 0.0, 1.0]])
-    >>> objective, slots = Similar(S, np.ones(4)), Slots.free(3, 2)
-    >>> [pick.candidate for pick in objective.greedy(slots)]
-    [0, 1]
-    >>> objective.exchanged([0, 1], slots)
-    [2, 1]
-    """
+    """Σ_i ω_i max_{j∈S} s_ij: similarities S of targets to candidates, and weights ω of the targets."""
 
     S: Any
     weights: FloatArray
@@ -181,58 +122,58 @@ class Similar:
         """The same objective with these candidates only."""
         return Similar(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
 
+    def ranked(self, slots: Slots, most: int | None = None) -> tuple[list[int], list[float]]:
+        """The first greedy picks and their gains."""
+        picks = list(islice(self.greedy(slots), most))
+        return [pick.candidate for pick in picks], [pick.gain for pick in picks]
+
     def greedy(self, slots: Slots) -> Iterator[Pick]:
         """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
 
-        Notes
-        -----
-        1. A candidate's gain never grows, so only candidates whose last known gain is still the largest are computed again.
-        2. Of equal gains, the first candidate wins. Ties are common: two points that resemble only each other have equal
-           gains, and rounding must not decide between them.
+        A candidate's gain never grows, so only those whose last known gain is still the largest are computed again. Of equal
+        gains the first candidate wins: two points that resemble only each other have equal gains, and rounding must not decide.
         """
-        S, weights, openings = self.S, asarray_like(self.S, self.weights), _Openings(slots)
+        S, weights, room = self.S, asarray_like(self.S, self.weights), slots.room.copy()
         best, maximum = asarray_like(S, np.zeros(S.shape[0])), namespace(S).maximum
         grain = (1e-12 if numpy_dtype(S) == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
+        at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
+        gains = on_host(S.T @ weights).astype(np.float64)  # before the first pick, since S ≥ 0
+        steps = np.where(room[slots.of] > 0, np.rint(gains / grain), -np.inf)  # −∞ for those that may not be chosen
+        is_known = np.ones(len(gains), dtype=bool)
+
+        def gains_of(candidates: IntArray) -> FloatArray:
+            if isinstance(S, np.ndarray):
+                return np.asarray(np.maximum(S.T[candidates] - best, 0.0) @ weights)
+            return on_host(at_least_zero(rows_of(S.T, candidates) - best) @ weights)
 
         def choose(candidate: int, gain: float) -> Pick:
             nonlocal best
             best = maximum(best, S[:, candidate])
-            openings.fill(candidate)
+            room[slots.of[candidate]] -= 1
+            steps[(slots.twins == slots.twins[candidate]) | (room[slots.of] <= 0)] = -np.inf
+            np.equal(steps, -np.inf, out=is_known)
             return Pick(candidate, gain)
 
         for candidate in slots.forced:
-            yield choose(candidate, float(_gains(S.T, np.array([candidate]), weights, best)[0]))
-        at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
-        # Gains now, or before the last picks; S ≥ 0.
-        gains = _gains(S.T, slice(None), weights, best) if slots.forced else on_host(S.T @ weights).astype(np.float64)
-        steps = np.rint(gains / grain)
-        is_known = np.ones(len(gains), dtype=bool)
-        while (free := openings.free()).any():
-            candidate = int(np.where(free, steps, -np.inf).argmax())
+            yield choose(candidate, float(gains_of(np.array([candidate]))[0]))
+        while steps.max(initial=-np.inf) > -np.inf:
+            candidate = int(steps.argmax())
             if is_known[candidate]:
                 yield choose(candidate, float(gains[candidate]))
-                is_known[:] = False
                 continue
-            least = steps[free & is_known].max(initial=-np.inf)
-            asked = np.flatnonzero(free & ~is_known & (steps >= least))
+            asked = np.flatnonzero(~is_known & (steps >= steps[is_known].max(initial=-np.inf)))
             if len(asked) > at_once:
                 asked = asked[np.argpartition(steps[asked], len(asked) - at_once)[len(asked) - at_once :]]
-            gains[asked] = _gains(S.T, asked, weights, best)
+            gains[asked] = gains_of(asked)
             steps[asked] = np.rint(gains[asked] / grain)
             is_known[asked] = True
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
 
-        ``worth`` is what it is worth to have each candidate in the set, whatever it adds; by default nothing.
-
-        A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it is
-        made at once.
-
-        Notes
-        -----
-        1. Ends when no exchange raises the sum by 1e-9 of it (1e-6 in single precision), or after ``MOST_SWEEPS`` sweeps.
-        2. Of exchanges that are equally good up to rounding, the first is made.
+        A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it, of
+        equally good ones the first, is made at once. Ends when none raises the sum by 1e-9 of it (1e-6 in single precision), or
+        after ``MOST_SWEEPS`` sweeps.
         """
         S, weights, picks = self.S, asarray_like(self.S, self.weights), list(chosen)
         n_candidates = S.shape[1]
@@ -265,19 +206,6 @@ class Similar:
         return picks
 
 
-def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> FloatArray:
-    """Σ_i ω_i (s_ci − best_i)₊ for some of the candidates c, the rows of C."""
-    count = len(candidates) if isinstance(candidates, np.ndarray) else C.shape[0]
-    gains = np.empty(count)
-
-    def gain(part: slice) -> None:
-        rows = part if isinstance(candidates, slice) else candidates[part]
-        gains[part] = on_host(at_least_zero(rows_of(C, rows) - best) @ weights)
-
-    in_blocks(gain, count, C.shape[1], on=C)
-    return gains
-
-
 class _Nearest(NamedTuple):
     """For every target the place of its nearest pick, its similarity to that pick, s¹, and to the second nearest, s² (0 if none).
 
@@ -294,7 +222,6 @@ class _Nearest(NamedTuple):
 
     @classmethod
     def of(cls, S: Any, picks: Sequence[int], weights: Any) -> _Nearest:
-        """From similarities, targets × candidates, and the candidates that are picks."""
         return cls._from(weights, len(picks), *_two_nearest(rows_of(S.T, np.asarray(picks, np.intp))))
 
     @classmethod
@@ -341,8 +268,9 @@ class _Nearest(NamedTuple):
 
     def _gains_of_all(self, C: Any) -> FloatArray:
         """Both sums from all targets."""
-        inside = namespace(C).maximum(C, self.second)
-        kept = namespace(C).minimum(inside, self.first)
+        xp = namespace(C)
+        inside = xp.maximum(C, self.second)
+        kept = xp.minimum(inside, self.first)
         inside -= kept  # (s_ci − s¹_i)₊
         kept -= self.second
         return np.asarray(on_host(kept @ self.indicator + (inside @ self.weights)[:, None]))
@@ -360,9 +288,8 @@ class _Nearest(NamedTuple):
 
 
 def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
-    """For every target the number of the pick with the largest similarity, that similarity, and the second largest.
-
-    ``chosen`` are similarities, picks × targets.
+    """For every target the place of the nearest pick, the largest similarity and the second largest; ``chosen`` is picks ×
+    targets.
     """
     xp, on_device = namespace(chosen), is_on_device(chosen)
 

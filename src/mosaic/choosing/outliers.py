@@ -1,48 +1,31 @@
 """Outliers: the effective count of each row, the cut below which rows are outliers, and groups that are kept.
 
-**Effective counts** are computed by small programs on random parts of the data. A program on b points x_i with weights ω_i
-leaves the residual similarity q_y(i) = k(y, x_i) − Σ_j k(y, x_j) r_ji of y and x_i, which the rows r_j, j ∈ S, of its solution
-do not express. m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, is the effective number of points that
-look like y: 1 if it is alone, b if all are alike. On the support it is the paper's measure, m = (n − 1)(1 − OP) + 1. With η the
-solution of the design form,
+**Effective counts** are the geometric mean of m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, over small programs
+on random parts x_i of the data: the number of points that look like y, 1 if it is alone. q is what the solution η on the support
+S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P = (K_SS + diag(1/(lam η)))⁻¹ (``docs/math/counts``).
 
-    r(y) = P k_S(y),  P = (K_SS + diag(1/(lam η)))⁻¹,
-    q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i),  q_y(y) = k(y, y) − k_S(y)ᵀ P k_S(y),
+**The cut** is made on log m, by one rule for selector and detector:
 
-so a count costs b similarities and b·|S| products, for a row of the data as for a new row. The effective count is the
-geometric mean of the counts by several programs on different points.
+1. A valley separates a crowd of low counts (``find_valley``). It is one if its typical count is in the far tail of the rest, log
+m < median − 2.5 deviations, and its typical row is farther from its tenth nearest row than nine tenths of the others. If it is
+more than a twentieth of the rows and stands apart (most of the ten nearest rows of its members are members, even if all others
+were nearer by a quarter), noise or a group cannot be told: it is kept, and the answer says so. Else it is rejected. 2. Without a
+valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all counts; unless
+they are more than a twentieth of all. Their tenth nearest row must also be far, 3.5 deviations of the logarithm beyond the
+usual distance. 3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
-**The cut.** The paper's measure OP = (n − m)/(n − 1) is close to 1 for all rows when the kernel is narrow, so decisions are
-made on log m. By default, the selector and the detector use the same rule:
+**Groups.** Outliers that are among one another's five nearest rows are linked, and so form groups; ``min_group`` keeps large
+ones.
 
-1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``). It is one if its
-   typical count is in the far tail of the rest, log m < median − 2.5 deviations, and its typical row is farther from its tenth
-   nearest row than nine tenths of the others. If it is more than a twentieth of the rows and stands apart (most of the ten
-   nearest rows of its members are members, even if all others were nearer by a quarter), noise or a group cannot be told: no
-   row is rejected, and the answer says so. Else the crowd is rejected.
-2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
-   counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
-   deviations of the logarithm beyond the usual distance.
-3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
-
-So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are
-heavy (``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
-tested. ``docs/constants.md`` names the data on which the numbers were measured.
-
-**Groups.** At least g outliers that are one another's neighbours may be a rare kind rather than errors, however sparse they are.
-Two outliers are linked if each is among the five nearest rows of the other; outliers connected by links form a group.
-
-Notes
------
-1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
-   every point, the cut and the groups are ours; ``mosaic.solve`` and ``algorithm="paper"`` do what the paper does.
+The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
+and the groups are ours. ``docs/constants.md`` names the data on which the numbers were measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,8 +33,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
-from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
-from mosaic.arrays.xp import namespace, on_host, rows_of, to_device_of, with_entries
+from mosaic.arrays.xp import cholesky, namespace, on_host, rows_of, solve_with, to_device_of, with_diagonal, with_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
@@ -84,6 +66,8 @@ NEIGHBOURS, FAR, DISTANCE_SAMPLE = 10, 3.5, 500
 APART = 1.25
 #: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
+#: Similarities that are computed at once: a megabyte, which stays in the cache of one core.
+BLOCK = 1 << 17
 #: Largest number of outliers among which groups are searched.
 MOST_GROUPED_OUTLIERS = 5000
 
@@ -95,16 +79,6 @@ class EffectiveCounts:
     ``reference`` is the similarity over the points of all programs, one program after the other, and ``places`` their numbers.
     ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R is programs × points × points. ``total``
     is the weight of the points that a point could resemble, the mean over the programs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> kernel = make_kernel(X, "rbf", gamma=0.5)
-    >>> counts = EffectiveCounts.of(kernel, np.ones(500))
-    >>> counts.at(np.array([[0.0, 0.0], [100.0, 0.0]])).round().tolist()
-    [31.0, 1.0]
     """
 
     reference: Kernel
@@ -118,10 +92,7 @@ class EffectiveCounts:
     def of(
         cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = PROGRAM_GAP
     ) -> EffectiveCounts:
-        """Draw parts of ``size`` points, each in proportion to its weight, and solve their programs to a relative gap ``tol``.
-
-        Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
-        """
+        """Draw parts of ``size`` points by number, in proportion to their weights, and solve their programs to a gap ``tol``."""
         rng = np.random.default_rng(random_state)
         size = PROGRAM_SIZE if size is None else int(size)
         n_programs = PROGRAMS if kernel.n > size else 1
@@ -137,27 +108,22 @@ class EffectiveCounts:
         strengths, complement = (np.array(found) for found in zip(*solved, strict=True))
         return cls(reference, places, counted, strengths, complement, float(counted.sum(axis=1).mean()))
 
-    def of_points(self, kernel: Kernel, members: IntArray) -> FloatArray:
-        """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
+    def of_points(self, kernel: Kernel) -> FloatArray:
+        """Counts of the points that the parts were drawn from; ``kernel`` is between these."""
         own = kernel.diagonal()
-        counts = np.empty(len(members))
-
-        def count(rows: slice) -> None:
-            counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
-
-        in_blocks(count, len(members), len(self.places), on=kernel.points)
-        return counts
+        return self._in_blocks(kernel.n, lambda rows: self._counts(kernel.device_block(rows, self.places), own[rows]))
 
     def at(self, Y: Any) -> FloatArray:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
-        counts = np.empty(Y.shape[0])
 
-        def count(rows: slice) -> None:
+        def count(rows: slice) -> FloatArray:
             new = rows_of(Y, rows)
-            counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
+            return self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.points)
-        return counts
+        return self._in_blocks(Y.shape[0], count)
+
+    def _in_blocks(self, n: int, count: Callable[[slice], FloatArray]) -> FloatArray:
+        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), BLOCK, on=self.reference.X)])
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""
@@ -193,17 +159,13 @@ def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntA
     nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
     program, row = np.nonzero(apart <= ROUNDING * (own + longest))
-    lengths = own[row, None] + diagonal[program]
-    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= ROUNDING * lengths)
-    return (program * K.shape[1] + row)[found], place
-
-
-def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
-    """Similarities of some rows to the points of a program each."""
     if not len(row):
-        return np.zeros((0, K.shape[2]))
+        return row, program
     some, back = np.unique(row, return_inverse=True)
-    return np.asarray(on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program])
+    near = on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program]
+    lengths = own[row, None] + diagonal[program]
+    found, place = np.nonzero(lengths - 2.0 * near <= ROUNDING * lengths)
+    return (program * K.shape[1] + row)[found], place
 
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
@@ -251,17 +213,6 @@ class Cut:
     def below(self, counts: FloatArray) -> BoolArray:
         """True for outliers."""
         return np.asarray(counts < self.count)
-
-    @property
-    def reason(self) -> str:
-        """Why a point below the cut is an outlier, as the end of a sentence."""
-        return {
-            "alone": f"is alone: fewer than {self.count:.3g} rows look like it",
-            "valley": f"belongs to a separate crowd, and fewer than {self.count:.3g} rows look like it (p = {self.p_value:.1g})",
-            "contamination": f"is among the share that was declared contaminated (fewer than {self.count:.3g} rows look like it)",
-            "threshold": f"is below the threshold: fewer than {self.count:.3g} rows look like it",
-            "none": "nothing is an outlier",
-        }[self.rule]
 
 
 NOBODY = Cut(0.0, "none")
@@ -324,17 +275,17 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
             return Cut(count, "valley", p), find_near(kernel, low, False, random_state)
-        usual, asked = UsualDistance.of(kernel, low, random_state), _some(low, random_state)
+        (high, far), asked = usual_distances(kernel, low, random_state), _some(low, random_state)
         typical = float(np.median(tenth_nearest(kernel, asked)))
-        if typical > usual.high:
+        if typical > high:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
-            crowd = low if typical > usual.far else counts < just_above(count, counts[~low])
+            crowd = low if typical > far else counts < just_above(count, counts[~low])
             kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
             return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
     tail = far_tail(counts, 0.1)
     count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    near = find_near(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
+    near = find_near(kernel, low, True, random_state) if low.any() and not low.all() else None
     share = float(low.mean() if near is None else (low & ~near.members).mean())
     return (Cut(count, "alone"), near) if share <= CROWD_SHARE else (NOBODY, None)
 
@@ -358,27 +309,19 @@ def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
 
 def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
     """Blocks of these points, and their distances to all points, ∞ to themselves."""
-    for part in row_blocks(len(points), kernel.n):
+    for part in row_blocks(len(points), kernel.n, BLOCK):
         D = kernel.distances(points[part], np.arange(kernel.n))
         D[np.arange(len(D)), points[part]] = np.inf
         yield part, D
 
 
-class UsualDistance(NamedTuple):
-    """The tenth nearest distance that nine tenths of the rows do not exceed, and the one beyond which a row is far.
-
-    The second is 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
+def usual_distances(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
+    """The tenth nearest distance that nine tenths of the rows that are not low do not exceed, and the one beyond which a row is
+    far: 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
     """
-
-    high: float
-    far: float
-
-    @classmethod
-    def of(cls, kernel: Kernel, low: BoolArray, random_state: int) -> UsualDistance:
-        """Of the points that are not low."""
-        found = tenth_nearest(kernel, _some(~low, random_state))
-        middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
-        return cls(float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9))))
+    found = tenth_nearest(kernel, _some(~low, random_state))
+    middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
+    return float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9)))
 
 
 def _some(members: BoolArray, random_state: int) -> IntArray:
@@ -412,10 +355,8 @@ class KeptGroups:
 
     def near(self, Y: Any) -> BoolArray:
         """Mask of the new points that are within the reach of a member."""
-        if not self.members.any():
-            return np.zeros(Y.shape[0], dtype=bool)
         near = np.zeros(Y.shape[0], dtype=bool)
-        for part in row_blocks(Y.shape[0], self.kernel.n):
+        for part in row_blocks(Y.shape[0] if self.members.any() else 0, self.kernel.n):
             near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + ROUNDING)).any(axis=1)
         return near
 
@@ -423,12 +364,12 @@ class KeptGroups:
 def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
     """The points among the outliers that are kept because their neighbours are not far; None without any.
 
-    The programs see a part of the rows; where there are many clusters, they see no row of some. So rows are kept whose tenth
-    nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
-    heavy, many rows have a count of about 1, and only distances tell which of them are odd.
+    The programs see no row of some clusters where there are many. So rows are kept whose tenth nearest row is as near as usual,
+    if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are heavy, only distances tell who is
+    odd.
     """
-    usual, outliers = UsualDistance.of(kernel, low, random_state), np.flatnonzero(low)
-    reach, members = usual.far if heavy else usual.high, np.zeros(len(low), dtype=bool)
+    (high, far), outliers = usual_distances(kernel, low, random_state), np.flatnonzero(low)
+    reach, members = far if heavy else high, np.zeros(len(low), dtype=bool)
     members[outliers] = tenth_nearest(kernel, outliers) <= reach
     if not heavy:
         members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
@@ -445,17 +386,7 @@ def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray)
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
-    """The groups of at least ``smallest`` points, copies counted, among the outliers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X = np.concatenate([np.arange(50.0), [200.0, 201.0, 202.0], [400.0]])[:, None]
-    >>> kernel = make_kernel(X, "rbf", gamma=1e-4)
-    >>> np.flatnonzero(find_groups(kernel, X.ravel() > 100, np.ones(54), 3).members).tolist()
-    [50, 51, 52]
-    """
+    """The groups of at least ``smallest`` points, copies counted, among the outliers."""
     sizes, reach = group_sizes(kernel, low, weights)
     members = sizes >= smallest
     if not members.any():

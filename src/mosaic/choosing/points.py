@@ -1,20 +1,26 @@
-"""The input of choosing: the distinct points of the data, their similarity, and their effective counts.
+"""The input of choosing: the distinct points of the data, their similarity and effective counts; of many rows, a sample.
 
-Thresholds are applied later and can change.
+Every distinct row has a random number, its priority, which is a hash of its entries. The rows with the lowest priorities are the
+sample: the same rows, whatever their order, the blocks that they are read in and the engine that reads them. A row that is among
+the lowest of all is among the lowest of every part, so its copies are counted exactly. Rows with at least n/size copies, and no
+fewer than 32, are in the sample in any case. They are in buckets of priorities with so many rows; where such a bucket has as many
+rows that were not drawn, a second pass counts these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field, fields
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, rescale_weights, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
+from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, to_device_of
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.choosing.settings import Constraints
@@ -22,31 +28,35 @@ from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.encoding import Certificate, CountModel, Encoding
-from mosaic.program.loop import Status
+from mosaic.program.solvers import Status
 
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
 
+#: Raises an error if rows are not valid; the number is that of the first row.
+Check: TypeAlias = Callable[[Any, int], None]
+Value = TypeVar("Value")
 #: Largest number of copies that a weight can mean; larger weights mean importance relative to other rows.
 MOST_COPIES = 2.0**53
-#: Distances from the centre that differ by less than this share of their range count as equal.
-CENTRALITY_ROUNDING = 1e-9
+#: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance, so that a second
+#: pass is rare.
+MANY_COPIES = 32
+#: Buckets of priorities, and the bits of a priority that are not the number of its bucket.
+BUCKETS, BITS_INSIDE = 1 << 16, 48
+#: Rows of an array in memory that are looked at a time.
+ROWS_AT_ONCE = 1 << 17
+#: A restricted pool, and every group with a quota, has at least this part of the sample, or their number's part of it.
+PART_OF_GROUP = 8
 
 
 @dataclass(frozen=True)
 class Points:
     """The distinct points with weight, ordered by their distance from the centre of all.
 
-    Equal rows are one point, with their number as its weight; rows without weight are left out. The order does not depend on the
-    order of rows and, where no two distances are equal, up to rounding not on that of columns or the rotation of the data.
-
-    Attributes
-    ----------
-    first : row number of each point in the data, the first of its copies
-    group : for every row the number of its point, -1 for rows without weight
-    weights : how often each point counts
-    priority : a random number for each point that depends on the point alone; the points with the lowest numbers are a
-        random sample
+    ``first`` are the rows of the points, of copies the first, ``group`` the points of all rows, -1 without weight. ``weights``
+    say how often points count, copies added up; ``priority`` is a random number that depends on the point alone. The order does
+    not depend on that of the rows and, where no two distances are equal, up to rounding not on that of columns or the rotation of
+    the data.
     """
 
     first: IntArray
@@ -81,12 +91,11 @@ class Points:
 
     @property
     def n(self) -> int:
-        """Number of distinct points."""
         return len(self.first)
 
     @property
     def total(self) -> float:
-        """Sum of all weights: the number of points, copies counted."""
+        """Number of rows, copies counted."""
         return float(self.weights.sum())
 
     def spread(self, values: Any, absent: Any) -> Any:
@@ -97,35 +106,20 @@ class Points:
         """At most ``size`` of the points ``among``, in their order: frequent points, then those with the lowest priorities."""
         if len(among) <= size:
             return among
-        order = self.sampling_order(among, size)
-        # Priorities are evenly spread over 64 bits, so those below twice the share that is wanted are usually enough.
-        low = np.flatnonzero(order < np.uint64(min(2.0 * size / len(among), 0.5) * 2.0**64))
-        few = np.arange(len(among)) if len(low) < size else low
-        return among[np.sort(few[np.argpartition(order[few], size - 1)[:size]])]
+        return among[np.sort(np.argpartition(self.sampling_order(among, size), size - 1)[:size])]
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
         """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
-        everyone = len(among) == self.n
-        priority, weights = (self.priority, self.weights) if everyone else (self.priority[among], self.weights[among])
+        priority, weights = self.priority[among], self.weights[among]
         total = float(weights.sum())
         if float(weights.max(initial=0.0)) * size < total:
             return priority
         return np.where(weights * size >= total, np.uint64(0), priority)
 
 
-def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How often each of n rows counts. Of weights that are no numbers of copies, only ratios matter: the largest is near 1."""
-    weights = as_weights(sample_weight, n)
-    largest = float(weights.max(initial=0.0))
-    is_ordinary = 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0
-    return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
-
-
 def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How often each of n rows counts, at least one of them: numbers of copies as they are, others so that they count once on
-    average.
-    """
-    weights = row_weights(sample_weight, n)
+    """How often each of n rows counts: numbers of copies as they are, other weights so that rows count once on average."""
+    weights = as_weights(sample_weight, n)
     largest = float(weights.max(initial=0.0))
     if not largest:
         fault = "is zero for all rows, so there is nothing to represent"
@@ -168,13 +162,168 @@ def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> Float
 
 
 def _in_steps(distances: FloatArray) -> FloatArray:
-    """Distances as whole numbers of steps that are larger than rounding."""
+    """Distances as whole numbers of steps that are larger than rounding: 1e-9 of their range."""
     lowest = float(distances.min())
-    spread = float(distances.max()) - lowest or 1.0
-    return np.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
+    return np.round((distances - lowest) / (1e-9 * (float(distances.max()) - lowest or 1.0)))
 
 
-Value = TypeVar("Value")
+@dataclass
+class Draw:
+    """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind.
+
+    All rows are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times, those of 0 are left out. Only
+    buckets ``among`` are looked at. ``limits`` are the highest priorities that may still be among the lowest, which only saves
+    work: no process knows more than what it has merged itself.
+    """
+
+    sizes: tuple[int, ...]
+    kinds: IntArray | None = None
+    weights: FloatArray | None = None
+    among: BoolArray | None = None
+    check: Check | None = None
+    limits: NDArray[np.uint64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limits = np.full(len(self.sizes), np.iinfo(np.uint64).max)
+
+    def map_block(self, rows: Any, start: int) -> BlockResult:
+        """What a block has of them: the first row of each, the number of its copies, and the row itself."""
+        if self.check is not None:
+            self.check(rows, start)
+        found = self.find(priority(row_codes(rows)), start)
+        return found | {"rows": np.asarray(rows[found["first"] - start])}
+
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
+        """The lowest of two parts; only rows that stay are copied."""
+        names = ("kinds", "priority", "first", "copies")
+        kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
+        both["buckets"] = left["buckets"] + right["buckets"]
+        if "rows" in left:
+            n_left, here = len(left["first"]), kept < len(left["first"])
+            rows = np.empty((len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
+            rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
+            both["rows"] = rows
+        return both
+
+    def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
+        """What consecutive rows with these priorities have of them, without the rows."""
+        stop, bucket = start + len(priority), (priority >> np.uint64(BITS_INSIDE)).astype(np.intp)
+        copies = np.ones(len(priority)) if self.weights is None else self.weights[start:stop]
+        may = copies > 0 if self.among is None else (copies > 0) & self.among[bucket]
+        of = [np.flatnonzero(may & (priority <= self.limits[0]))]
+        kinds = [np.zeros(len(of[0]), np.intp)]
+        if self.kinds is not None:
+            more = self.kinds[start:stop]
+            of.append(np.flatnonzero(may & (more > 0) & (priority <= self.limits[more])))
+            kinds.append(more[of[1]])
+        at = np.concatenate(of)
+        _, found = self._lowest(np.concatenate(kinds), priority[at], at + start, copies[at])
+        return found | {"buckets": np.bincount(bucket, copies, BUCKETS)}
+
+    def _lowest(
+        self, kinds: IntArray, priority: NDArray[np.uint64], first: IntArray, copies: FloatArray
+    ) -> tuple[IntArray, BlockResult]:
+        """The lowest of every kind, and their places. Of equal rows, the first comes first."""
+        order = np.argsort(priority, kind="stable")
+        if self.kinds is not None:
+            order = order[np.argsort(kinds[order], kind="stable")]
+        kinds, priority, copies = kinds[order], priority[order], copies[order]
+        differs = np.ones(len(order), dtype=bool)
+        differs[1:] = (priority[1:] != priority[:-1]) | (kinds[1:] != kinds[:-1])
+        starts = np.flatnonzero(differs)
+        copies = np.add.reduceat(copies, starts) if len(starts) else copies
+        kinds, priority, places = kinds[starts], priority[starts], order[starts]
+        rank = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+        sizes = np.array(self.sizes)
+        last = rank == sizes[kinds] - 1
+        self.limits[kinds[last]] = np.minimum(self.limits[kinds[last]], priority[last])
+        kept = np.flatnonzero(rank < sizes[kinds])
+        places = places[kept]
+        return places, {"kinds": kinds[kept], "priority": priority[kept], "first": first[places], "copies": copies[kept]}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name.
+
+    ``numbers`` are their rows in the data, ascending; ``copies`` how many rows are equal to each of the sample, and ``weights``
+    how many it stands for, those that were not drawn included; both are 1 for rows that were named.
+    """
+
+    numbers: IntArray
+    rows: Any
+    is_drawn: BoolArray
+    copies: FloatArray
+    weights: FloatArray
+
+
+def draw_by_passes(
+    run: Callable[[str, Task], BlockResult], n: int, size: int, constraints: Constraints | None = None, check: Check | None = None
+) -> Drawn:
+    """Of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
+    kinds, sizes, named = _named(n, size, constraints)
+    looked: BlockResult = {}
+
+    def look(task: Draw) -> BlockResult:
+        if task.among is not None:
+            return run("frequent rows", task)
+        looked.update(run("look", Together({"draw": task, "named": TakeRows(named)})))
+        return part_of(looked, "draw")
+
+    found, enough = _find(look, n, size, Draw(sizes, kinds, check=check))
+    numbers, places = np.unique(np.concatenate([found["first"], named]), return_index=True)
+    return _drawn(found, numbers, np.concatenate([found["rows"], part_of(looked, "named")["rows"]])[places], enough)
+
+
+def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None) -> Drawn:
+    """Of the rows of an array, sparse or dense, on whatever device."""
+    n, priorities = X.shape[0], priority(row_codes(X))
+    kinds, sizes, named = _named(n, size, constraints)
+
+    def look(task: Draw) -> BlockResult:
+        return reduce(task.merge, (task.find(priorities[a : a + ROWS_AT_ONCE], a) for a in range(0, n, ROWS_AT_ONCE)))
+
+    found, enough = _find(look, n, size, Draw(sizes, kinds, weights))
+    numbers = np.union1d(found["first"], named)
+    return _drawn(found, numbers, rows_of(X, numbers), enough)
+
+
+def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
+    """The kinds of rows that constraints make, how many of each are wanted, and the rows that they name."""
+    if constraints is None:
+        return None, (size,), np.zeros(0, np.intp)
+    named = np.unique(constraints.must if constraints.start is None else np.union1d(constraints.must, constraints.start))
+    if constraints.quotas is None and constraints.allowed.all():
+        return None, (size,), named
+    kinds = np.where(constraints.allowed, constraints.group + 1, 0)
+    each = max(size // max(PART_OF_GROUP, len(constraints.names)), 1)
+    return kinds, (size, *[each] * len(constraints.names)), named
+
+
+def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) -> tuple[BlockResult, float]:
+    """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
+    found = look(task)
+    enough = float(found["buckets"].sum()) * max(1.0 / size, MANY_COPIES / n)
+    sampled = found["kinds"] == 0
+    drawn, copies = found["priority"][sampled], found["copies"][sampled]
+    often = found["buckets"] - np.bincount((drawn >> np.uint64(BITS_INSIDE)).astype(np.intp), copies, BUCKETS) >= enough
+    if often.any():
+        more = look(Draw((n,), None, task.weights, often))
+        new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
+        both = {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
+        found = both | {"buckets": found["buckets"]}
+    return found, enough
+
+
+def _drawn(found: BlockResult, numbers: IntArray, rows: Any, enough: float) -> Drawn:
+    sampled = found["kinds"] == 0
+    places = np.searchsorted(numbers, found["first"][sampled])
+    is_drawn, copies = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers))
+    is_drawn[places], copies[places] = True, found["copies"][sampled]
+    weights = np.ones(len(numbers))
+    total = float(found["buckets"].sum())
+    weights[is_drawn] = rescale_weights(copies[is_drawn], total / enough, total)
+    return Drawn(numbers, rows, is_drawn, copies, weights)
 
 
 class once(Generic[Value]):  # noqa: N801 - used as a decorator
@@ -184,8 +333,6 @@ class once(Generic[Value]):  # noqa: N801 - used as a decorator
         self.method, self.__doc__ = method, method.__doc__
 
     def __get__(self, owner: Any, kind: type[Any] | None = None) -> Value:
-        if owner is None:
-            return self  # type: ignore[return-value]
         name = self.method.__name__
         if name not in owner.computed:
             owner.computed[name] = self.method(owner)
@@ -194,10 +341,7 @@ class once(Generic[Value]):  # noqa: N801 - used as a decorator
 
 @dataclass(frozen=True)
 class Solved:
-    """What is known of a solved program without its matrices; a model that is saved keeps this and not the encoding.
-
-    Attributes are those of ``mosaic.Encoding``.
-    """
+    """What is known of a solved program without its matrices (``mosaic.Encoding``); a saved model keeps this."""
 
     influence: FloatArray
     lam: float
@@ -207,65 +351,16 @@ class Solved:
     status: Status
     certificate: Certificate
 
-    @classmethod
-    def of(cls, encoding: Encoding) -> Solved:
-        """From the encoding."""
-        return cls(**{each.name: getattr(encoding, each.name) for each in fields(cls)})
-
-
-class Proof(Protocol):
-    """Solves the program of the points once, on first access, and proves how good a choice is."""
-
-    #: Whether it reads rows that are not in memory.
-    by_passes: ClassVar[bool]
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether all rows that a proof needs are available."""
-
-    def encoding(self, material: Material) -> Encoding:
-        """The certified encoding."""
-
-    def certificate(self, selection: Any) -> Any:
-        """The certificate of a choice."""
-
-    def answers(self, selection: Any) -> Any:
-        """Answers for all rows."""
-
-    def influence(self, material: Material) -> FloatArray:
-        """For each row of the data, the norm of its row in the encoding; copies share it equally."""
-
-
-class RowLabels(Protocol):
-    """The names of rows (``mosaic.rows.names.RowNames``)."""
-
-    def __getitem__(self, row: int) -> str:
-        """The name of a row."""
-
-    def called(self, row: int) -> str:
-        """The name of a row for a sentence."""
-
-    def find(self, name: str) -> int:
-        """The row that is called so."""
-
 
 @dataclass(frozen=True)
 class Material:
     """All input of choosing.
 
-    Attributes
-    ----------
-    n_rows : number of rows of the data
-    points : the distinct points in memory: all, or a sample of many, whose weights are numbers of rows that they stand for
-    geometry : their geometry
-    constraints : constraints on the rows in memory
-    counting : computes effective counts; None for the paper's measure, which comes from the encoding
-    seed : seed of random draws
-    proof : solves the program on first access
-    absent : rows without weight, prepared
-    row_numbers : of a sample, the row number in the data of each row in memory, in ascending order; None if all are in memory
-    row_names : of the rows; None where they have none
-    computed : what has been computed so far
+    ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that they stand for; then
+    ``row_numbers`` are the rows in the data of those in memory, ascending, else None. ``absent`` are rows without weight,
+    prepared. ``counting`` computes effective counts; None for the paper's measure, which comes from the encoding. ``proof``
+    solves the program and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``); ``row_names`` are
+    ``mosaic.rows.names.RowNames``.
     """
 
     n_rows: int
@@ -274,10 +369,10 @@ class Material:
     constraints: Constraints
     counting: EffectiveCounts | None
     seed: int
-    proof: Proof = field(repr=False)
+    proof: Any = field(repr=False)
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
-    row_names: RowLabels | None = field(default=None, repr=False)
+    row_names: Any = field(default=None, repr=False)
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -296,16 +391,16 @@ class Material:
     @once
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
-        return self.proof.encoding(self)
+        found: Encoding = self.proof.encoding(self)
+        return found
 
     @once
     def solved(self) -> Solved:
         """What is known of the solved program; the first access solves it."""
-        return Solved.of(self.encoding)
+        return Solved(**{each.name: getattr(self.encoding, each.name) for each in fields(Solved)})
 
     @property
     def is_solved(self) -> bool:
-        """Whether the program has been solved."""
         return "encoding" in self.computed or "solved" in self.computed
 
     @once
@@ -313,7 +408,7 @@ class Material:
         """Effective counts of all points in memory."""
         if self.counting is None:
             return np.asarray(self.encoding.effective_count)
-        return self.counting.of_points(self.kernel, np.arange(self.points.n))
+        return self.counting.of_points(self.kernel)
 
     @property
     def count_total(self) -> float:
@@ -336,12 +431,4 @@ class Material:
 
     def called(self, row: int) -> str:
         """What a row of the data is called in a sentence: by its name and number, or by its number alone."""
-        return f"row {row}" if self.row_names is None else self.row_names.called(row)
-
-    def for_rows(self, values: Any, absent: Any) -> Any:
-        """The value of its point for every row in memory; ``absent`` for rows without weight."""
-        return self.points.spread(values, absent)
-
-    def with_constraints(self, constraints: Constraints) -> Material:
-        """The same material with other constraints; computed values are kept."""
-        return replace(self, constraints=constraints)
+        return f"row {row}" if self.row_names is None else str(self.row_names.called(row))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,17 +13,15 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
-from mosaic.choosing.changes import Changes
+from mosaic.choosing.explain import Decisions, decisions
+from mosaic.choosing.geometry import UsualRows
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import Material, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
-from mosaic.program.encoding import Certificate, Encoding
-
-if TYPE_CHECKING:
-    from mosaic.choosing.explain import Decisions, UsualRows
+from mosaic.program.encoding import Certificate
 
 
 class Answers(NamedTuple):
@@ -33,10 +32,21 @@ class Answers(NamedTuple):
     labels: IntArray
     representation_error: FloatArray
 
-    def at(self, row: int) -> Answers:
-        """Those of one row."""
-        some: list[Any] = [values[[row]] for values in self]
-        return Answers(*some)
+
+@dataclass(frozen=True)
+class Changes:
+    """What became of earlier picks: those that are kept, (pick, row in its place, what that adds to the mean similarity), (pick,
+    why it was dropped), and what picks are called that are gone; and the mean similarity of the rows that belong to the nearest
+    earlier pick and to the nearest pick. Rows are numbers of rows in memory.
+    """
+
+    n_before: int
+    kept: tuple[int, ...]
+    replaced: tuple[tuple[int, int, float], ...]
+    dropped: tuple[tuple[int, str], ...]
+    gone: tuple[str, ...]
+    similarity_before: float
+    similarity_after: float
 
 
 @dataclass(frozen=True)
@@ -70,15 +80,13 @@ class Selection:
 
     material: Material = field(repr=False)
     settings: Settings
-    #: The representatives as numbers of rows in memory; ``rows`` has their row numbers in the data.
-    members: IntArray
-    chosen: IntArray
-    gains: FloatArray = field(repr=False)
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
+    #: The representatives as numbers of rows in memory; ``rows`` has their row numbers in the data.
+    members: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
+    gains: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     changes: Changes | None = field(default=None, repr=False)
     silhouette: float | None = field(default=None, repr=False)
-
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,9 +102,13 @@ class Selection:
         """Row numbers of the representatives in the data, ranked."""
         return self.material.rows_in_data(self.members)
 
+    @cached_property
+    def chosen(self) -> IntArray:
+        """The points of the representatives."""
+        return self.material.points.group[self.members]
+
     @property
     def n_rows(self) -> int:
-        """Number of rows of the data."""
         return self.material.n_rows
 
     @property
@@ -106,18 +118,13 @@ class Selection:
 
     @property
     def kernel(self) -> Kernel:
-        """The similarity between the points, by which representatives were chosen."""
+        """The similarity between the points."""
         return self.material.kernel
 
     @cached_property
     def chosen_kernel(self) -> Kernel:
         """The similarity to the representatives."""
         return self.kernel.take(self.chosen)
-
-    @property
-    def encoding(self) -> Encoding:
-        """The certified encoding; the first access solves the program."""
-        return self.material.encoding
 
     @property
     def program_certificate(self) -> Certificate:
@@ -143,12 +150,7 @@ class Selection:
     @property
     def can_be_proven(self) -> bool:
         """Whether the certificate exists or can be computed: a model that was saved after a fit by passes has no rows."""
-        return self.is_proven or self.material.proof.is_possible
-
-    @property
-    def takes_passes(self) -> bool:
-        """Whether certificate and answers take passes over rows that are not in memory."""
-        return self.material.proof.by_passes
+        return self.is_proven or bool(self.material.proof.is_possible)
 
     @property
     def rejects(self) -> bool:
@@ -158,29 +160,28 @@ class Selection:
     @cached_property
     def is_outlier(self) -> BoolArray:
         """Mask of the points that are below the cut, not in a group that is kept, and not to be included in any case."""
-        return outlier_points(self.material, self.settings, self.cut, self.groups)
-
-    @cached_property
-    def nearest(self) -> IntArray:
-        """For each point, the position of the nearest representative, outlier or not; -1 if there are no representatives."""
-        nearest = np.full(self.kernel.n, -1, np.intp)
-        if not len(self.chosen):
-            return nearest
-
-        def compare(rows: slice) -> None:
-            nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
-
-        in_blocks(compare, self.kernel.n, len(self.chosen), on=self.kernel.points)
-        nearest[self.chosen] = np.arange(len(self.chosen))
-        return nearest
+        material = self.material
+        if self.settings.outliers == "keep":
+            return np.zeros(material.points.n, dtype=bool)
+        low = self.cut.below(material.counts)
+        low[material.points.group[material.constraints.must]] = False
+        return low if self.groups is None else low & ~self.groups.members
 
     @cached_property
     def labels(self) -> IntArray:
         """For each point, the position of its representative; -1 for rejected outliers, or if there are no representatives."""
-        labels = self.nearest.copy()
-        if self.settings.outliers == "reject" and len(self.chosen):
+        kernel, chosen = self.kernel, self.chosen
+        labels = np.full(kernel.n, -1, np.intp)
+        if not len(chosen):
+            return labels
+
+        def compare(rows: slice) -> None:
+            labels[rows] = self._nearest(kernel.block(rows, chosen))
+
+        in_blocks(compare, kernel.n, len(chosen), on=kernel.X)
+        if self.settings.outliers == "reject":
             labels[self.is_outlier] = -1
-            labels[self.chosen] = np.arange(len(self.chosen))
+        labels[chosen] = np.arange(len(chosen))
         return labels
 
     def _nearest(self, K: FloatArray) -> IntArray:
@@ -196,32 +197,46 @@ class Selection:
     @cached_property
     def coverage(self) -> float:
         """Share of the points that belong which the representatives express."""
-        weights, lengths = self.material.points.weights * ~self.is_outlier, self.kernel.diagonal()
-        total = float(weights @ lengths)
-        return 1.0 - float(weights @ unexplained(self.kernel, self.chosen)) / total if total > 0 else 1.0
+        amount = self.material.points.weights * ~self.is_outlier * self.kernel.diagonal()
+        total = float(amount.sum())
+        return 1.0 - float(amount @ self.errors) / total if total > 0 else 1.0
 
-    @cached_property
-    def outlier_share(self) -> float:
-        """Share of the rows that are outliers; estimated from the sample if there is one."""
+    def share_of(self, points: BoolArray) -> float:
+        """Share of the rows that points in a mask stand for; estimated from the sample if there is one."""
         weights = self.material.points.weights
-        return float(weights[self.is_outlier].sum() / weights.sum())
+        return float(weights[points].sum() / weights.sum())
+
+    @property
+    def outlier_share(self) -> float:
+        return self.share_of(self.is_outlier)
 
     @property
     def n_outliers(self) -> int:
         """Number of rows that are outliers; estimated from the sample if there is one."""
         return round(self.outlier_share * self.n_rows) if self.is_sampled else int(self.outlier_rows.sum())
 
+    # Prepared rows, which need not be rows of the data
+
     def answers_at(self, Y: Any) -> Answers:
-        """Answers for prepared rows, which need not be rows of the data."""
+        labels, _, errors, counts, flagged = self._answers_at(Y)
+        return Answers(counts, flagged, labels, errors)
+
+    def places_at(self, Y: Any) -> FloatArray:
+        """Five columns: the position of the representative (-1 without one), the similarity to it, the share that the
+        representatives cannot express, the effective count, and 1 for outliers.
+        """
+        labels, similarity, errors, counts, flagged = self._answers_at(Y)
+        return np.column_stack([labels, similarity, errors if len(self.chosen) else similarity, counts, flagged])
+
+    def _answers_at(self, Y: Any) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        return Answers(counts, flagged, *self._represented_at(Y, flagged, labels=True, errors=True))
+        labels, errors, similarity = self._represented_at(Y, flagged)
+        return labels, similarity, errors, counts, flagged
 
-    def outliers_at(self, Y: Any, counts: FloatArray) -> BoolArray:
-        """Mask of the outliers among prepared rows with these counts.
-
-        Rows near a group that is kept, and rows equal to a must-include row, are not outliers.
-        """
+    def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
+        """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
+        counts = self.material.counts_at(Y) if counts is None else counts
         flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
@@ -231,90 +246,90 @@ class Selection:
             flagged[odd[(self.kernel.take(must).distances_at(rows_of(Y, odd)) <= 0).any(axis=1)]] = False
         return flagged
 
-    def labels_at(self, Y: Any, flagged: BoolArray | None = None) -> IntArray:
-        """For each prepared row, the position of its representative; -1 for outliers, or if there are no representatives."""
-        if self.rejects and flagged is None and len(self.chosen):
-            flagged = self.outliers_at(Y, self.material.counts_at(Y))
-        return self._represented_at(Y, flagged, labels=True)[0]
+    def labels_at(self, Y: Any) -> IntArray:
+        """The positions of their representatives; -1 for outliers, or if there are no representatives."""
+        flagged = self.outliers_at(Y) if self.rejects and len(self.chosen) else None
+        return self._represented_at(Y, flagged, errors=False)[0]
 
     def errors_at(self, Y: Any) -> FloatArray:
-        """For each prepared row, the share of it that the representatives cannot express."""
-        return self._represented_at(Y, errors=True)[1]
+        """The shares of them that the representatives cannot express."""
+        return self._represented_at(Y)[1]
+
+    def similarities_at(self, Y: Any) -> FloatArray:
+        """Similarities to the representatives."""
+        return self.chosen_kernel.cross(Y)
+
+    def log_counts_at(self, Y: Any) -> FloatArray:
+        return np.log(self.material.counts_at(Y))
+
+    def explained_at(self, Y: Any) -> FloatArray:
+        """Two columns: the amount that the representatives express, and its total k_ii."""
+        diagonal = self.chosen_kernel.diagonal_at(Y)
+        return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
 
     def _represented_at(
-        self, Y: Any, flagged: BoolArray | None = None, *, labels: bool = False, errors: bool = False
-    ) -> tuple[IntArray, FloatArray]:
-        """Labels and errors of prepared rows, those that are asked for, from similarities that are computed once."""
-        label, error = np.full(Y.shape[0], -1, np.intp), np.ones(Y.shape[0])
+        self, Y: Any, flagged: BoolArray | None = None, *, errors: bool = True
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Labels, errors if they are asked for, and similarities to the representative, NaN without one."""
+        n, kernel = Y.shape[0], self.chosen_kernel
+        label, error, similarity = np.full(n, -1, np.intp), np.ones(n), np.full(n, np.nan)
         if not len(self.chosen):
-            return label, error
-        kernel, root = self.chosen_kernel, self._root if errors else None
+            return label, error, similarity
+        root, lengths = self._root if errors else None, kernel.diagonal()
+        # A pick stands for itself, even if all similarities are 1. A diffusion kernel has neighbours of rows, not rows.
+        is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
+        known = KnownRows.of(row_codes(kernel.X)) if is_known else None
 
         def compare(rows: slice) -> None:
             new = rows_of(Y, rows)
-            K, own = kernel.device_cross(new), kernel.diagonal_at(new)
+            similar, own = kernel.device_cross(new), kernel.diagonal_at(new)
             if root is not None:
-                error[rows] = _share(left_by(root, K, own), own)
-            if labels:
-                label[rows] = self._labels(on_host(K), new, own, None if flagged is None else flagged[rows])
+                error[rows] = _share(left_by(root, similar, own), own)
+            K = on_host(similar)
+            found = self._nearest(K)
+            if known is not None and isinstance(kernel, PointKernel):
+                place = known.find(row_codes(kernel.over(new).X))
+                found = np.where(place >= 0, place, found)
+            if flagged is not None and self.rejects:
+                odd = np.flatnonzero(flagged[rows])
+                apart = (lengths - 2.0 * K[odd]).min(axis=1) + own[odd]
+                found[odd[apart > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
+            label[rows] = found
+            similarity[rows] = np.where(found >= 0, K[np.arange(len(K)), found], np.nan)
 
-        in_blocks(compare, Y.shape[0], kernel.n, on=kernel.points)
-        return label, error
-
-    def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
-        """Labels of prepared rows with similarities K to the representatives and ``own`` to themselves."""
-        labels = self._nearest(K)
-        if self._known is not None and isinstance(self.chosen_kernel, PointKernel):
-            # A pick stands for itself, even if all similarities are 1.
-            place = self._known.find(row_codes(self.chosen_kernel.over(new).X))
-            labels[place >= 0] = place[place >= 0]
-        if flagged is not None and self.rejects:
-            odd = np.flatnonzero(flagged)
-            distance = (self.chosen_kernel.diagonal() - 2.0 * K[odd]).min(axis=1) + own[odd]
-            labels[odd[distance > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
-        return labels
-
-    @cached_property
-    def _known(self) -> KnownRows | None:
-        """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
-        kernel = self.chosen_kernel
-        if isinstance(kernel, DiffusionKernel) or not isinstance(kernel, PointKernel):
-            return None
-        return KnownRows.of(row_codes(kernel.X))
+        in_blocks(compare, n, kernel.n, on=kernel.X)
+        return label, error, similarity
 
     @cached_property
     def _root(self) -> FloatArray:
         """The root of the inverse similarity between the representatives, from which errors are computed."""
         return root_of_inverse(self.chosen_kernel, np.arange(len(self.chosen)))
 
-    def places_at(self, Y: Any) -> FloatArray:
-        """For each prepared row, five columns: the position of its representative (-1 without one), the similarity to it, the
-        share that the representatives cannot express, the effective count, and 1 for outliers.
-        """
-        counts, flagged, labels, errors = self.answers_at(Y)
-        similarity = np.full(len(labels), np.nan)
+    # Rows of the data
 
-        def compare(rows: slice) -> None:
-            known = rows.start + np.flatnonzero(labels[rows] >= 0)
-            similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
+    def _of_rows(self, values: Any, at: Callable[[Any], Any]) -> Any:
+        """Values of their points for the rows in memory; rows without weight are answered ``at`` as new rows."""
+        group = self.material.points.group
+        found, absent = np.asarray(values)[group], group < 0
+        if absent.any():
+            found[absent] = at(self.material.absent)
+        return found
 
-        if len(self.chosen):
-            in_blocks(compare, len(labels), len(self.chosen), on=self.chosen_kernel.points)
-        errors = errors if len(self.chosen) else similarity
-        return np.column_stack([labels, similarity, errors, counts, flagged])
+    @cached_property
+    def counts_of_rows(self) -> FloatArray:
+        """Effective counts of the rows in memory."""
+        return np.asarray(self._of_rows(self.material.counts, self.material.counts_at))
 
-    def similarities_at(self, Y: Any) -> FloatArray:
-        """Similarities of prepared rows to the representatives."""
-        return self.chosen_kernel.cross(Y)
+    @cached_property
+    def outlier_rows(self) -> BoolArray:
+        """Mask of the rows in memory that are outliers."""
+        return np.asarray(self._of_rows(self.is_outlier, self.outliers_at))
 
-    def log_counts_at(self, Y: Any) -> FloatArray:
-        """Log of the effective counts of prepared rows."""
-        return np.log(self.material.counts_at(Y))
-
-    def explained_at(self, Y: Any) -> FloatArray:
-        """For each prepared row, two columns: the amount that the representatives express, and its total k_ii."""
-        diagonal = self.chosen_kernel.diagonal_at(Y)
-        return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
+    @cached_property
+    def answers_in_memory(self) -> Answers:
+        """Answers for the rows in memory."""
+        labels, errors = self._of_rows(self.labels, self.labels_at), self._of_rows(self.errors, self.errors_at)
+        return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
 
     @once
     def answers(self) -> Answers:
@@ -322,39 +337,10 @@ class Selection:
         found: Answers = self.material.proof.answers(self) if self.is_sampled else self.answers_in_memory
         return found
 
-    @cached_property
-    def counts_of_rows(self) -> FloatArray:
-        """Effective counts of the rows in memory; rows without weight are counted as new rows."""
-        material = self.material
-        counts, absent = material.for_rows(material.counts, 1.0), material.points.group < 0
-        if absent.any():
-            counts[absent] = material.counts_at(material.absent)
-        return np.asarray(counts)
-
-    @cached_property
-    def outlier_rows(self) -> BoolArray:
-        """Mask of the rows in memory that are outliers."""
-        material = self.material
-        flagged, absent = material.for_rows(self.is_outlier, False).astype(bool), material.points.group < 0
-        if absent.any():
-            flagged[absent] = self.outliers_at(material.absent, self.counts_of_rows[absent])
-        return np.asarray(flagged)
-
-    @cached_property
-    def answers_in_memory(self) -> Answers:
-        """Answers for the rows in memory."""
-        material = self.material
-        labels, errors = material.for_rows(self.labels, -1).astype(np.intp), material.for_rows(self.errors, 0.0)
-        absent = material.points.group < 0
-        if absent.any():  # rows without weight are treated as new rows
-            labels[absent] = self.labels_at(material.absent, self.outlier_rows[absent])
-            errors[absent] = self.errors_at(material.absent)
-        return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
-
     @once
     def influence(self) -> FloatArray:
         """For each row of the data, the norm of its row in the encoding; copies share it equally."""
-        return self.material.proof.influence(self.material)
+        return np.asarray(self.material.proof.influence(self.material))
 
     @property
     def outlier_probability(self) -> FloatArray:
@@ -374,67 +360,47 @@ class Selection:
     @property
     def protected(self) -> BoolArray | None:
         """Mask of the rows in memory that are kept because they form a group; None without ``min_group``."""
-        return None if self.groups is None else np.asarray(self.material.for_rows(self.groups.members, False), bool)
-
-    @cached_property
-    def usual(self) -> UsualRows | None:
-        """The rows that belong, which reasons compare others with; None where the kernel does not compare columns."""
-        from mosaic.choosing.explain import UsualRows  # it reads selections
-
-        return UsualRows.of(self)
-
-    @property
-    def decisions(self) -> Decisions:
-        """The decisions made for the user, and the reasons, in sentences."""
-        from mosaic.choosing.explain import decisions  # imported here: that module imports this one
-
-        return decisions(self)
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know before trusting the answer."""
-        material, settings = self.material, self.settings
-        if settings.mode == "paper":
-            return ()
-        found, n = [], material.n_rows
-        share = self.outlier_share
-        if is_auto(settings.contamination) and settings.outliers != "keep" and share > CROWD_SHARE:
-            found.append(
-                f"{self.n_outliers:,} of {n:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows look "
-                "like. If they belong, set `outliers='keep'` or `min_group`; if you know their share, set `contamination`."
-            )
-        if len(self.chosen) and self.cut.sparse_group > 0 and (material.counts[self.chosen] >= self.cut.sparse_group).all():
-            found.append(
-                f"{100 * self.crowd_share:.0f} % of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
-                "Ask for more representatives, or, if they are outliers, set `contamination`."
-            )
-        return tuple(found)
+        return None if self.groups is None else np.asarray(self.material.points.spread(self.groups.members, False), bool)
 
     @property
     def crowd_share(self) -> float:
         """Share of the rows that are a sparse crowd, noise or a group, and are kept; 0 without one."""
-        weights = self.material.points.weights
-        return float(weights[self.material.counts < self.cut.sparse_group].sum() / weights.sum())
+        return self.share_of(self.material.counts < self.cut.sparse_group)
 
     @property
     def crowd(self) -> IntArray:
         """Row numbers of the sparse crowd."""
         return np.flatnonzero(self.effective_count < self.cut.sparse_group)
 
+    @cached_property
+    def usual(self) -> UsualRows | None:
+        """The rows that belong, which reasons compare others with; None where the kernel does not compare columns."""
+        return UsualRows.of(self)
 
-def is_low(material: Material, settings: Settings, cut: Cut) -> BoolArray:
-    """Mask of the points that are below the cut and not to be included in any case."""
-    if settings.outliers == "keep":
-        return np.zeros(material.points.n, dtype=bool)
-    low = cut.below(material.counts)
-    low[material.points.group[material.constraints.must]] = False
-    return low
+    @property
+    def decisions(self) -> Decisions:
+        """The decisions made for the user, and the reasons, in sentences."""
+        return decisions(self)
 
-
-def outlier_points(material: Material, settings: Settings, cut: Cut, groups: KeptGroups | None) -> BoolArray:
-    """Mask of the points that are low and not in a group that is kept."""
-    low = is_low(material, settings, cut)
-    return low if groups is None else low & ~groups.members
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know before trusting the answer."""
+        settings, n, found = self.settings, self.n_rows, []
+        if settings.mode == "paper":
+            return ()
+        if is_auto(settings.contamination) and settings.outliers != "keep" and self.outlier_share > CROWD_SHARE:
+            share = f"{self.n_outliers:,} of {n:,} rows ({100 * self.outlier_share:.0f} %)"
+            found.append(
+                f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
+                "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
+            )
+        sparse = self.cut.sparse_group
+        if len(self.chosen) and sparse > 0 and (self.material.counts[self.chosen] >= sparse).all():
+            found.append(
+                f"{100 * self.crowd_share:.0f} % of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
+                "Ask for more representatives, or, if they are outliers, set `contamination`."
+            )
+        return tuple(found)
 
 
 def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:

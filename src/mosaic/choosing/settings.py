@@ -1,7 +1,6 @@
-"""The settings of an estimator and the constraints on the rows of the data, checked once.
+"""The settings of an estimator and the constraints on the rows of the data, checked once; everything below reads these.
 
-Everything below the estimators reads these values instead of an estimator. Constraints that cannot be met raise an error that
-shows the arithmetic.
+Constraints that cannot be met raise an error that shows the arithmetic.
 """
 
 from __future__ import annotations
@@ -15,9 +14,16 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import BoolArray, IntArray
-from mosaic.checks import (
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.choosing.objectives import Slots
+from mosaic.door import as_indices
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import STATIONARY_KERNELS
+from mosaic.parameters import (
     CHOICES,
+    Paper,
+    Parameters,
+    Sketch,
     as_bytes,
     check_kernel,
     check_optional_whole_number,
@@ -27,11 +33,6 @@ from mosaic.checks import (
     real_number,
     whole_number,
 )
-from mosaic.choosing.objectives import Slots
-from mosaic.door import as_indices
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.parameters import Paper, Parameters, Sketch
 from mosaic.program import SolverName
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
@@ -43,6 +44,8 @@ RANGES = {
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
+#: Optional whole numbers, the last three those of ``Sketch``, and their lowest values.
+WHOLE_NUMBERS = {"max_rank": 1, "max_samples": 2, "n_initial": 2, "n_added": 1, "n_rounds": 1}
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
 #: Relative gap to certify by default: of the program for k, for a sentence; of programs whose rows are read, where P* is small.
@@ -63,8 +66,8 @@ def _is_fraction(value: Any) -> bool:
 class Settings:
     """All parameters of an estimator that an answer depends on; parameters that a detector lacks are at their defaults.
 
-    ``Settings.of(estimator)`` reads and checks them. ``kernel`` is a name or a function, ``formula`` the kernel with its
-    settings, if it has any. ``alpha`` to ``max_rank`` are those of ``Paper``, ``sketch`` the sizes of passes that are asked for.
+    ``kernel`` is a name or a function, ``formula`` the kernel with its settings, if it has any. ``alpha`` to ``max_rank`` are
+    those of ``Paper``, ``sketch`` the sizes of passes that are asked for.
     """
 
     n_representatives: Any = "auto"
@@ -102,52 +105,50 @@ class Settings:
             left_open = is_auto(value) if name in ("contamination", "diversity") else value is None
             if not left_open:
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
-        check_optional_whole_number("max_rank", self.max_rank, 1, "None sets no limit.")
-        check_optional_whole_number("max_samples", self.max_samples, 2, "Leave it at None.")
+        for name, least in WHOLE_NUMBERS.items():
+            value = getattr(self, name, getattr(self.sketch, name, None))
+            check_optional_whole_number(name, value, least, "Leave it at None.")
         if self.tol is not None:
             real_number("tol", self.tol, above=0, remedy="Leave it at None.")
         whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
-        if self.sketch is not None:
-            for name, least in (("n_initial", 2), ("n_added", 1), ("n_rounds", 1)):
-                check_optional_whole_number(name, getattr(self.sketch, name), least, "Leave it at None.")
         check_kernel(self.kernel)
         check_strength(self.alpha, self.lam)
-        self._check_together()
+        number = None if is_auto(k) else k
+        numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": number}
+        given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
+        if len(given) > 1:
+            raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
+        for name in ("min_group", "coverage", "min_support"):
+            value = getattr(self, name)
+            if self.mode == "paper" and value is not None:
+                remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
+                raise InvalidInputError("is not for `algorithm='paper'`", remedy, parameter=name, value=value)
 
     @property
     def gap(self) -> float:
         """The gap to certify of programs whose rows are read."""
         return self.tol or SOLVED_GAP
 
-    def _check_together(self) -> None:
-        """Refuse parameters that exclude one another."""
-        k = None if is_auto(self.n_representatives) else self.n_representatives
-        numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": k}
-        given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
-        if len(given) > 1:
-            raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
-        if self.mode != "paper":
-            return
-        for name in ("min_group", "coverage", "min_support"):
-            value = getattr(self, name)
-            if value is not None:
-                remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
-                raise InvalidInputError("is not for `algorithm='paper'`", remedy, parameter=name, value=value)
-
     @classmethod
     def of(cls, estimator: Any, **changes: Any) -> Self:
         """The settings of an estimator, with some of them changed."""
         given = estimator.get_params(deep=False) | changes
-        algorithm, kernel = _algorithm(given.pop("algorithm", None)), given["kernel"]
+        algorithm, kernel = given.pop("algorithm", None), given["kernel"]
+        if isinstance(algorithm, str):
+            algorithm = {"paper": Paper(), "sketch": Sketch()}.get(algorithm, algorithm)
+        if not (algorithm is None or isinstance(algorithm, Paper | Sketch)):
+            fault = "must be None, 'paper', 'sketch', Paper(…) or Sketch(…)"
+            raise InvalidInputError(fault, "Leave it at None.", parameter="algorithm", value=algorithm)
+        sketch = algorithm.sketch if isinstance(algorithm, Paper) else algorithm
+        if not (sketch is None or isinstance(sketch, Sketch)):
+            raise InvalidInputError("must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=sketch)
         check_kernel(kernel)
         if isinstance(kernel, Parameters):
             given |= {"kernel": kernel.name, "formula": copy(kernel)}
         if isinstance(algorithm, Paper):
-            given |= algorithm.get_params(deep=False) | {"mode": "paper", "sketch": copy(_sketch(algorithm.sketch))}
-        elif isinstance(algorithm, Sketch):
-            given["sketch"] = copy(algorithm)
+            given |= algorithm.get_params(deep=False) | {"mode": "paper"}
         given = {field.name: given[field.name] for field in fields(cls) if field.name in given}
-        return cls(**(given | {"memory_budget": as_bytes(given.get("memory_budget"))}))
+        return cls(**(given | {"sketch": copy(sketch), "memory_budget": as_bytes(given.get("memory_budget"))}))
 
     @property
     def similarity_is_ours(self) -> bool:
@@ -163,35 +164,13 @@ class Settings:
         return int(k) if isinstance(k, Integral) else max(1, round(float(k) * n_rows))
 
 
-def _algorithm(value: Any) -> Paper | Sketch | None:
-    """The algorithm with its settings; None for ours."""
-    if value is None or isinstance(value, Paper | Sketch):
-        return value
-    if isinstance(value, str) and value in ("paper", "sketch"):
-        return Paper() if value == "paper" else Sketch()
-    fault = "must be None, 'paper', 'sketch', Paper(…) or Sketch(…)"
-    raise InvalidInputError(fault, "Leave it at None.", parameter="algorithm", value=value)
-
-
-def _sketch(value: Any) -> Sketch | None:
-    if value is None or isinstance(value, Sketch):
-        return value
-    raise InvalidInputError("must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=value)
-
-
 @dataclass(frozen=True)
 class Constraints:
-    """The rows that may be chosen, the rows that must be chosen, and the number of rows from each group.
+    """The rows that may be chosen (a mask), those that must be, the group of every row, the groups' names, and how many of each.
 
-    Attributes
-    ----------
-    allowed : mask of the rows that may be chosen
-    must : rows that are chosen in any case
-    group : number of the group of every row
-    names : names of the groups
-    quotas : "proportional", "equal" or a dict from name to number or share; None without groups
-    start : rows that were chosen before and stay unless others are clearly better; None if nothing was chosen before
-    gone : what earlier picks are called that are not among the rows any more
+    ``quotas`` is "proportional", "equal" or a dict from name to number or share; None without groups. ``start`` are rows that
+    were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called that are no rows any
+    more.
     """
 
     allowed: BoolArray
@@ -258,10 +237,11 @@ class Constraints:
                 return int(sum(values))
         return None
 
-    def slots(self, k: int, candidates: IntArray, sizes: Mapping[Any, float]) -> Slots:
-        """Slots for k picks among candidate rows. ``sizes`` are the groups' weights, for proportional quotas."""
-        slots = Slots.free(len(candidates), k)
-        if self.quotas is None:
+    def slots(self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None) -> Slots:
+        """Slots for k picks among candidate rows, ``twins`` their points; quotas count where the sizes of groups are given."""
+        forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.must]
+        slots = Slots(np.zeros(len(candidates), np.intp), np.array([k]), twins, forced)
+        if self.quotas is None or sizes is None:
             return slots
         numbers = self._numbers(k, sizes)
         # Groups without a quota share the remaining places: one slot for all of them, the last.
@@ -270,10 +250,10 @@ class Constraints:
         of = np.where(named[self.group[candidates]], self.group[candidates], len(self.names))
         return replace(slots, of=of, room=np.array(room, np.intp))
 
-    def _numbers(self, k: int, sizes: Mapping[Any, float]) -> dict[Any, int]:
+    def _numbers(self, k: int, sizes: FloatArray) -> dict[Any, int]:
         """Number of picks for each group that has a quota."""
         if self.quotas == "proportional":
-            return whole_numbers({name: sizes[name] for name in self.names}, k)
+            return whole_numbers(dict(zip(self.names, sizes.tolist(), strict=True)), k)
         if self.quotas == "equal":
             return whole_numbers(dict.fromkeys(self.names, 1.0), k)
         fixed = {name: int(value) for name, value in self.quotas.items() if isinstance(value, Integral)}
@@ -294,10 +274,7 @@ class Constraints:
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
-        """Raise an error that shows the arithmetic if a slot has fewer distinct candidates than places.
-
-        ``candidates`` are rows; ``rejected`` marks rows that are outliers.
-        """
+        """Raise an error that shows the arithmetic if a slot has fewer distinct candidates than places."""
         for slot, room in enumerate(slots.room):
             here = slots.of == slot
             available = len(np.unique(slots.twins[here]))
@@ -329,13 +306,7 @@ class Constraints:
 
 
 def whole_numbers(shares: Mapping[Any, float], k: int) -> dict[Any, int]:
-    """Whole numbers that add up to k and are as near to k·share as possible: the largest remainders are rounded up.
-
-    Examples
-    --------
-    >>> whole_numbers({"a": 0.5, "b": 0.3, "c": 0.2}, 7)
-    {'a': 4, 'b': 2, 'c': 1}
-    """
+    """Whole numbers that add up to k and are as near to k·share as possible: the largest remainders are rounded up."""
     total = sum(shares.values())
     if not total > 0:
         raise InvalidInputError("must have a positive sum", parameter="quotas", value=dict(shares))
@@ -355,13 +326,11 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
     labels = np.asarray(groups)
     if labels.shape != (n,):
         raise InvalidInputError(f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups")
-    missing = [_is_missing(label) for label in labels.tolist()]
-    if any(missing):
-        raise InvalidInputError(
-            f"must not have missing labels; `row {missing.index(True)}` has none",
-            "Give such rows a label of their own.",
-            parameter="groups",
-        )
+    for row, label in enumerate(labels.tolist()):
+        # None, NaN, or a missing value of pandas, which is unequal to itself or cannot be compared
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
+            fault = f"must not have missing labels; `row {row}` has none"
+            raise InvalidInputError(fault, "Give such rows a label of their own.", parameter="groups")
     if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
         keys = [(isinstance(label, str), label) for label in labels.tolist()]
         order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))
@@ -369,11 +338,6 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
         return tuple(label for _, label in order), np.array([place[key] for key in keys], np.intp)
     names, numbers = np.unique(labels, return_inverse=True)
     return tuple(names.tolist()), numbers.astype(np.intp)
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or a missing value of pandas, which is unequal to itself or cannot be compared."""
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
 def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import FrameType
 
 from mosaic.cli.parser import parse
-from mosaic.cli.terminal import BROKEN_PIPE, discard_output, first_line, flush_stdout, prepare_streams
+from mosaic.cli.terminal import BROKEN_PIPE, discard_output, first_line
 
 __all__ = ["main"]
 
@@ -30,17 +30,19 @@ def main(argv: list[str] | None = None) -> int:
     3
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    args = None
-    prepare_streams()
+    args, code = None, 0
     if argv is None:  # the command itself, not a call within another program
         signal.signal(signal.SIGTERM, _end)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # characters that the terminal cannot show
     try:
         args = parse(words)
-        if args is None:
-            return flush_stdout(0)
-        first_line(args)
-        module, _, name = args.run.partition(":")
-        return flush_stdout(getattr(import_module(module), name)(args))
+        if args is not None:
+            first_line(args)
+            home = {"demo": "demo", "columns": "files", "compare": "files", "dedup": "files"}.get(args.command, "commands")
+            code = getattr(import_module(f"mosaic.cli.{home}"), args.command)(args)
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:
         discard_output(sys.stdout)
         return BROKEN_PIPE

@@ -1,72 +1,22 @@
-"""Errors as text and as JSON, and the exit code of each kind."""
+"""Errors as one line of text or as JSON, and the exit code of each kind."""
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 from mosaic.cli.options import in_options
 from mosaic.cli.parser import UsageError
-from mosaic.cli.terminal import discard_output, say, visible, write_answer
+from mosaic.cli.terminal import discard_output, say, visible, write_json
 from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, NotWrittenError, Wording
 
-FaultKind: TypeAlias = Literal["unexpected", "usage", "input", "output", "memory", "missing", "interrupted"]
 #: Exit codes by kind of fault.
-CODES: dict[FaultKind, int] = {
-    "unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130,
-}  # fmt: skip
-#: Letters of the longest message.
-LONGEST_MESSAGE = 1500
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What went wrong."""
-
-    kind: Annotated[FaultKind, "each kind has its exit code"]
-    message: Annotated[str, "the whole message"]
-    parameter: Annotated[str | None, "option that caused the error"]
-    value: Annotated[str | None, "value of the option"]
-    fault: Annotated[str | None, "what is wrong"]
-    remedy: Annotated[str | None, "what to do"]
-    file: Annotated[str | None, "file that caused the error"]
-    where: Annotated[str | None, "line or column in the file"]
-    exit_code: Annotated[int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"]
-
-
-@dataclass(frozen=True)
-class ErrorAnswer:
-    """The answer of a command that has failed."""
-
-    error: Fault
-
-
-class OutputError(MosaicError):
-    """An output file cannot be written."""
-
-    def __init__(self, file: str, fault: str, remedy: str | None = None):
-        super().__init__(fault, remedy)
-        self.file = file
-
-    def message(self, wording: Wording = PYTHON) -> str:
-        return f"{self.file}: {super().message(wording)}"
-
-
-class RefusedError(Exception):
-    """Ends a command. It holds the message of an error, written while the file was open and its rows had names."""
-
-    def __init__(self, fault: Fault):
-        super().__init__(fault.message)
-        self.fault = fault
+CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
 
 
 def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:
@@ -74,100 +24,69 @@ def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.
     return Wording(lambda name, value: file if name == "X" and file is not None else in_options(name, value), called)
 
 
-def fault_of(error: BaseException, wording: Wording | None = None, file: str | None = None) -> Fault:
+def fault_of(error: BaseException, wording: Wording, file: str | None) -> dict[str, Any]:
     """The parts of an exception in the wording of the command line; ``file`` is the input file."""
-    if isinstance(error, RefusedError):
-        return error.fault
-    wording = wording or command_line(file)
-    kind, parts = _kind_of(error), vars(error) if isinstance(error, MosaicError) else {}
-    told = {name: None if value is None else str(value) for name, value in parts.items()}
-    parameter, about_data = told.get("parameter"), told.get("parameter") == "X"
-    fault, remedy = (None if told.get(name) is None else wording(str(told[name])) for name in ("fault", "remedy"))
-    return Fault(
-        kind=kind,
-        message=_message(error, kind, wording),
-        parameter=None if parameter is None or about_data else wording.parameter(parameter, None),
-        value=told.get("value"),
-        fault=fault,
-        remedy=remedy,
-        file=file if about_data else told.get("file"),
-        where=told.get("where"),
-        exit_code=int(error.code or 1) if isinstance(error, SystemExit) else CODES[kind],
-    )
-
-
-def _kind_of(error: BaseException) -> FaultKind:
-    if isinstance(error, KeyboardInterrupt | SystemExit):  # the latter was raised by a signal
-        return "interrupted"
-    if isinstance(error, OutputError | NotWrittenError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
-        return "output"
-    if isinstance(error, MemoryError):  # MemoryBudgetError is one
-        return "memory"
-    module = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
-    if isinstance(error, MissingDependencyError) or module.partition(".")[0] not in ("", "mosaic"):
-        return "missing"
-    if isinstance(error, InvalidInputError):
-        return "input" if hasattr(error, "file") or error.parameter == "X" else "usage"
-    return "usage" if isinstance(error, UsageError) else "unexpected"
-
-
-def _message(error: BaseException, kind: FaultKind, wording: Wording) -> str:
+    kind, message = _kind_and_message(error)
+    parts = {name: getattr(error, name, None) for name in ("parameter", "value", "fault", "remedy", "file", "where")}
     if isinstance(error, MosaicError):
-        return error.message(wording)
-    if kind == "interrupted":
-        by = f" by {signal.Signals(int(error.code or 0) - 128).name}" if isinstance(error, SystemExit) else ""
-        return f"interrupted{by}; no half-written file is left"
-    if kind == "memory":
-        said = f" ({error})" if str(error) else ""
-        return f"the machine has no more memory{said}. Lower --memory-budget, or take fewer rows or columns"
-    if isinstance(error, ModuleNotFoundError) and kind == "missing":
-        return f"{error.name} is not installed: pip install 'mosaic-select[cli]'"
-    if isinstance(error, OSError) and kind == "output":
-        return f"writing has failed: {error.strerror or error}. Make room, or write elsewhere; TMPDIR is for temporary files"
-    if kind == "unexpected":
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
-    return str(error)
+        message = error.message(wording)
+        parts |= {name: wording(str(parts[name])) for name in ("fault", "remedy") if parts[name] is not None}
+    if parts["parameter"] == "X":
+        parts |= {"parameter": None, "file": file}
+    elif parts["parameter"] is not None:
+        parts["parameter"] = wording.parameter(parts["parameter"], None)
+    code = int(error.code or 1) if isinstance(error, SystemExit) else CODES[kind]
+    return {"kind": kind, "message": message, **parts, "exit_code": code}
+
+
+def _kind_and_message(error: BaseException) -> tuple[str, str]:
+    """The kind of a fault, and what is said about it; errors of the library say it themselves."""
+    lacks = error.name if isinstance(error, ModuleNotFoundError) and error.name else "mosaic"
+    match error:
+        case SystemExit():  # raised by a signal
+            name = signal.Signals(int(error.code or 0) - 128).name
+            return "interrupted", f"interrupted by {name}; no half-written file is left"
+        case KeyboardInterrupt():
+            return "interrupted", "interrupted; no half-written file is left"
+        case UsageError():
+            return "usage", str(error)
+        case MissingDependencyError():
+            return "missing", ""
+        case NotWrittenError():
+            return "output", ""
+        case MemoryError():  # MemoryBudgetError is one
+            said = f" ({error})" if str(error) else ""
+            return "memory", f"the machine has no more memory{said}. Lower --memory-budget, or take fewer rows or columns"
+        case InvalidInputError():
+            return "input" if hasattr(error, "file") or error.parameter == "X" else "usage", ""
+        case OSError():  # reading has errors of its own
+            room = "Make room, or write elsewhere; TMPDIR is for temporary files"
+            return "output", f"{error.filename or 'writing'}: {error.strerror or error}. {room}"
+        case ModuleNotFoundError() if lacks.partition(".")[0] != "mosaic":
+            return "missing", f"{lacks} is not installed: pip install 'mosaic-select[cli]'"
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return "unexpected", f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
 
 
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
     """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
-    found = fault_of(error, file=getattr(args, "file", None))
-    if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
+    file = getattr(args, "file", None)
+    # An error while the file was open has been told with the names of its rows.
+    found: dict[str, Any] = getattr(error, "told", None) or fault_of(error, command_line(file), file)
+    code: int = found["exit_code"]
+    if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or "--debug" in words:
         say("".join(traceback.format_exception(error)).rstrip())
-    if args.json if args is not None else "--json" in words:
-        try:
-            write_answer("error", ErrorAnswer(found))
-            return found.exit_code
-        except OSError as broken:  # such as a full disk; then write text
-            discard_output(sys.stdout)
-            if isinstance(broken, BrokenPipeError):
-                return found.exit_code
-    command, usage = (error.command, error.usage) if isinstance(error, UsageError) else ("mosaic", "")
-    message = "\n".join(visible(line) for line in found.message.splitlines())
-    if len(message) > LONGEST_MESSAGE:  # its beginning says what is wrong, its end what to do
-        half = LONGEST_MESSAGE // 2 - 2
-        message = f"{message[:half]} … {message[-half:]}"
-    end = "" if message.endswith((".", "?", "!")) else "."
-    say(f"{usage}{command}: {'' if found.kind == 'interrupted' else 'error: '}{message}{end}")
     try:
+        if "--json" in words:
+            write_json("error", {"error": found})
+            return code
         sys.stdout.flush()
-    except OSError:
+    except OSError:  # nobody reads it, or the disk is full; then write text
         discard_output(sys.stdout)
-    return found.exit_code
-
-
-@contextmanager
-def writing(path: str) -> Iterator[None]:
-    """Context in which errors about a file become errors about this output."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except InvalidInputError as error:
-        if not hasattr(error, "file"):
-            raise
-        raise OutputError(path, error.fault, error.remedy) from error
-    except OSError as error:
-        remedy = "Make room, or write elsewhere." if error.errno in DISK_FULL else "Write to another place."
-        raise OutputError(path, f"it cannot be written: {error.strerror or error}", remedy) from error
+    message = "\n".join(visible(line) for line in found["message"].splitlines())
+    if len(message) > 1500:  # its beginning says what is wrong, its end what to do
+        message = f"{message[:750]} … {message[-750:]}"
+    usage, command = (error.usage, error.command) if isinstance(error, UsageError) else ("", "mosaic")
+    head = "" if found["kind"] == "interrupted" else "error: "
+    say(f"{usage}{command}: {head}{message}{'' if message.endswith(('.', '?', '!')) else '.'}")
+    return code

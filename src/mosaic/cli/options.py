@@ -5,29 +5,18 @@ Options are named like the parameters of the estimators. An option that is not g
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mosaic.checks import CHOICES, KERNELS, as_bytes
 from mosaic.exceptions import InvalidInputError
-from mosaic.parameters import BY_NAME
-
-# ---------------------------------------------------------------------------------------------------------------- values
+from mosaic.parameters import BY_NAME, CHOICES, KERNELS, as_bytes
 
 
 def number_or(*words: str) -> Callable[[str], Any]:
-    """A reader of finite numbers (integers as int) that also accepts some words.
-
-    Examples
-    --------
-    >>> read = number_or("auto")
-    >>> read("50"), read("0.05"), read("auto")
-    (50, 0.05, 'auto')
-    """
+    """A reader of finite numbers (integers as int) that also accepts some words."""
 
     def read(text: str) -> Any:
         for kind in (int, float):
@@ -50,13 +39,7 @@ def number(text: str) -> float:
 
 
 def count_or_share(text: str) -> Any:
-    """A number of rows: a whole number, a share below 1, or "auto".
-
-    Examples
-    --------
-    >>> count_or_share("50"), count_or_share("1e1"), count_or_share("0.05")
-    (50, 10, 0.05)
-    """
+    """A number of rows: a whole number, a share below 1, or "auto"."""
     value = number_or("auto")(text)
     if not isinstance(value, float) or value < 1:
         return value
@@ -83,13 +66,7 @@ def size(text: str) -> float | None:
 
 
 def names(text: str) -> list[str]:
-    """Names that are separated by commas; a name that contains a comma stands in double quotes.
-
-    Examples
-    --------
-    >>> names('age,"height, cm",x*')
-    ['age', 'height, cm', 'x*']
-    """
+    """Names that are separated by commas; a name that contains a comma stands in double quotes."""
     found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not found or not all(found):
         raise ArgumentTypeError(f"{text!r} has an empty name; write names with commas between, such as age,height,x*")
@@ -110,14 +87,8 @@ def quotas(text: str) -> Any:
     return found
 
 
-def named(known: tuple[str, ...]) -> Callable[[str], Any]:
-    """A reader of a kernel or an algorithm by its name, with or without settings.
-
-    Examples
-    --------
-    >>> named(("rbf", "polynomial"))("polynomial,degree=2"), named(("paper",))("paper,alpha=5,solver=fista")
-    (Polynomial(degree=2), Paper(alpha=5, solver='fista'))
-    """
+def named(known: Sequence[str]) -> Callable[[str], Any]:
+    """A reader of a kernel or an algorithm by its name, with or without settings: ``paper,alpha=5,solver=fista``."""
 
     def read(text: str) -> Any:
         name, *pairs = text.split(",")
@@ -131,11 +102,7 @@ def named(known: tuple[str, ...]) -> Callable[[str], Any]:
         except InvalidInputError as error:
             raise ArgumentTypeError(f"{text!r}: {error}") from error
 
-    read.known = known  # type: ignore[attr-defined]
     return read
-
-
-# ----------------------------------------------------------------------------------------------------------------- table
 
 
 class Option(NamedTuple):
@@ -160,7 +127,8 @@ _ALGORITHM = "paper: Algorithm 1 of the paper as written; sketch: by passes; wit
 _QUOTAS = """proportional (default), equal, or '{"a": 5, "b": 0.2}': picks for each label"""
 _NUMBER = "a number, a share of the rows such as 0.05, or auto: one for each clear cluster, else √(n/2) (default)"
 _KERNEL = f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or diffusion,n_neighbors=15"
-#: Options by group of the help. None of them has a value unless it is given.
+_AS_WRITTEN = "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1"
+#: Options by group of the help. Those of all groups but "output" have no value unless they are given.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
         _option("-k --n-representatives", _NUMBER, "K", count_or_share),
@@ -193,81 +161,57 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--outliers", _OUTLIERS, choices=CHOICES["outliers"]),
     ),
     "how": (
-        _option("--kernel", _KERNEL, "KERNEL", named(tuple(KERNELS))),
+        _option("--kernel", _KERNEL, "KERNEL", named(KERNELS)),
         _option("--gamma", "bandwidth: a number, auto (default), scale or median", "GAMMA", number_or("auto", "scale", "median")),
         _option("--scale", "divide columns by their spread (default auto: if few would dominate)", "auto|yes|no", yes_or_no),
-        _option("--algorithm", _ALGORITHM, "ALGORITHM", named(tuple(CHOICES["algorithm"]))),
+        _option("--algorithm", _ALGORITHM, "ALGORITHM", named(CHOICES["algorithm"])),
         _option("--tol", "relative gap to certify (default: 0.02)", "GAP", number),
         _option("--max-samples", "number of rows that a program compares (default: 128)", "N", int),
         _option("--memory-budget", "such as 2GiB (default) or 500MB", "SIZE", size),
         _option("--random-state --seed", "same seed, same answer (default: 0)", "SEED", int),
         _option("--n-jobs", "threads, -1 for all cores", "N", int),
     ),
+    "output": (
+        _option("-f --force", "replace existing files", **_FLAG),
+        _option("--json", "print one JSON object and nothing else", **_FLAG),
+        _option("-q --quiet", "print no progress and no notes, only errors", **_FLAG),
+        _option("--debug", "show the traceback of an error, like MOSAIC_DEBUG=1", **_FLAG),
+        _option("--all", "write all rows, in the order of the file", **_FLAG),
+        _option("--report", "also write the HTML report", "report.html"),
+        _option("--labels", "also write the representative and the effective count of every row", "labels.csv"),
+        _option("--save", "also write the fitted model, for predict, explain and report", "model.mosaic"),
+        _option("--as-written", _AS_WRITTEN, **_FLAG),
+        _option("--title", "of the report"),
+        _option("--max-representatives", "largest length of the curve (default: 100)", "N", int, default=100),
+        _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[]),
+    ),
 }  # fmt: skip
-_AS_WRITTEN = _option("--as-written", "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1", **_FLAG)
-_TITLE = _option("--title", "of the report")
-_SAVE = _option("--save", "also write the fitted model, for predict, explain and report", "model.mosaic")
-_REPORT = _option("--report", "also write the HTML report", "report.html")
-_LABELS = _option("--labels", "also write the representative and the effective count of every row", "labels.csv")
-_ALL = _option("--all", "write all rows, in the order of the file", **_FLAG)
-_MOST = _option("--max-representatives", "largest length of the curve (default: 100)", "N", int, default=100)
-_ROW = _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[])
-#: Options of single commands that are no parameters of the library.
-COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
-    "select": (_REPORT, _LABELS, _SAVE, _AS_WRITTEN, _TITLE),
-    "report": (_TITLE,),
-    "predict": (_AS_WRITTEN,),
-    "outliers": (_ALL, _REPORT, _SAVE, _AS_WRITTEN, _TITLE),
-    "path": (_MOST,),
-    "explain": (_ROW,),
-}
 
 
 def _names_in(*titles: str, but: tuple[str, ...] = ()) -> tuple[str, ...]:
     return tuple(option.dest for title in titles for option in GROUPS[title] if option.dest not in but)
 
 
-#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.
-SETTINGS = _names_in("how many", "outliers", "how", but=("max_samples",))
+#: Options that say how many are chosen, parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.
+NUMBERS = _names_in("how many")
+SETTINGS = (*NUMBERS, *_names_in("outliers", "how", but=("max_samples",)))
 DETECTOR_SETTINGS = _names_in("outliers", "how", but=("outliers", "tol", "algorithm"))
 FILE_OPTIONS = (*_names_in("file"), "group", "weight")
 CONSTRAINTS = _names_in("constraints")
 #: Options by which new rows are read for a saved model, which knows its columns.
 NEW_ROWS = (*_names_in("file", but=("columns", "exclude_columns")), "memory_budget", "n_jobs")
 
-
-def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...]) -> None:
-    """Add the options of a group that the command knows."""
-    options = [option for option in GROUPS[title] if option.dest in known]
-    group = parser.add_argument_group(title)
-    one_of = group.add_mutually_exclusive_group() if title == "how many" else group
-    for option in options:
-        one_of.add_argument(*option.flags, default=argparse.SUPPRESS, **option.settings)
-
-
-# ----------------------------------------------------------------------------------------------------------------- words
-
-_OPTIONS: dict[str, Option] = {
-    option.dest: option for options in (*GROUPS.values(), *COMMAND_OPTIONS.values()) for option in options
-}
-_OPTIONS["force"] = _option("--force", "", **_FLAG)
+_OPTIONS = {option.dest: option for options in GROUPS.values() for option in options}
 #: Arguments of ``fit`` whose options have other names.
 _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}
 
 
 def in_options(name: str, value: str | None = None) -> str:
-    """A parameter, with the text of its Python value if any, as an option on the command line.
-
-    Examples
-    --------
-    >>> in_options("memory_budget"), in_options("algorithm", "'sketch'"), in_options("sample_weight")
-    ('--memory-budget', '--algorithm sketch', '--weight')
-    >>> in_options("scale", "True"), in_options("drop_missing", "True"), in_options("candidates", "rows")
-    ('--scale yes', '--drop-missing', 'candidates=rows')
-    """
+    """A parameter, with the text of its Python value if any, as an option on the command line: ``--algorithm sketch``."""
     if name not in _OPTIONS:
         return name if value is None else f"{name}={value}"
-    flag, settings = _OPTIONS[name].flags[0], _OPTIONS[name].settings
-    if value is None or (settings.get("action") == "store_true" and value == "True"):
+    option = _OPTIONS[name]
+    flag = next(flag for flag in option.flags if len(flag) > 2 or name == "n_representatives")
+    if value is None or (option.settings.get("action") == "store_true" and value == "True"):
         return flag
     return f"{flag} {({'True': 'yes', 'False': 'no'}).get(value, value.strip(chr(39)))}"

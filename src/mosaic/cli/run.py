@@ -15,22 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.cli.answers import File
-from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
+from mosaic.cli.faults import command_line, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
-from mosaic.cli.terminal import ProgressBar, say, visible, write_answer, write_bytes
-from mosaic.estimators import MOSAIC, load
+from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes, write_json
+from mosaic.estimators import MOSAIC, listening, load
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts
 from mosaic.rows import check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
 from mosaic.rows.rows import SavedRows
+from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
 
-#: How the names of saved models end.
-MODEL_ENDING = ".mosaic"
+#: How the names of pages and saved models end, and what is said of other names.
+ENDINGS = {
+    "report": ((".html", ".htm"), "a report is an HTML page"),
+    "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
+}
 #: Warnings for developers, which are no notes.
 DROPPED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
+#: Options that mean nothing without another one, and what that may be.
+NEEDED = {"title": ("report", "report.html"), "quotas": ("group", "COLUMN")}
 
 
 class Run:
@@ -43,55 +48,41 @@ class Run:
         self.outputs: dict[str, str] = {}
         self._assumed: list[str] = []
 
-    # ------------------------------------------------------------------------------------------------------ rows and file
-
-    @property
-    def wording(self) -> Wording:
-        """How messages name options, rows and the file."""
-        return command_line(getattr(self.args, "file", None), self.called)
-
-    @property
-    def file(self) -> File:
-        table = self.table
-        return File(str(table.path), table.kind, table.n, table.n_features, table.feature_names)
-
     def begin(self, table: Any) -> None:
         """Set the open table and its notes."""
         self.table = table
         self._assumed = [self.wording(text) for text in table.notes]
         self.notes[:0] = self._assumed
 
-    def numbers(self, rows: Any) -> list[int]:
-        """Row numbers in the file, from 0, of compared rows; they differ from their places if rows were left out."""
-        return [int(row) for row in self.table.numbers(rows)]
-
-    def ids(self, rows: Any) -> list[str | None]:
-        """Names of rows; None if they have only numbers."""
-        return list(self.table.names(rows)) if self.table.has_names else [None] * len(rows)
+    @property
+    def wording(self) -> Wording:
+        """How messages name options, rows and the file."""
+        return command_line(getattr(self.args, "file", None), self.called)
 
     def called(self, row: int) -> str:
         """The name of a row for a sentence."""
         if self.table is None or row >= self.table.n:
             return f"row {row}"
-        number, name = self.numbers([row])[0], self.ids([row])[0]
-        return f"row {number}" if name is None else f"{name} (row {number})"
+        number = f"row {self.table.numbers([row])[0]}"
+        return f"{self.table.names([row])[0]} ({number})" if self.table.has_names else number
+
+    def ids(self, rows: Any) -> list[str]:
+        """Names of rows; empty texts if they have only numbers."""
+        return list(self.table.names(rows)) if self.table.has_names else [""] * len(rows)
 
     def row_of(self, number: int) -> int:
         """The row with this number in the file."""
-        n = self.table.n
-        row = bisect_left(range(n), number, key=lambda i: self.numbers([i])[0])
-        if row < n and self.numbers([row]) == [number]:
+        n, numbers = self.table.n, self.table.numbers
+        row = bisect_left(range(n), number, key=lambda i: int(numbers([i])[0]))
+        if row < n and numbers([row])[0] == number:
             return row
-        last = self.numbers([n - 1])[0]
+        last = int(numbers([n - 1])[0])
         why = "it was left out because of missing numbers" if 0 <= number < last else f"the last one is {last:,}"
         raise InvalidInputError(f"there is no row {number}: {why}", "Rows count from 0, without the header.")
 
-    # ------------------------------------------------------------------------------------------------------------ fitting
-
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
-        """Parameters that were given, and ``verbose`` if there is no progress bar."""
-        given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
-        return given | {"verbose": True} if self.bar.verbose else given
+        """Parameters that were given."""
+        return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
 
     def constraints(self) -> dict[str, Any]:
         """Arguments of ``fit``, with rows numbered among the compared rows."""
@@ -105,19 +96,16 @@ class Run:
 
     def fit(self) -> MOSAIC:
         """Fit the selector with the options."""
-        model = MOSAIC(**self.settings())
-        model.fit(self.table, **self.constraints())
-        return model
+        return MOSAIC(**self.settings()).fit(self.table, **self.constraints())
 
     # ------------------------------------------------------------------------------------------------------------ outputs
 
-    def write_rows(self, what: str, path: str | None, rows: Callable[[], Any]) -> None:
+    def write_rows(self, what: str, path: str | None, rows: Any) -> None:
         """Write rows to a file, if there is a path; columns that the file cannot hold are noted."""
         if path is None:
             return
-        with writing(path):
-            as_written = getattr(self.args, "as_written", False)
-            left_out = write_rows(path, rows(), force=self.args.force, as_written=as_written)
+        as_written = getattr(self.args, "as_written", False)
+        left_out = write_rows(path, rows, force=self.args.force, as_written=as_written)
         if left_out:
             said = f"Not written, since CSV cannot hold lists: {', '.join(left_out)}. A .parquet file keeps them."
             self.notes.append(said)
@@ -128,8 +116,7 @@ class Run:
             return
         self.bar.update("report")
         about = {"title": self.args.title, "command": shlex.join(["mosaic", *self.args.words])}
-        with writing(path):
-            write_report(facts.model, path, facts=facts, force=self.args.force, **about)
+        write_report(facts.model, path, facts=facts, force=self.args.force, **about)
         self.outputs["report"] = path
 
     def save(self, model: Any, path: str | None) -> None:
@@ -137,16 +124,23 @@ class Run:
         if path is None:
             return
         self.bar.update("saving")
-        with writing(path):
-            model.save(path, table=self.table, force=self.args.force)
+        model.save(path, table=self.table, force=self.args.force)
         self.outputs["model"] = path
 
-    def finish(self, answer: Any, show: Callable[[Any], None], rows: Any = None) -> int:
+    @property
+    def is_read(self) -> bool:
+        """Whether the answer is printed, and not only rows as CSV."""
+        return bool(self.args.json) or sys.stdout.isatty()
+
+    def finish(self, show: Callable[[], None], rows: Any = None, /, **answer: Any) -> int:
         """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
         if self.args.json:
-            write_answer(self.args.command, answer)
+            table = self.table
+            file = {"path": str(table.path), "kind": table.kind, "rows": table.n, "features": table.n_features}
+            file["feature_names"] = table.feature_names
+            write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
         elif sys.stdout.isatty() or rows is None:
-            show(answer)
+            show()
         else:
             self.say_notes()
             if self.args.output is None:
@@ -178,11 +172,14 @@ class Run:
 @contextmanager
 def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> Iterator[Run]:
     """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
-    _check_options(args)
+    for name, (other, example) in NEEDED.items():
+        if getattr(args, name, None) is not None and getattr(args, other, None if other == "group" else "") is None:
+            remedy = f"Add `{other}={example}`, or leave it out."
+            raise InvalidInputError(f"means nothing without `{other}`", remedy, parameter=name)
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar)
-        with run.warnings_as_notes(), bar.listening():
+        with run.warnings_as_notes(), listening(bar.update):
             table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
             with table:
                 run.begin(table)
@@ -193,13 +190,14 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
                             raise InvalidInputError(fault, "Leave it out.", parameter=name)
                     yield run
                 except MosaicError as error:
-                    raise RefusedError(fault_of(error, run.wording, getattr(args, "file", None))) from error
+                    error.told = fault_of(error, run.wording, getattr(args, "file", None))  # type: ignore[attr-defined]
+                    raise
 
 
 @contextmanager
 def opened_or_loaded(args: Namespace) -> Iterator[tuple[Run, Any]]:
-    """The run, and the model that is fitted with the options, or the saved one if the file is a model."""
-    if Path(args.file).suffix.lower() != MODEL_ENDING:
+    """The run, and the saved model if the file is one; None if a model is to be fitted with the options."""
+    if Path(args.file).suffix.lower() != ".mosaic":
         with opened(args) as run:
             yield run, None
         return
@@ -214,21 +212,8 @@ def opened_or_loaded(args: Namespace) -> Iterator[tuple[Run, Any]]:
 
 def rows_of_model(model: Any, path: str) -> Any:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
-    kept = getattr(model, "kept_rows_", None)
-    if kept is None:
-        names = getattr(model, "feature_names_in_", None)
-        kept = SavedRows.bare(Path(path).name, model.selection_.n_rows, model.n_features_in_, names)
-    return kept.as_rows()
-
-
-def _check_options(args: Namespace) -> None:
-    """Refuse options that have no effect without another option."""
-    if getattr(args, "title", None) is not None and getattr(args, "report", "") is None:
-        remedy = "Add `report=report.html`, or leave it out."
-        raise InvalidInputError("means nothing without `report`", remedy, parameter="title")
-    if hasattr(args, "quotas") and not hasattr(args, "group"):
-        remedy = "Add `group=COLUMN`, or leave it out."
-        raise InvalidInputError("means nothing without `group`", remedy, parameter="quotas")
+    kept = getattr(model, "kept_rows_", None) or SavedRows(Path(path).name, "saved model", model.selection_.n_rows)
+    return kept.as_rows(model.n_features_in_, getattr(model, "feature_names_in_", None))
 
 
 def check_outputs(args: Namespace, *names: str) -> None:
@@ -236,59 +221,19 @@ def check_outputs(args: Namespace, *names: str) -> None:
     inputs = {"the input": args.file, "the model": getattr(args, "model", None)}
     inputs["--embeddings"] = getattr(args, "embeddings", None)
     seen = {os.path.realpath(path): what for what, path in inputs.items() if path is not None}
-    for folder, what in list(seen.items()):
-        is_read_as_one = os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")
-        for name in names:
-            path = getattr(args, name)
-            if path is not None and is_read_as_one and Path(os.path.realpath(path)).is_relative_to(folder):
-                raise OutputError(path, f"it lies in {what}, {folder}", "Write to another folder.")
+    folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
     for name in names:
         path = getattr(args, name)
         if path is None:
             continue
-        place = os.path.realpath(path)
+        place, kind = os.path.realpath(path), "report" if args.command == "report" else name
+        for folder in folders:
+            if Path(place).is_relative_to(folder):
+                raise OutputFault(path, f"it lies in {seen[folder]}, {folder}", "Write to another folder.")
         if place in seen:
-            raise OutputError(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
+            raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
         seen[place] = f"--{name}"
-        is_page = name == "report" or args.command == "report"
-        for wanted, endings, fault in (
-            (is_page, (".html", ".htm"), "a report is an HTML page"),
-            (name == "save", (MODEL_ENDING,), f"the name of a saved model ends in {MODEL_ENDING}"),
-        ):
-            if wanted and Path(path).suffix.lower() not in endings:
-                raise OutputError(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
-        with writing(path):
-            check_output(path, args.force, rows=not is_page and name != "save")
-
-
-def with_columns(table: Any, columns: dict[str, Any]) -> Any:
-    """The table with columns appended; a name that exists already gets a trailing underscore.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> with_columns(pa.table({"a": [1], "b": [2]}), {"a": [3], "c": [4]}).column_names
-    ['a', 'b', 'a_', 'c']
-    """
-    import pyarrow as pa  # here, because some commands read arrays without it
-
-    for name, values in columns.items():
-        while name in table.column_names:
-            name += "_"
-        table = table.append_column(name, pa.array(values))
-    return table
-
-
-def values_of(table: Any) -> list[dict[str, Any]]:
-    """Each row as a mapping, without columns of lists, for JSON."""
-    import pyarrow as pa
-
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_nested(column.type):
-            continue
-        try:
-            columns[name] = column.to_pylist()
-        except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
-            columns[name] = column.cast(pa.string()).to_pylist()
-    return [{name: values[i] for name, values in columns.items()} for i in range(table.num_rows)]
+        endings, fault = ENDINGS.get(kind, ((), ""))
+        if endings and Path(path).suffix.lower() not in endings:
+            raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
+        check_output(path, args.force, rows=not endings)

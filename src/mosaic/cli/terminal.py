@@ -6,10 +6,10 @@ import os
 import shutil
 import sys
 import textwrap
+import time
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict
+from contextlib import suppress
 from typing import Any, Self, TextIO
 
 from mosaic.text import json_text, jsonable, printable, readable_size
@@ -18,6 +18,8 @@ from mosaic.text import json_text, jsonable, printable, readable_size
 BROKEN_PIPE = 141
 #: Largest number of rows of a table on a terminal.
 MOST_ROWS = 20
+#: Seconds between two reports about one stage of the work.
+SECONDS_BETWEEN = 0.1
 
 
 def first_line(args: Namespace) -> None:
@@ -26,34 +28,23 @@ def first_line(args: Namespace) -> None:
         return
     if args.command == "demo":
         say("mosaic: making 1,886 pictures …")
-    elif hasattr(args, "file"):
-        size = ""
-        with suppress(OSError):  # opening the file will raise the error
-            size = "" if os.path.isdir(args.file) else f" ({readable_size(os.path.getsize(args.file))})"
-        say(f"mosaic: opening {visible(args.file)}{size} …")
+        return
+    size = ""
+    with suppress(OSError):  # opening the file will raise the error
+        size = "" if os.path.isdir(args.file) else f" ({readable_size(os.path.getsize(args.file))})"
+    say(f"mosaic: opening {visible(args.file)}{size} …")
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with characters that would move the cursor or colour the terminal written out.
-
-    Examples
-    --------
-    >>> print(visible("a\x1b[31mb\nc"))
-    a\x1b[31mb c
-    """
+    """The text on one line, with characters that would move the cursor or colour the terminal written out."""
     return printable("".join(" " if c.isspace() else c for c in text))
 
 
-# --------------------------------------------------------------------------------------------------------------- streams
-
-
 def say(text: str) -> None:
-    """Write a line to stderr; if that fails, discard it."""
-    try:
+    """Write a line to stderr; if that fails, nobody can be told."""
+    with suppress(OSError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-    except OSError:
-        discard_output(sys.stderr)
 
 
 def write(text: str = "") -> None:
@@ -71,32 +62,17 @@ def write_bytes(content: bytes) -> None:
         stream.flush()
 
 
-def prepare_streams() -> None:
-    """Replace closed streams (``>&-``), and characters that the terminal cannot show."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-
-
-def flush_stdout(code: int) -> int:
-    """Flush stdout and return the exit code, or that of a broken pipe, without a message."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard_output(sys.stdout)
-        return BROKEN_PIPE
-    return code
+def write_json(command: str, answer: dict[str, Any]) -> None:
+    """Write one object on one line, without NaN and Infinity, which are not JSON."""
+    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(answer)})
+    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
+    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def discard_output(stream: TextIO) -> None:
     """Discard all further output to a broken stream, because the interpreter flushes it once more at exit."""
     with suppress(OSError, ValueError):  # a stream without a file number, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-# ------------------------------------------------------------------------------------------------------- text and tables
 
 
 def width() -> int:
@@ -115,7 +91,7 @@ def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
         write(f"{what}: {visible(path)}")
 
 
-def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
+def write_table(columns: Mapping[str, Sequence[Any]], more: str = "") -> None:
     """Write the first rows of a table, by column. The last column takes the remaining width, and numbers are aligned right.
 
     Columns that say nothing are left out; ``more`` says where further rows are.
@@ -137,70 +113,35 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
         write(f"… and {left_out:,} more{more}.")
 
 
-# -------------------------------------------------------------------------------------------------------------- progress
-
-
 class ProgressBar:
-    """A bar on stderr, if that is a terminal, rich is installed and ``quiet`` is not set. It disappears at the end.
-
-    ``verbose`` says that the estimator should print its progress, because rich is not installed.
-    """
+    """A line on stderr, if that is a terminal and ``quiet`` is not set, which is overwritten and disappears at the end."""
 
     def __init__(self, quiet: bool):
-        self.shown: Any = None
-        self.stage, self.verbose = "", False
-        if quiet or not sys.stderr.isatty():
-            return
-        try:
-            from rich import progress
-            from rich.console import Console
-        except ImportError:
-            self.verbose = True
-            return
-        console = Console(stderr=True)
-        if console.is_dumb_terminal:  # it cannot overwrite text
-            return
-        texts = progress.TextColumn("{task.description}", markup=False)
-        columns = (progress.SpinnerColumn("line"), progress.TimeElapsedColumn(), progress.BarColumn(24))
-        settings: dict[str, Any] = {"console": console, "transient": True, "redirect_stdout": False}
-        self.shown = progress.Progress(*columns, progress.TaskProgressColumn(), texts, **settings)
+        self.is_shown = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.stage, self.started, self.written = "", time.monotonic(), 0.0
 
     def __enter__(self) -> Self:
-        if self.shown is not None:
-            self.task = self.shown.add_task("opening", total=None)
-            self.shown.start()
+        self.update("opening")
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.shown is not None:
-            self.shown.stop()
+        self._write("")
 
     def update(self, stage: str, text: str | None = None, share: float | None = None) -> None:
         """Show the stage of the work, the share of it that is done, and a text with details."""
-        if self.shown is None or stage == "done":
+        now = time.monotonic()
+        if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < SECONDS_BETWEEN):
             return
-        (task,) = self.shown.tasks
-        task.total = None if share is None else 1.0
-        # A full bar stops its clock, but more stages may follow.
-        self.shown.update(self.task, description=visible(text or stage), completed=min(share or 0.0, 0.999))
-        if stage != self.stage:
-            self.stage = stage
-            self.shown.refresh()
+        self.stage, self.written = stage, now
+        bar = "" if share is None else f"{'━' * round(24 * share):<24} {100 * share:3.0f} %  "
+        self._write(f"{now - self.started:5.1f} s  {bar}{visible(text or stage)}"[: width() - 1])
+
+    def _write(self, line: str) -> None:
+        if self.is_shown:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
 
     def on_read(self, done: float, total: float | None) -> None:
         """Show how many bytes of the file have been read."""
         of = "" if total is None else f" of {readable_size(total)}"
         self.update("reading", f"reading, {readable_size(done)}{of}", done / total if total else None)
-
-    def listening(self) -> AbstractContextManager[None]:
-        """Context in which fits report their progress to the bar, if there is one."""
-        from mosaic.estimators import listening
-
-        return nullcontext() if self.shown is None else listening(self.update)
-
-
-def write_answer(command: str, answer: Any) -> None:
-    """Write one object on one line, without NaN and Infinity, which are not JSON."""
-    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(asdict(answer))})
-    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
-    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")

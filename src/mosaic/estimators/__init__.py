@@ -2,26 +2,18 @@
 
 from typing import Any
 
-from mosaic.estimators.asking import explain_model
 from mosaic.estimators.curve import CoverageCurve, estimate, path
 from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.estimators.fitted import explain_model
 from mosaic.estimators.progress import listening
 from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.saving import load
 from mosaic.estimators.selector import MOSAIC
 
 __all__ = [
-    "MOSAIC",
-    "CoverageCurve",
-    "MOSAICOutlierDetector",
-    "MOSAICSampler",
-    "PyODDetector",
-    "estimate",
-    "explain_model",
-    "listening",
-    "load",
-    "path",
-]
+    "MOSAIC", "CoverageCurve", "MOSAICOutlierDetector", "MOSAICSampler", "PyODDetector", "estimate", "explain_model", "listening",
+    "load", "path",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.blocks import FloatArray
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.exceptions import MissingDependencyError
 
@@ -23,22 +23,9 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
 
     Parameters
     ----------
-    contamination : float, default 0.1
-        Share of outliers, as for every detector of PyOD. After ``to_pyod`` it is the share that was found.
-    detector : MOSAICOutlierDetector, optional
-        All other settings.
-
-    Attributes
-    ----------
-    decision_scores_ : scores of the fitted data, high for outliers
-    labels_ : 0 for points that belong, 1 for outliers
-    threshold_ : score above which points are outliers
-    detector_ : the fitted MOSAICOutlierDetector
+    contamination : share of outliers, as for every detector of PyOD; after ``to_pyod`` the share that was found
+    detector : a MOSAICOutlierDetector with all other settings; fitted, it is ``detector_``
     """
-
-    decision_scores_: FloatArray
-    labels_: IntArray
-    threshold_: float
 
     def __init__(self, contamination: Any = 0.1, detector: Any = None):
         if BaseDetector is None:

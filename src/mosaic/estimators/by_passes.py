@@ -23,8 +23,9 @@ from mosaic.parameters import Sketch
 from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
 from mosaic.program.encoding import Encoding
 from mosaic.program.problem import DesignProblem
-from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, features, run_sketch, triangle
-from mosaic.sketch import Sketch as SolvedSketch
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, triangle
+from mosaic.sketch.rounds import MOST_ROUNDS, features, run_sketch
+from mosaic.sketch.rounds import Sketch as SolvedSketch
 from mosaic.sketch.sources import Passes
 from mosaic.text import readable_size
 
@@ -216,7 +217,7 @@ class ByPasses:
         bounds = replace(
             best,
             outside=-EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace,
-            scores=Largest.of(found["scores:values"], max(k, MOST_KEPT_SCORES)),
+            scores=Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES)),
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import is_on_device, numpy_dtype
-from mosaic.checks import whole_number
 from mosaic.choosing import CERTIFIED_GAP, Constraints, Points, Settings, draw_in_memory, geometry_of, rank
 from mosaic.choosing.budget import Estimate, expected_rank, memory_of_fit, memory_of_proof, memory_on_device
 from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
@@ -18,6 +15,7 @@ from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read
 from mosaic.estimators.reading import ColumnArguments, prepare_for, read_rows, seed_of, without_scaling
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import whole_number
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,6 @@ class CoverageCurve:
             raise InvalidInputError(fault, "Ask for a longer path.", parameter="k", value=k)
         return self.indices[:k]
 
-    def smallest(self, coverage: float) -> int:
-        """The smallest k that covers this share."""
-        enough = np.flatnonzero(self.coverage >= coverage)
-        if not len(enough):
-            fault = f"{len(self.indices)} representatives cover {self.coverage[-1]:.3f}, not {coverage:g}"
-            raise InvalidInputError(fault, "Ask for a longer path.")
-        return int(enough[0]) + 1
-
     def __repr__(self) -> str:
         return (
             f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
@@ -64,7 +54,7 @@ class CoverageCurve:
 
 @one_thread()
 def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverageCurve:
-    """The coverage curve of X: the representatives for every k, and the number that is suggested.
+    """The ``CoverageCurve`` of X: the representatives for every k, and the number that is suggested.
 
     Parameters
     ----------
@@ -72,10 +62,6 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
     max_representatives : largest length of the curve
     fit_params : arguments of ``MOSAIC.fit``: sample_weight, must_include, …; quotas are ignored
     **settings : parameters of ``MOSAIC`` other than the number of representatives
-
-    Returns
-    -------
-    CoverageCurve
 
     Notes
     -----
@@ -109,19 +95,7 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
 def estimate(X: Any, **settings: Any) -> Estimate:
     """The strategy, rank and memory of ``MOSAIC(**settings).fit(X)``, and how often it reads the rows, without running it.
 
-    Parameters
-    ----------
-    X : as for ``MOSAIC.fit``
-    **settings : parameters of ``MOSAIC``
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    MemoryBudgetError
-        If the fit needs more than ``memory_budget``; the message has the numbers.
+    Raises ``MemoryBudgetError`` if the fit needs more than ``memory_budget``; the message has the numbers.
 
     Examples
     --------
@@ -157,7 +131,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     max_rank = rank_for(checked, n, matrix)
     rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
-    if is_on_device(geometry.kernel.points):
+    if is_on_device(geometry.kernel.X):
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
         return Estimate(how, n, rank_expected, fit, 0, proof)
     proof = held + memory_of_proof(n, rank_expected, itemsize, d, size)

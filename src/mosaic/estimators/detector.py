@@ -14,8 +14,8 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Settings, flag_only
 from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes
-from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.estimators.fitted import FittedAttributes, found
+from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
@@ -33,15 +33,14 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
 
     Parameters
     ----------
-    contamination : "auto" or float in (0, 0.5], default "auto"
-        Share of outliers, if known. "auto" looks for a crowd that a valley in the distribution of the counts separates; without
-        one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most, with heavy tails up to 5 %.
-    min_group : float, optional
-        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers. Their score
-        is the threshold.
+    contamination : share of outliers in (0, 0.5], if known. "auto" looks for a crowd that a valley in the distribution of the
+        counts separates; without one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most,
+        with heavy tails up to 5 %
+    min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers; their
+        score is the threshold
     kernel, gamma, scale : the similarity, as in ``MOSAIC``
-    max_samples : int, optional
-        Rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their square.
+    max_samples : rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their
+        square
     memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
 
     Attributes
@@ -103,7 +102,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
-        """Compute the effective count of every row of X, and find the threshold.
+        """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
         Parameters
         ----------
@@ -111,35 +110,26 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
             path of any file that ``mosaic.read`` reads; it is loaded into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
-
-        Returns
-        -------
-        self
         """
         c = self.contamination
         share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
         if not (share or (isinstance(c, str) and c == "auto")):
             raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
-        with Narrator(self) as narrator:
+        with telling(self) as say:
             data = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
-            material = fit_data(self, data, narrator)
+            material = fit_data(self, data, say)
             self.selection_ = selection = flag_only(material, data.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
             lowest = float(np.log(material.counts).min())
             self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
-            narrator.say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
+            say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
         self._warn()
         return self
 
-    @property
-    def threshold_rule_(self) -> str:
-        return self._found.cut.rule
-
-    @property
-    def certificate_(self) -> Certificate:
-        return self._found.program_certificate
+    threshold_rule_: str = found("cut.rule")
+    certificate_: Certificate = found("program_certificate")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,30 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
-from mosaic.choosing import (
-    Constraints,
-    Drawn,
-    Geometry,
-    Material,
-    Points,
-    Selection,
-    Settings,
-    copies_of_rows,
-    draw_by_passes,
-    draw_in_memory,
-    geometry_of,
-    preparation_of,
-)
+from mosaic.choosing import Constraints, Geometry, Material, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
 from mosaic.choosing.outliers import EffectiveCounts
+from mosaic.choosing.points import Drawn, Points, copies_of_rows, draw_by_passes, draw_in_memory
 from mosaic.door import check_entries, refuse_masked
 from mosaic.estimators.by_passes import FEWEST_FIRST_CANDIDATES, SMALLEST_SAMPLE, ByPasses, Plan, memory_by_passes, sample_size
 from mosaic.estimators.in_memory import InMemory
-from mosaic.estimators.progress import Narrator
+from mosaic.estimators.progress import Say
 from mosaic.estimators.reading import (
     ColumnArguments,
     NamedRows,
@@ -46,7 +32,6 @@ from mosaic.estimators.reading import (
     without_scaling,
 )
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import numeric_part
 from mosaic.kernels import POINT_KERNELS, PointKernel
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.names import as_rows
@@ -60,16 +45,7 @@ GIVE_ROWS = "Give the row numbers of the earlier picks: `start=[…]`."
 
 
 class Data(NamedTuple):
-    """What X is for a fit.
-
-    Attributes
-    ----------
-    X : as it was given
-    settings : of the fit; a file in memory leaves less of the budget
-    asked : groups and weights, as values
-    read : of a file or a data frame, names of rows and columns, and how columns became numbers; None for all else
-    source : of rows that are passed over; None for rows in memory
-    """
+    """What X is for a fit: as given, groups and weights as values, what was read of a file or frame, and a source of passes."""
 
     X: Any
     settings: Settings
@@ -92,11 +68,13 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
     if not passes or not (outside or wanted or _is_large(settings, rows, weights)):
         return Data(X, settings, asked, read)
     source = _source(estimator, rows, read)
-    if not wanted and outside and _fits(settings, source):
-        found = source.run(TakeRows(np.arange(source.n)))["rows"]
-        names = None if source.names is None else list(source.names)
-        read = NamedRows(found, names) if read is None else read._replace(rows=found)
-        return Data(X, settings, asked, read)
+    if outside and not wanted:  # few rows are taken into memory in any case, many on this machine if they leave room for a fit
+        n, d = source.n, source.n_features
+        here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
+        if here or n <= sample_size(settings, n, d):
+            held = source.run(TakeRows(np.arange(n)))["rows"]
+            names = None if source.names is None else list(source.names)
+            return Data(X, settings, asked, NamedRows(held, names) if read is None else read._replace(rows=held))
     instead = "Pass an array in memory, and no Sketch."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         raise InvalidInputError(
@@ -110,13 +88,6 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
         fault = f"`algorithm='sketch'` is solved by interior point; got `solver={settings.solver!r}`"
         raise InvalidInputError(fault, "Use `solver='auto'`.")
     return Data(X, without_scaling(settings, estimator.table_), asked, read, source)
-
-
-def _fits(settings: Settings, source: Source) -> bool:
-    """Whether rows are taken into memory: few of them in any case, many on this machine if they leave room for a fit."""
-    n, d = source.n, source.n_features
-    here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
-    return here or n <= sample_size(settings, n, d)
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
@@ -139,7 +110,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     if read is None and not is_source(X) and not isinstance(X, np.memmap):
         settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         refuse_masked(X)
-        return open_source(validate_data(estimator, numeric_part(X), **settings), estimator.n_jobs)
+        return open_source(validate_data(estimator, X, **settings), estimator.n_jobs)
     source = open_source(X, estimator.n_jobs)
     names = source.names if read is None or read.names is None else read.names
     source.names = names if table is None else table.number_names
@@ -151,62 +122,55 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     return source
 
 
-def fit_data(estimator: Any, data: Data, narrator: Narrator, *, quotas: Any = None, start: Any = None, **rows: Any) -> Material:
-    """The input of choosing: points, similarity, effective counts, and constraints.
-
-    Parameters
-    ----------
-    estimator : provides the seed; its attributes for names and number of the columns are set
-    data : what X is
-    narrator : reports the progress
-    quotas, start : arguments of ``fit``
-    **rows : must_include, exclude, candidates, by number or name
-    """
-    read, settings = data.read, data.settings
+def fit_data(estimator: Any, data: Data, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> Material:
+    """The input of choosing: points, similarity, effective counts, and constraints; ``rows`` are given by number or name."""
+    read, source, seed = data.read, data.source, seed_of(estimator.random_state)
     names = None if read is None else read.row_names
-    found = {name: as_rows(value, names, name) for name, value in rows.items()}
-    found |= {"groups": data.asked.groups, "quotas": quotas} | found_again(start, data)
-    if data.source is not None:
-        return _by_passes(estimator, data, data.source, found, narrator)
-    narrator.say("similarities")
-    matrix = read_rows(estimator, data.X if read is None else read, reset=True)
-    seed, weights = seed_of(estimator.random_state), data.asked.sample_weight
-    table, n = estimator.table_, matrix.shape[0]
-    settings = without_scaling(settings, table)
-    columns = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
-    constraints, row_names = Constraints.read(n, **found), None if read is None else read.names_of_rows()
-    if is_sampled(settings, n, matrix.shape[1]):
+    given = {name: as_rows(value, names, name) for name, value in rows.items()}
+    given |= {"groups": data.asked.groups, "quotas": quotas} | found_again(start, data)
+    if source is not None:
+        material = _by_passes(data.settings, source, given, seed, say)
+        row_names = None if read is None else read.names_of_rows(material.row_numbers)
+    else:
+        say("similarities")
+        matrix = read_rows(estimator, data.X if read is None else read, reset=True)
+        table, constraints = estimator.table_, Constraints.read(matrix.shape[0], **given)
+        columns = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
+        row_names = None if read is None else read.names_of_rows()
+        settings = without_scaling(data.settings, table)
+        material = _in_memory(settings, matrix, data.asked.sample_weight, constraints, seed, columns, say)
+    told = () if read is None else read.notes
+    return replace(material, geometry=with_table(material.geometry, estimator.table_, told), row_names=row_names)
+
+
+def _in_memory(
+    settings: Settings, matrix: Any, weights: Any, constraints: Constraints, seed: int, columns: Any, say: Say
+) -> Material:
+    """All rows, or a sample of many."""
+    n, d = matrix.shape
+    if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
         proof = InMemory(settings, rank_for(settings, n, matrix), matrix, copies)
-        absent = [] if copies is None else constraints.must[copies[constraints.must] == 0]
-        if len(absent):
-            fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
+        weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
+        if len(weightless):
+            fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-        drawn = draw_in_memory(matrix, sample_size(settings, n, matrix.shape[1]), constraints, copies)
-        material = _of_sample(drawn, n, settings, constraints, seed, proof, narrator, columns)
-    else:
-        prepare = prepare_for(matrix, weights, settings)
-        matrix = prepare(matrix)
-        points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
-        geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
-        material = Material(
-            n_rows=n,
-            points=points,
-            geometry=geometry,
-            constraints=constraints,
-            counting=_counting(geometry, points.weights, settings, seed, narrator),
-            seed=seed,
-            proof=InMemory(settings, rank_for(settings, points.n, matrix)),
-            absent=rows_of(matrix, np.flatnonzero(points.group < 0)),
-        )
-    told = () if read is None else read.notes
-    return replace(material, geometry=with_table(material.geometry, table, told), row_names=row_names)
+        drawn = draw_in_memory(matrix, sample_size(settings, n, d), constraints, copies)
+        return _of_sample(drawn, n, settings, constraints, seed, proof, say, columns)
+    prepare = prepare_for(matrix, weights, settings)
+    matrix = prepare(matrix)
+    points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
+    geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
+    counting = None
+    if settings.mode != "paper":
+        say("effective counts")
+        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
+    proof, absent = InMemory(settings, rank_for(settings, points.n, matrix)), rows_of(matrix, np.flatnonzero(points.group < 0))
+    return Material(n, points, geometry, constraints, counting, seed, proof, absent)
 
 
 def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
-    """Whether a fit of n rows in memory is decided with a sample of them. The paper's program is that of all, and so are
-    similarities that a sample does not have.
-    """
+    """Whether a sample decides a fit of n rows in memory: not for the paper, nor for similarities that a sample has not."""
     possible = settings.mode != "paper" and (callable(settings.kernel) or settings.kernel in POINT_KERNELS)
     return possible and n > sample_size(settings, n, n_features)
 
@@ -229,25 +193,22 @@ def size_of(matrix: Any) -> float:
     return float(sum(array.nbytes for array in arrays))
 
 
-def _by_passes(estimator: Any, data: Data, source: Source, found: dict[str, Any], narrator: Narrator) -> Material:
+def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> Material:
     """The rows that one pass draws; of the paper's algorithm, those of Algorithm 3."""
-    n, seed, settings, read = source.n, seed_of(estimator.random_state), data.settings, data.read
+    n, columns = source.n, None if source.names is None else tuple(source.names)
     plan = Plan.of(settings, n, source.n_features)
     source.most_threads = plan.threads(settings, n, source.n_features)
-    passes, columns = Passes(source, narrator.on_pass), None if source.names is None else tuple(source.names)
-    free = all(value is None for value in found.values())
-    constraints = Constraints.read(n, **found)
-    check = partial(_check_block, columns)
-    drawn = draw_by_passes(passes.run, n, plan.sample, None if free else constraints, check)
+
+    def on_pass(name: str, share: float, rate: float) -> None:
+        say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
+
+    passes, constraints = Passes(source, on_pass), Constraints.read(n, **given)
+    free = all(value is None for value in given.values())
+    drawn = draw_by_passes(passes.run, n, plan.sample, None if free else constraints, partial(_check_block, columns))
     proof = ByPasses(n, settings, plan, passes, drawn)
     if settings.mode == "paper":
-        material = _of_paper(proof, drawn, seed, columns)
-    else:
-        material = _of_sample(drawn, n, settings, constraints, seed, proof, narrator, columns)
-    if read is None:
-        return material
-    names = read.names_of_rows(material.row_numbers)
-    return replace(material, geometry=with_table(material.geometry, read.table, read.notes), row_names=names)
+        return _of_paper(proof, drawn, seed, columns)
+    return _of_sample(drawn, n, settings, constraints, seed, proof, say, columns)
 
 
 def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
@@ -255,40 +216,23 @@ def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None
 
 
 def _of_sample(
-    drawn: Drawn,
-    n: int,
-    settings: Settings,
-    constraints: Constraints,
-    seed: int,
-    proof: InMemory | ByPasses,
-    narrator: Narrator,
-    columns: Sequence[str] | None,
+    drawn: Drawn, n: int, settings: Settings, constraints: Constraints, seed: int, proof: Any, say: Say, columns: Any
 ) -> Material:
     """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
     geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
     rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
     # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
-    counting = _counting(geometry, points.weights / rare, settings, seed, narrator)
+    say("effective counts")
+    counting = EffectiveCounts.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
     points, geometry = _with_named(drawn, points, geometry, matrix)
     numbers = drawn.numbers
     start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
-    allowed, must, group = constraints.allowed[numbers], np.searchsorted(numbers, constraints.must), constraints.group
-    return Material(
-        n_rows=n,
-        points=points,
-        geometry=geometry,
-        constraints=replace(constraints, allowed=allowed, must=must, group=group[numbers], start=start),
-        counting=counting,
-        seed=seed,
-        proof=proof,
-        absent=rows_of(matrix, slice(0, 0)),
-        row_numbers=numbers,
-    )
+    allowed, must, group = constraints.allowed[numbers], np.searchsorted(numbers, constraints.must), constraints.group[numbers]
+    constraints = replace(constraints, allowed=allowed, must=must, group=group, start=start)
+    return Material(n, points, geometry, constraints, counting, seed, proof, rows_of(matrix, slice(0, 0)), numbers)
 
 
-def geometry_of_sample(
-    drawn: Drawn, settings: Settings, columns: Sequence[str] | None, seed: int
-) -> tuple[Geometry, Points, Any]:
+def geometry_of_sample(drawn: Drawn, settings: Settings, columns: Any, seed: int) -> tuple[Geometry, Points, Any]:
     """The geometry and the points of a sample, and all rows in memory, prepared. Rows that were named do not change these."""
     everyone = bool(drawn.is_drawn.all())
     rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
@@ -299,15 +243,6 @@ def geometry_of_sample(
     points = replace(points, weights=points.weights * (weights.sum() / points.total))
     geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
     return geometry, points, matrix if everyone else prepare(drawn.rows)
-
-
-def _counting(
-    geometry: Geometry, weights: FloatArray, settings: Settings, seed: int, narrator: Narrator
-) -> EffectiveCounts | None:
-    if settings.mode == "paper":
-        return None
-    narrator.say("effective counts")
-    return EffectiveCounts.of(geometry.kernel, weights, seed, settings.max_samples)
 
 
 def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
@@ -329,31 +264,20 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
-def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Sequence[str] | None) -> Material:
+def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Any) -> Material:
     """The points of the sample, and those that the rounds of Algorithm 3 have added."""
     geometry, points, matrix = geometry_of_sample(drawn, proof.settings, columns, seed)
     assert isinstance(geometry.kernel, PointKernel)
     sample = proof.solve(points, geometry, seed).sample
     order = np.argsort(sample.first)
-    return Material(
-        n_rows=proof.n,
-        points=Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows))),
-        geometry=replace(geometry, kernel=geometry.kernel.over(sample.rows)),
-        constraints=Constraints.read(len(sample)),
-        counting=None,
-        seed=seed,
-        proof=proof,
-        absent=matrix[:0],
-        row_numbers=sample.first[order],
-    )
+    points = Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows)))
+    geometry, free = replace(geometry, kernel=geometry.kernel.over(sample.rows)), Constraints.read(len(sample))
+    return Material(proof.n, points, geometry, free, None, seed, proof, matrix[:0], sample.first[order])
 
 
 def found_again(start: Any, data: Data) -> dict[str, Any]:
     """The arguments of ``Constraints.read`` for earlier picks, of a fitted selector or given as rows: where they are in X, and
-    those that are gone.
-
-    The picks of a model are found by their names where the rows of both fits have names, else by their values: the rows of X are
-    prepared as in the earlier fit and compared with its picks.
+    those that are gone. The picks of a model are found by name where the rows of both fits have names, else by value.
     """
     read = data.read
     if start is None:
@@ -380,7 +304,7 @@ def found_again(start: Any, data: Data) -> dict[str, Any]:
 
 
 def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
-    """The first row of X that is equal to each pick, -1 where none is."""
+    """The first row of X, prepared as in the earlier fit, that is equal to each pick; -1 where none is."""
     kernel = selection.chosen_kernel
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"

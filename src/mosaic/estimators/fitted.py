@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
 from os import PathLike
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
+import numpy as np
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import BoolArray, FloatArray
-from mosaic.arrays.xp import as_user_array
-from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_row
-from mosaic.estimators.asking import NewRows, explain_new
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
+from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
+from mosaic.arrays.xp import as_user_array, on_host, rows_of
+from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, explain_row, explain_rows, odd_columns
+from mosaic.choosing.explain import why_odd
+from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
-from mosaic.exceptions import SelectionWarning, warn
+from mosaic.estimators.reading import read_rows, rows_of_file
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.facts import Facts
+from mosaic.rows import Rows, is_source, open_source
+from mosaic.rows.encoder import TableEncoder
+from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
+from mosaic.sketch.sources import Source
 
-Values = TypeVar("Values")
+
+def found(path: str, *, per_row: bool = False) -> Any:
+    """A property that reads this of the selection; ``per_row``: as an array of the library, and on the device, of the data."""
+    read = attrgetter(path)
+
+    def get(self: FittedAttributes) -> Any:
+        value = read(self._found)
+        return as_user_array(getattr(self._found.kernel, "X", value), value) if per_row else value
+
+    return property(get)
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """What a model says about new rows, one entry of each for each row."""
+
+    #: Row of the fitted data that stands for it; -1 for rejected outliers, and if the model has no representatives.
+    representative: IntArray
+    #: To that representative; NaN without one.
+    similarity: FloatArray
+    #: Share of it that the representatives cannot express; NaN if the model has none.
+    representation_error: FloatArray
+    #: How many rows of the data look like it, of those that it is compared with, itself included.
+    effective_count: FloatArray
+    is_outlier: BoolArray
+    #: Why it is an outlier, None for other rows.
+    reason: list[str | None] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.representative)
 
 
 @computing_in_threads
@@ -29,25 +70,42 @@ class FittedAttributes:
     kernel: Any
     _facts: Facts | None = None
 
+    # The attributes are described in the classes that have them.
+    row_names_: RowNames | None = found("material.row_names")
+    effective_count_: FloatArray = found("effective_count", per_row=True)
+    outlier_probability_: FloatArray = found("outlier_probability", per_row=True)
+    is_outlier_: BoolArray = found("outlier_mask", per_row=True)
+    alpha_: float = found("material.solved.alpha")
+    lam_: float = found("material.solved.lam")
+    gamma_: float | None = found("material.geometry.gamma")
+    column_scale_: FloatArray | None = found("material.geometry.prepare.scale")
+
     @property
     def _found(self) -> Selection:
         if not hasattr(self, "selection_"):
             raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         return self.selection_
 
-    def _given(self, values: Values) -> Values:
-        """Values as an array of the library, and on the device, of the data of fit."""
-        return as_user_array(getattr(self._found.kernel, "X", values), values)
+    @property
+    def n_iter_(self) -> int:
+        return max(self._found.material.solved.n_iter, 1)  # checking the start counts as a step
+
+    @property
+    def facts_(self) -> Facts:
+        """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
+        selection = self._found
+        if self._facts is None or self._facts.selection is not selection:
+            self._facts = Facts(self)
+        return self._facts
 
     def save(self, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
         """Write the fitted model to a file that ``mosaic.load`` reads, in any process: numbers and JSON, no pickle.
 
         Parameters
         ----------
-        path : of the file, by custom ending in .mosaic
+        path : of the file, by custom ending in .mosaic; ``force`` replaces what is there
         table : the table of ``fit``, from ``mosaic.read``. Names of its rows and cells of picks and outliers are kept
             for ``mosaic explain`` and ``mosaic report``
-        force : replace what is there
 
         Notes
         -----
@@ -69,14 +127,6 @@ class FittedAttributes:
         check_is_fitted(self)
         save(self, path, table=table, force=force)
 
-    @property
-    def facts_(self) -> Facts:
-        """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
-        selection = self._found
-        if self._facts is None or self._facts.selection is not selection:
-            self._facts = Facts(self)
-        return self._facts
-
     @overload
     def explain(self, i: None = None) -> Decisions: ...
 
@@ -96,25 +146,18 @@ class FittedAttributes:
         Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
         20 representatives: the number that was given.
         Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: fewer than ... rows look like them, and their neighbours are far. Of clean rows, about 1 % ...
+        8 outliers: hardly any row looks like them, and their neighbours are far. Of clean rows, about 1 % ...
         """
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        columns = columns_of(self.selection_, self.table_, getattr(self, "feature_names_in_", None))
-        return explain_row(self.selection_, as_row(i, self.row_names_), columns)
+        return explain_row(self.selection_, as_row(i, self.row_names_), self._columns(self.table_))
 
     def explain_new(self, X: Any) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
 
-        Parameters
-        ----------
-        X : rows as for ``predict``: an array, a data frame, or a file; large files are read in passes
-
-        Returns
-        -------
-        NewRows, with one entry for each row in ``representative``, ``similarity``, ``representation_error``,
-        ``effective_count``, ``is_outlier`` and ``reason``
+        X is as for ``predict``; large files are read in passes. There is an entry for each row in ``representative``,
+        ``similarity``, ``representation_error``, ``effective_count``, ``is_outlier`` and ``reason``.
 
         Examples
         --------
@@ -125,51 +168,39 @@ class FittedAttributes:
         >>> new.is_outlier.tolist(), int(new.representative[1])
         ([False, True], -1)
         >>> print(new.reason[1])  # doctest: +ELLIPSIS
-        y 99, usual ... to .... No row of the data looks like it; the threshold is ...
+        y 99, usual ... to .... No other row looks like it.
         """
-        return explain_new(self, X)
+        check_is_fitted(self)
+        selection, source = self.selection_, source_of(self, X)
+        Y = prepared(self, X) if source is None else None
+        places = selection.places_at(Y) if source is None else _by_pass(source, selection, "places_at")
+        label, similarity, error, count, flagged = places.T
+        is_outlier, cut = flagged > 0, selection.cut.count
+        if hasattr(self, "offset_") and cut <= 0:  # only new rows that score well below all of the data are outliers
+            cut = float(np.exp(self.offset_))
+            is_outlier = count < cut
+        odd = np.flatnonzero(is_outlier)
+        columns = self._columns(_texts(self.table_, X, source, odd))
+        reasons: list[list[Any]] = [[] for _ in odd]
+        if columns is not None and selection.usual is not None and len(odd):
+            if source is None:
+                rows = on_host(rows_of(Y, odd))
+            else:
+                rows = selection.material.geometry.prepare(source.run(TakeRows(odd))["rows"])
+            reasons = odd_columns(selection, columns, np.asarray(in_double(rows)), odd)
+        reason: list[str | None] = [None] * len(places)
+        for number, why in zip(odd.tolist(), reasons, strict=True):
+            said = why_odd(selection, float(count[number]), why)
+            reason[number] = f"{said[0].upper()}{said[1:]}" if not why else said
+        picks = np.append(selection.rows, -1)
+        return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
+
+    def _columns(self, table: TableEncoder | None) -> Any:
+        return columns_of(self.selection_, table, getattr(self, "feature_names_in_", None))
 
     def _warn(self) -> None:
         for sentence in self.selection_.warnings:
             warn(SelectionWarning(sentence))
-
-    # The attributes are described in the classes that have them.
-
-    @property
-    def row_names_(self) -> RowNames | None:
-        return self._found.material.row_names  # type: ignore[return-value]
-
-    @property
-    def effective_count_(self) -> FloatArray:
-        return self._given(self._found.effective_count)
-
-    @property
-    def outlier_probability_(self) -> FloatArray:
-        return self._given(self._found.outlier_probability)
-
-    @property
-    def is_outlier_(self) -> BoolArray:
-        return self._given(self._found.outlier_mask)
-
-    @property
-    def n_iter_(self) -> int:
-        return max(self._found.material.solved.n_iter, 1)  # checking the start counts as a step
-
-    @property
-    def alpha_(self) -> float:
-        return self._found.material.solved.alpha
-
-    @property
-    def lam_(self) -> float:
-        return self._found.material.solved.lam
-
-    @property
-    def gamma_(self) -> float | None:
-        return self._found.material.geometry.gamma
-
-    @property
-    def column_scale_(self) -> FloatArray | None:
-        return self._found.material.geometry.prepare.scale
 
     def _html_repr(self) -> str:
         """A fitted estimator shows its result above scikit-learn's diagram."""
@@ -188,3 +219,81 @@ class FittedAttributes:
         tags.input_tags.pairwise = bool(self.kernel == "precomputed")
         tags.input_tags.sparse = True
         return tags
+
+
+def ask(model: Any, X: Any, question: str) -> Any:
+    """The answers of a method of the model's selection for the rows of X, which are read in passes where they are large."""
+    source = source_of(model, X)
+    if source is not None:
+        return _by_pass(source, model.selection_, question)
+    return getattr(model.selection_, question)(prepared(model, X))
+
+
+def _by_pass(source: Source, selection: Selection, question: str) -> Any:
+    return source.run(PerRow(partial(_answers_at, selection, question)))["answer"]
+
+
+def _answers_at(selection: Selection, question: str, rows: Any, start: int) -> BlockResult:
+    check_entries(rows, None, first_row=start)
+    return {"answer": getattr(selection, question)(selection.material.geometry.prepare(rows))}
+
+
+def prepared(model: Any, X: Any) -> Any:
+    """Rows in memory as the model compares them."""
+    if isinstance(X, Rows) and model.table_ is None:
+        _check_width(X.n_features, model.n_features_in_)
+    return model.selection_.material.geometry.prepare(read_rows(model, X, reset=False))
+
+
+def source_of(model: Any, X: Any) -> Source | None:
+    """The source of rows that are read in passes, None for rows in memory. Its columns must be those of fit."""
+    if not is_source(X.X if isinstance(X, Rows) else X):
+        return None
+    read = rows_of_file(X, fitted=model)
+    source = open_source(X if read is None else read.rows, getattr(model, "n_jobs", None))
+    names = source.names if read is None else read.names
+    _check_width(source.n_features, model.n_features_in_ if model.table_ is None else model.table_.width)
+    known = getattr(model, "feature_names_in_", None)
+    source.names = names
+    if known is not None and names is not None and list(known) != list(names):
+        given, fitted = (", ".join(map(repr, some)) for some in (names, known))
+        raise InvalidInputError(
+            f"has the columns {given}; those of fit were {fitted}",
+            "Write them in that order, or pass a data frame, whose columns are found by name.",
+            parameter="X",
+        )
+    return source
+
+
+def _check_width(given: int, fitted: int) -> None:
+    if given != fitted:
+        fault = f"has {given} columns of numbers, the data of fit had {fitted}"
+        raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
+
+
+def explain_model(model: Any, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
+    """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
+    selection, table = model.selection_, model.table_
+    if selection.is_sampled and file is not None:  # rare values and texts are read from the file
+        table = with_cells(table, file, np.array(rows, np.intp))
+    return explain_rows(selection, rows, model._columns(table), RowLabels(selection, file))
+
+
+def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableEncoder | None:
+    """How columns become numbers, with the cells of some rows of a file that cannot be read from their code."""
+    if table is None or not table.unreadable or not len(rows):
+        return table
+    rows = np.unique(rows)
+    return table.with_texts(cells_of(file.cells(rows)), rows)
+
+
+def _texts(table: TableEncoder | None, X: Any, source: Source | None, odd: IntArray) -> TableEncoder | None:
+    """How columns become numbers, with the cells of the new rows that cannot be read from their code."""
+    if table is None:
+        return None
+    if isinstance(X, Rows):
+        return X.encoder if source is None else with_cells(replace(table, texts={}), X, odd)
+    cells = cells_of(X) if source is None else None
+    if cells is not None:
+        return table.with_texts(cells)
+    return replace(table, texts={})

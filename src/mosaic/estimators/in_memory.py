@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, PerRow, Task
 from mosaic.arrays.xp import is_on_device, on_host, rows_of
 from mosaic.choosing import CERTIFIED_GAP, Answers, Material, Points, Selection, SelectionCertificate, Settings
@@ -19,12 +20,13 @@ from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.program.bounds import bound_of, strength_for_k
-from mosaic.program.certify import PosedProblem
 from mosaic.program.encoding import Encoding
-from mosaic.program.loop import Status
-from mosaic.program.solve import encode
+from mosaic.program.solve import PosedProblem, Program
+from mosaic.program.solvers import Status
 from mosaic.rows import open_source
 
+#: A strength, or how it is found once the program is posed; None where alpha says it.
+Strength: TypeAlias = float | Callable[[PosedProblem], float] | None
 #: A certified gap above this gives a warning, even if only memory limits it.
 WEAK_GAP = 0.25
 #: Strength, as a multiple of the critical one, that the paper's first author used in later work.
@@ -40,18 +42,11 @@ def strength(settings: Settings) -> tuple[float | None, float | None]:
 
 @dataclass(frozen=True)
 class InMemory:
-    """The program over all distinct points, whose rows are in memory.
-
-    Attributes
-    ----------
-    settings : settings of the fit
-    max_rank : largest number of columns of the factor
-    X, weights : if choosing has a sample only, all rows as they were given, and how often each counts, None for once
-    cache : holds all points of these
-    """
+    """The program over all distinct points, whose rows are in memory."""
 
     settings: Settings
     max_rank: int
+    # If choosing has a sample only: all rows as they were given, how often each counts (None for once), and their points.
     X: Any = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
     cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
@@ -60,8 +55,7 @@ class InMemory:
     is_possible: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("settings", "max_rank", "X", "weights")
-        return {name: getattr(self, name) for name in kept} | {"cache": {}}  # a copy starts anew
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"cache": {}}  # a copy starts anew
 
     def rows(self, numbers: IntArray, material: Material) -> Any:
         return on_host(material.geometry.prepare(rows_of(self.X, numbers)))
@@ -80,35 +74,26 @@ class InMemory:
     def encoding(self, material: Material) -> Encoding:
         return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
 
-    def _solve(
-        self,
-        material: Material,
-        settings: Settings,
-        gap: float,
-        alpha: float | None,
-        lam: float | Callable[[PosedProblem], float] | None,
-    ) -> Encoding:
+    def _solve(self, material: Material, settings: Settings, gap: float, alpha: float | None, lam: Strength) -> Encoding:
         """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         points, kernel = self.everyone(material)
-        encoding = encode(
+        encoding = Program(
             kernel,
-            alpha=alpha,
-            lam=lam,
+            points.weights,
+            EqualRows.trivial(kernel.n),
             solver=settings.solver,
             tol=gap,
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
-            weights=points.weights,
             thin=not callable(lam),
             random_state=material.seed,
-        )
+        ).encode(alpha, lam)
         warn_of_gap(encoding, gap)
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program.
-
-        If rows were chosen by the program, the gap is that of this program and not of the one for k.
+        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program; if rows were
+        chosen by the program, the gap is that of this program and not of the one for k.
         """
         material, settings, k = selection.material, selection.settings, len(selection.chosen)
         points, kernel = self.everyone(material)
@@ -124,17 +109,10 @@ class InMemory:
         given = program
         if settings.mode == "paper":
             refined = settings.gap != self.settings.gap
-            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.encoding
-        return SelectionCertificate(
-            given.certificate,
-            k,
-            float(weights @ with_ridge),
-            bound_of(program, k, ridge),
-            selection.decisions,
-            total,
-            float(weights @ without),
-            material.constraints.are_given,
-        )
+            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.material.encoding
+        error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
+        constrained = material.constraints.are_given
+        return SelectionCertificate(given.certificate, k, error, bound, selection.decisions, total, free_error, constrained)
 
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, in the blocks of a pass."""
@@ -171,5 +149,5 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
     """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
-        advice = advice or encoding.status.advice
+        advice = advice or encoding.status.value
         warn(ConvergenceWarning(f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice}"))

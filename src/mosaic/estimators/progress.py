@@ -9,22 +9,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import isfunction
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from joblib import effective_n_jobs
 
 from mosaic.arrays.threads import available_threads, using_threads
 from mosaic.arrays.xp import work_on_devices
-from mosaic.checks import as_bytes, check_jobs
+from mosaic.parameters import as_bytes, check_jobs
 
 #: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
 Listener: TypeAlias = Callable[[str, str, float | None], None]
+Say: TypeAlias = Callable[..., None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
-
-#: Seconds between two lines about the same stage.
-SECONDS_BETWEEN_LINES = 5.0
-#: Bytes of a memory budget for every thread: its temporary blocks, about 10 MB, then take at most a tenth of the budget.
-BUDGET_OF_A_THREAD = 1e8
 #: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
 FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
 
@@ -33,17 +29,7 @@ Estimator = TypeVar("Estimator", bound=type[Any])
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """A context in which fits report their progress to the listener; ``verbose`` writes nothing.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC, datasets
-    >>> stages = []
-    >>> with listening(lambda stage, text, share: stages.append(stage)):
-    ...     model = MOSAIC(10).fit(datasets.swiss_roll(300))
-    >>> stages[0], stages[-1]
-    ('similarities', 'done')
-    """
+    """A context in which fits report their progress to the listener; ``verbose`` writes nothing."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -51,47 +37,36 @@ def listening(listener: Listener) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-class Narrator:
-    """Reports the progress of a fit to a listener or, if ``verbose``, on stderr. Left with an error, the estimator is again as it
-    was before.
-    """
+@contextmanager
+def telling(estimator: Any) -> Iterator[Say]:
+    """Yields what reports the progress of a fit to a listener or, if ``verbose``, on stderr. An error leaves all as it was."""
+    listener, stage_before, started = _LISTENER.get(), "", time.monotonic()
+    before, written = {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)}, started
 
-    def __init__(self, estimator: Any):
-        self.estimator, self.listener = estimator, _LISTENER.get()
-        self.verbose = bool(estimator.verbose) and self.listener is None
-        self.started = self.written = time.monotonic()
-        self.stage = ""
-        self.fitted = {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, *error: object) -> None:
-        for name in FITTED if kind is not None else ():
-            if name in self.fitted:
-                setattr(self.estimator, name, self.fitted[name])
-            elif hasattr(self.estimator, name):
-                delattr(self.estimator, name)
-
-    def on_pass(self, name: str, share: float, rate: float) -> None:
-        """Report the progress of a pass: share of the rows, and rows per second."""
-        self.say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
-
-    def say(self, stage: str, text: str | None = None, share: float | None = None) -> None:
-        """Report a stage, with a text about it and the share of it that is done."""
-        if self.listener is not None:
-            self.listener(stage, text or stage, share)
+    def say(stage: str, text: str | None = None, share: float | None = None) -> None:
+        nonlocal stage_before, written
         now = time.monotonic()
-        if self.verbose and (stage != self.stage or now - self.written >= SECONDS_BETWEEN_LINES):
-            self.stage, self.written = stage, now
-            sys.stderr.write(f"[{type(self.estimator).__name__}] {now - self.started:5.1f} s  {text or stage}\n")
+        if listener is not None:
+            listener(stage, text or stage, share)
+        elif estimator.verbose and (stage != stage_before or now - written >= 5.0):
+            stage_before, written = stage, now
+            sys.stderr.write(f"[{type(estimator).__name__}] {now - started:5.1f} s  {text or stage}\n")
             sys.stderr.flush()
+
+    try:
+        yield say
+    except BaseException:
+        for name in FITTED:
+            if name in before:
+                setattr(estimator, name, before[name])
+            elif hasattr(estimator, name):
+                delattr(estimator, name)
+        raise
 
 
 def computing_in_threads(estimator: Estimator) -> Estimator:
-    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow.
-
-    So whoever asks, from whatever thread, the linear algebra library has one thread meanwhile; see ``mosaic.arrays.threads``.
+    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow; the linear
+    algebra library has one thread meanwhile, whoever asks and from whatever thread.
     """
     for name, member in list(vars(estimator).items()):
         if isinstance(member, property) and member.fget is not None:
@@ -111,15 +86,8 @@ def _in_threads(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def threads_of(estimator: Any) -> int:
-    """The number of threads of an estimator.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC
-    >>> threads_of(MOSAIC(n_jobs=4)), threads_of(MOSAIC(n_jobs=4, memory_budget="200MB"))
-    (4, 2)
-    """
+    """As many as ``n_jobs`` says, one for each 100 MB of a budget: the blocks of a thread, 10 MB, are a tenth of it."""
     n_jobs = check_jobs(estimator.n_jobs)
     count = available_threads() if n_jobs is None else effective_n_jobs(n_jobs)
     budget = as_bytes(estimator.memory_budget)
-    return count if budget is None else max(min(count, int(budget / BUDGET_OF_A_THREAD)), 1)
+    return count if budget is None else max(min(count, int(budget / 1e8)), 1)

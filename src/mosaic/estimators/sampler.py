@@ -1,57 +1,206 @@
-"""MOSAIC as a sampler of imbalanced-learn."""
+"""MOSAIC for labelled rows: a sampler of imbalanced-learn that chooses within each class and names labels that do not fit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils import InputTags, Tags
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
-from mosaic.estimators.selector import Representatives
+from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.xp import on_host
+from mosaic.choosing import Settings
+from mosaic.choosing.settings import whole_numbers
+from mosaic.estimators.fitted import prepared, source_of
+from mosaic.estimators.progress import computing_in_threads
+from mosaic.estimators.selector import MOSAIC, Representatives
+from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import one_of
+from mosaic.rows.frames import take_rows
+
+#: Rows that vote on a label. As many decide how far the neighbours of a row are.
+VOTERS = 10
+
+
+class Suspects(NamedTuple):
+    """Rows whose label does not fit, the labels that they have, and those that most of their nearest rows share."""
+
+    rows: IntArray
+    labels: NDArray[Any]
+    suggested: NDArray[Any]
+
+    def __repr__(self) -> str:
+        first = zip(*(values[:5].tolist() for values in self), strict=True)
+        shown = "; ".join(f"row {row} has {label!r}, rather {other!r}" for row, label, other in first)
+        more = f" and {len(self.rows) - 5:,} more" if len(self.rows) > 5 else ""
+        return f"<{len(self.rows):,} labels that do not fit{': ' if shown else ''}{shown}{more}>"
+
+
+def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
+    """Rows of which more than half of the ten nearest others share another label."""
+    labels, codes = np.unique(y, return_inverse=True)
+    voters = min(VOTERS, len(codes) - 1)
+    if voters < 1:
+        return Suspects(np.zeros(0, np.intp), y[:0], y[:0])
+    near = codes[NearestNeighbors(n_neighbors=voters).fit(X).kneighbors(return_distance=False)]
+    near.sort(axis=1)
+    middle = near[:, voters // 2]  # a label of more than half is in the middle of the sorted ones
+    agree = (near == middle[:, None]).sum(axis=1)
+    rows = np.flatnonzero((middle != codes) & (2 * agree > voters))
+    return Suspects(rows, y[rows], labels[middle[rows]])
 
 
 @dataclass
-class SamplerTags:
-    """What imbalanced-learn asks of a sampler: whether it has ``sample_indices_``."""
-
-    sample_indices: bool = True
-
-
-@dataclass
-class SamplerInputTags(InputTags):
-    """Input tags with the one that imbalanced-learn adds to those of scikit-learn."""
-
+class _SamplerInputTags(InputTags):
     dataframe: bool = True
 
 
 @dataclass
-class TagsOfSampler(Tags):
+class _SamplerTags(Tags):
     """Tags with those that imbalanced-learn adds to those of scikit-learn."""
 
-    sampler_tags: SamplerTags = field(default_factory=SamplerTags)
+    sampler_tags: Any = field(default_factory=lambda: SimpleNamespace(sample_indices=True))
 
 
+@computing_in_threads
 class MOSAICSampler(OneToOneFeatureMixin, Representatives):
-    """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
+    """MOSAIC as a sampler for imbalanced-learn pipelines: representatives of each class, without rows whose label does not fit.
 
-    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``get_support``,
-    ``explain`` and ``rethreshold``.
+    Parameters
+    ----------
+    n_representatives : int, float or "auto", default "auto"
+        How many rows of all classes together: a number, a share, or "auto", which finds a number for each class.
+    sampling_strategy : "auto", "equal" or dict, default "auto"
+        "auto" divides the number in proportion to the classes, "equal" evenly; at least one row of each. A dict from classes to
+        numbers decides it; of classes that it does not name all rows are kept.
+    coverage, min_support, kernel, gamma, scale, outliers, contamination, min_group, algorithm, tol, memory_budget, n_jobs, \
+random_state, verbose : as for ``MOSAIC``
+
+    Attributes
+    ----------
+    sample_indices_ : rows that were chosen
+    suspects_ : rows whose label does not fit, with the label that would: ``rows``, ``labels`` and ``suggested``. They are not
+        chosen, and do not count in the choice of others
+    selection_, … : as for ``MOSAIC``
+
+    Notes
+    -----
+    1. A label does not fit if more than half of the ten nearest rows share another one. The rule is ours, and so is the choice
+       within each class, by the rows of that class alone.
+    2. Without labels, or with ``fit``, rows are chosen as by ``MOSAIC``.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from mosaic import MOSAICSampler
     >>> X, y = load_iris(return_X_y=True)
-    >>> MOSAICSampler(30).fit_resample(X, y)[0].shape
-    (30, 4)
+    >>> y[0] = 2  # a wrong label
+    >>> sampler = MOSAICSampler(30)
+    >>> X_few, y_few = sampler.fit_resample(X, y)
+    >>> X_few.shape, sampler.suspects_.rows[0], sampler.suspects_.suggested[0]
+    ((30, 4), np.int64(0), np.int64(0))
     """
+
+    def __init__(
+        self,
+        n_representatives: Any = "auto",
+        *,
+        sampling_strategy: Any = "auto",
+        coverage: float | None = None,
+        min_support: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        scale: Any = "auto",
+        outliers: str = "reject",
+        contamination: Any = "auto",
+        min_group: float | None = None,
+        algorithm: Any = None,
+        tol: float | None = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        given = {name: value for name, value in locals().items() if name not in ("self", "sampling_strategy", "__class__")}
+        super().__init__(**given)
+        self.sampling_strategy = sampling_strategy
+
+    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+        """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
+        if y is None:
+            self.fit(X, **fit_params)
+        else:
+            check_classification_targets(y)
+            classes = np.asarray(y)
+            one_column_each = classes.ndim == 2 and classes.shape[1] > 1 and bool((classes.sum(axis=1) == 1).all())
+            self._fit_classes(X, classes.argmax(axis=1) if one_column_each else column_or_1d(classes), fit_params)
+        self.sample_indices_ = self._found.rows
+        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
+
+    def _fit_classes(self, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> None:
+        if fit_params:
+            fault = f"{', '.join(fit_params)} cannot be combined with labels"
+            raise InvalidInputError(fault, "Leave y out, and give its values as `groups`.")
+        if self.kernel == "precomputed":
+            fault = "labels need rows that can be compared, not a matrix of similarities"
+            raise InvalidInputError(fault, "Leave y out, and give its values as `groups`.")
+        self.fit(X)
+        if source_of(self, X) is not None:
+            raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
+        rows = on_host(prepared(self, X))
+        check_consistent_length(rows, y)
+        self.suspects_ = find_suspects(rows, y)
+        fits = np.ones(len(y), dtype=bool)
+        fits[self.suspects_.rows] = False
+        picks = np.concatenate(list(self._picks(rows, y, fits)))
+        final = copy(self).set_params(n_representatives=len(picks), coverage=None, min_support=None)
+        self.selection_ = final.fit(X, must_include=picks).selection_
+
+    def _picks(self, rows: Any, y: NDArray[Any], fits: NDArray[np.bool_]) -> Iterator[IntArray]:
+        """The rows of each class that represent it, in the geometry of all rows."""
+        numbers = self._numbers(y)
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "sampling_strategy"}
+        for label, number in numbers.items():
+            here = np.flatnonzero((y == label) & fits)
+            here = here if len(here) else np.flatnonzero(y == label)  # a class of suspects only keeps a row
+            if isinstance(number, int) and number >= len(here):
+                yield here
+                continue
+            single = MOSAIC(**parameters).set_params(n_representatives=number, scale=False)
+            yield here[single.fit(rows[here]).representative_indices_]
+
+    def _numbers(self, y: NDArray[Any]) -> dict[Any, Any]:
+        """How many rows of each class; "auto" where the class itself says."""
+        labels, counts = np.unique(y, return_counts=True)
+        asked = self.sampling_strategy
+        if isinstance(asked, Mapping):
+            unknown = [label for label in asked if label not in labels]
+            if unknown:
+                known = ", ".join(map(repr, labels.tolist()[:10]))
+                raise InvalidInputError(
+                    f"names {unknown[0]!r}, which is no class", f"Classes: {known}.", parameter="sampling_strategy"
+                )
+            return {label: int(asked.get(label, count)) for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
+        one_of("sampling_strategy", asked, ("auto", "equal"))
+        total = Settings.of(self).number(len(y))
+        if total is None:
+            return dict.fromkeys(labels.tolist(), self.n_representatives)
+        if total < len(labels):
+            fault = f"must be at least {len(labels)}, one for each class"
+            raise InvalidInputError(fault, parameter="n_representatives", value=self.n_representatives)
+        weights = dict(zip(labels.tolist(), counts.tolist() if asked == "auto" else [1.0] * len(labels), strict=True))
+        return {label: max(number, 1) for label, number in whole_numbers(weights, total).items()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = SamplerInputTags(**_values(tags.input_tags))
-        return TagsOfSampler(**_values(tags))
-
-
-def _values(tags: Any) -> dict[str, Any]:
-    return {item.name: getattr(tags, item.name) for item in fields(tags)}
+        inputs = {each.name: getattr(tags.input_tags, each.name) for each in fields(tags.input_tags)}
+        tags.input_tags = _SamplerInputTags(**inputs)
+        return _SamplerTags(**{each.name: getattr(tags, each.name) for each in fields(tags)})

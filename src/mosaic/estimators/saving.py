@@ -1,35 +1,30 @@
 """Saved models: ``save`` writes a fitted estimator to one file, ``load`` reads it in another process, without pickle.
 
-A saved model keeps what predictions, explanations and a report need: parameters, geometry, the points in memory, small programs,
-decisions, and what was proven. It does not keep what can be computed again, such as the factor of the kernel.
+A saved model keeps what predictions, explanations and a report need, not what can be computed again, such as the factor of the
+kernel. The file is NumPy's ``.npz`` of arrays of numbers, with their structure as JSON in one of them. Only the classes below are
+built, and arrays are read with ``allow_pickle=False``, so that reading runs no code of the file. Members are not compressed, so
+that none takes more memory than the file has bytes. The checksums of the zip find damage.
 """
 
 from __future__ import annotations
 
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from mosaic import __version__
+from mosaic import __version__, choosing
+from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
-from mosaic.arrays.scaling import Prepare
-from mosaic.choosing import (
-    Answers,
-    Constraints,
-    Decisions,
-    Geometry,
-    Material,
-    Points,
-    Selection,
-    SelectionCertificate,
-    Settings,
-    Solved,
-)
-from mosaic.choosing.changes import Changes
+from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
-from mosaic.estimators.archive import as_fault, read_archive, write_archive
 from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.in_memory import InMemory
@@ -37,22 +32,22 @@ from mosaic.estimators.progress import FITTED
 from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.frames import Values
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
-from mosaic.program.loop import Status
-from mosaic.rows.encoder import LeftOut, SomeTexts, TableEncoder
-from mosaic.rows.faults import FileFault
-from mosaic.rows.kinds import Category, Moment, Number, Text
+from mosaic.program.solvers import Status
+from mosaic.rows.encoder import LeftOut, TableEncoder
+from mosaic.rows.faults import FileFault, check_there
+from mosaic.rows.frames import Values
+from mosaic.rows.kinds import Category, Number, Text, Written
 from mosaic.rows.names import RowNames
 from mosaic.rows.rows import SavedRows
-from mosaic.rows.text_values import Dates, Numbers
+from mosaic.rows.write import replacing
 
-#: The format that is written and read.
-FORMAT = 4
+#: The format that is written and read, and the array that holds the structure.
+FORMAT, STRUCTURE = 4, "structure"
 #: Attributes that are kept.
 KEPT = (*FITTED, "sample_indices_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.
@@ -60,10 +55,11 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, DiffusionKernel,
-        EffectiveCount, EffectiveCounts, Geometry, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material, Matrix,
-        Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
-        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, *POINT_KERNELS.values(), *BY_NAME.values(),
+        choosing.Answers, choosing.Changes, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.Material,
+        choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
+        Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, EffectiveCounts, InMemory, KeptGroups, SavedRows,
+        KnownRows, Largest, LeftOut, Matrix, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
+        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip
 
@@ -75,24 +71,20 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
         raise InvalidInputError(f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself.")
     parameters = model.get_params(deep=False)
     if callable(parameters["kernel"]):
-        raise InvalidInputError(
-            "is a function, and a saved model holds no code",
-            f"Use one of {', '.join(map(repr, POINT_KERNELS))}, or compute the similarities and use 'precomputed'.",
-            parameter="kernel",
-            value=parameters["kernel"],
-        )
+        fault, known = "is a function, and a saved model holds no code", ", ".join(map(repr, POINT_KERNELS))
+        remedy = f"Use one of {known}, or compute the similarities and use 'precomputed'."
+        raise InvalidInputError(fault, remedy, parameter="kernel", value=parameters["kernel"])
     if not isinstance(parameters["random_state"], (int, np.integer)):  # a generator; its draw is known
         parameters["random_state"] = model.selection_.material.seed
     fitted = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
     if table is not None:
         fitted["kept_rows_"] = SavedRows.of(table, model.selection_)
     header = {"format": FORMAT, "mosaic": __version__, "estimator": name}
-    try:
-        write_archive(path, {**header, "parameters": parameters, "fitted": fitted}, CLASSES, force=force)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, MosaicError):
-            raise
-        raise InvalidInputError(f"the model cannot be saved: {error}", "Fit it with parameters of these types.") from error
+    arrays: dict[str, Any] = {}
+    text = json.dumps(_plain({**header, "parameters": parameters, "fitted": fitted}, arrays))
+    arrays[STRUCTURE] = np.frombuffer(text.encode(), np.uint8)
+    with replacing(path, force=force) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -114,19 +106,109 @@ def load(path: str | PathLike[str]) -> Any:
     True
     """
     target = Path(path)
-    content = read_archive(target, CLASSES)
-    with as_fault(target):
-        if content["format"] != FORMAT:
-            newer = content["format"] > FORMAT
-            fault = f"was written by {'a newer' if newer else 'an older'} version of MOSAIC ({content['mosaic']})"
-            remedy = "Upgrade: pip install -U mosaic-select" if newer else "Fit and save it again."
-            raise FileFault(target, f"{fault}; this one is {__version__}", remedy)
-        kind, fitted = ESTIMATORS[content["estimator"]], content["fitted"]
-        if not isinstance(fitted["selection_"], Selection):
-            raise TypeError("it holds no selection")
-        model = kind(**content["parameters"])
-        for name, value in fitted.items():
-            if name not in KEPT:
-                raise ValueError(f"{name} is no attribute of a fitted model")
-            setattr(model, name, value)
+    check_there(target)
+    if target.is_dir() or not zipfile.is_zipfile(target):
+        raise FileFault(target, "is no saved model, or not all of it", "Copy or write it again.")
+    try:
+        with zipfile.ZipFile(target) as file:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in file.infolist()):
+                raise ValueError("its members are compressed, which those of a saved model are not")
+        with np.load(target, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        content = _value(json.loads(arrays[STRUCTURE].tobytes()), arrays)
+        if content["format"] == FORMAT:
+            return _model(content)
+        newer = content["format"] > FORMAT
+        fault = f"was written by {'a newer' if newer else 'an older'} version of MOSAIC ({content['mosaic']})"
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged or hostile file leads to
+        said = error.fault if isinstance(error, MosaicError) else " ".join(str(error).split())
+        raise FileFault(target, f"is damaged or no saved model ({said[:200]})", "Copy or write it again.") from error
+    remedy = "Upgrade: pip install -U mosaic-select" if newer else "Fit and save it again."
+    raise FileFault(target, f"{fault}; this one is {__version__}", remedy)
+
+
+def _model(content: Mapping[str, Any]) -> Any:
+    model, fitted = ESTIMATORS[content["estimator"]](**content["parameters"]), content["fitted"]
+    if not isinstance(fitted["selection_"], choosing.Selection):
+        raise TypeError("it holds no selection")
+    for name, value in fitted.items():
+        if name not in KEPT:
+            raise ValueError(f"{name} is no attribute of a fitted model")
+        setattr(model, name, value)
     return model
+
+
+def _plain(value: Any, arrays: dict[str, Any]) -> Any:
+    """JSON of a value: numbers, texts, None and lists stand for themselves, all else is ``{what it is: its parts}``."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, Mapping):
+        return {"dict": [[_plain(key, arrays), _plain(item, arrays)] for key, item in value.items()]}
+    if isinstance(value, PathLike):
+        return str(value)
+    if sp.issparse(value):
+        return {"csr": [_plain(part, arrays) for part in (value.data, value.indices, value.indptr, list(value.shape))]}
+    if isinstance(value, np.ndarray) or is_on_device(value):
+        array = on_host(value)
+        if array.dtype.kind in "OU":
+            return {"texts": [_plain(item, arrays) for item in array.tolist()]}
+        name = next((name for name, known in arrays.items() if known is array), f"array{len(arrays)}")
+        arrays[name] = array
+        return {"array": name}
+    name = type(value).__name__
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        items = [_plain(item, arrays) for item in value]
+        if type(value) is list:
+            return items
+        if type(value) is tuple or name in CLASSES:
+            return {name: items}
+    if CLASSES.get(name) is not type(value):
+        raise InvalidInputError(
+            f"holds a {type(value).__module__}.{type(value).__qualname__}, which a file without code cannot hold",
+            "Use numbers, texts, or the settings of this library.",
+        )
+    if isinstance(value, Enum):
+        return {name: value.name}
+    if hasattr(value, "_asdict"):
+        state = value._asdict()
+    else:
+        kept = value.__getstate__()  # what a copy has; of a class that does not say otherwise, all that it holds
+        state = {each.name: kept.get(each.name, getattr(value, each.name)) for each in fields(value)}
+    return {name: {key: _plain(part, arrays) for key, part in state.items()}}
+
+
+def _value(plain: Any, arrays: Mapping[str, Any]) -> Any:
+    """The value of a piece of JSON."""
+    if isinstance(plain, list):
+        return [_value(item, arrays) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    ((what, parts),) = plain.items()
+    match what:
+        case "slice":
+            return slice(*parts)
+        case "array":
+            return arrays[parts]
+        case "texts":
+            return np.array([str(part) for part in parts], dtype=object)
+        case "tuple":
+            return tuple(_value(parts, arrays))
+        case "dict":
+            return {_value(key, arrays): _value(item, arrays) for key, item in parts}
+        case "csr":
+            *three, shape = _value(parts, arrays)
+            matrix = sp.csr_array(tuple(three), shape=tuple(shape))
+            matrix.check_format(full_check=True)
+            return matrix
+    kind = CLASSES[what]
+    if issubclass(kind, Enum):
+        return kind[parts]
+    if isinstance(parts, list):
+        return kind(_value(parts, arrays))
+    return kind(**{key: _value(part, arrays) for key, part in parts.items()})

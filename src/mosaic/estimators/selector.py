@@ -11,25 +11,22 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators.asking import ask, with_cells
 from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes
-from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
+from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
+from mosaic.rows.frames import n_rows, take_rows
 
-#: Parameters that ``rethreshold`` takes.
-THRESHOLDS = (
-    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "tol",
-    "algorithm__diversity", "algorithm__op_threshold",
-)  # fmt: skip
+#: Parameters that ``rethreshold`` takes: those that say how many, and others.
+NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
+THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
 
 
 @computing_in_threads
@@ -84,7 +81,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         candidates: ArrayLike | None = None,
         start: Any = None,
     ) -> Self:
-        """Find the representatives and the outliers of X.
+        """Find the representatives and the outliers of X, and return the estimator.
 
         Parameters
         ----------
@@ -100,10 +97,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         candidates : the only rows that may be chosen
         start : a fitted MOSAIC, whose picks stay unless others are clearly better; or the rows of earlier picks. X holds the rows
             of the earlier fit and new ones; ``explain()`` says what changed
-
-        Returns
-        -------
-        self
 
         Notes
         -----
@@ -123,71 +116,41 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         ('C17', 'representative')
         """
         settings = Settings.of(self)
-        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
-        if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
+        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates, "start": start}
+        if settings.mode == "paper" and (groups is not None or any(value is not None for value in rows.values())):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
-        with Narrator(self) as narrator:
+        with telling(self) as say:
             data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
-            narrator.say("choosing")
+            material = fit_data(self, data, say, quotas=quotas, **rows)
+            say("choosing")
             self.selection_ = selection = choose(material, data.settings)
-            file = None if data.source is None or data.read is None else data.read.file
-            if file is not None:
+            if data.source is not None and data.read is not None and data.read.file is not None:
                 odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.table_ = with_cells(self.table_, file, np.append(selection.rows, odd))
-            many = f"{len(selection.rows)} representatives, {selection.n_outliers} outliers"
-            narrator.say("done", many, 1.0)
+                self.table_ = with_cells(self.table_, data.read.file, np.append(selection.rows, odd))
+            say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
 
-    @property
-    def representative_indices_(self) -> IntArray:
-        return self._given(self._found.rows)
+    representative_indices_: IntArray = found("rows", per_row=True)
+    labels_: IntArray = found("answers.labels", per_row=True)
+    representation_error_: FloatArray = found("answers.representation_error", per_row=True)
+    outlier_threshold_: float = found("cut.count")
+    coverage_: float = found("coverage")
+    influence_: FloatArray = found("influence", per_row=True)
+    certificate_: SelectionCertificate = found("certificate")
 
     @property
     def n_representatives_(self) -> int:
         return len(self._found.rows)
 
-    @property
-    def labels_(self) -> IntArray:
-        return self._given(self._found.answers.labels)
-
-    @property
-    def representation_error_(self) -> FloatArray:
-        return self._given(self._found.answers.representation_error)
-
-    @property
-    def outlier_threshold_(self) -> float:
-        return self._found.cut.count
-
-    @property
-    def coverage_(self) -> float:
-        return self._found.coverage
-
-    @property
-    def influence_(self) -> FloatArray:
-        return self._given(self._found.influence)
-
-    @property
-    def certificate_(self) -> SelectionCertificate:
-        return self._found.certificate
-
     def rethreshold(self, **changes: Any) -> Self:
-        """Choose again with other thresholds, without reading the data again.
+        """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
 
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
-            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
-
-        Returns
-        -------
-        A new estimator with these parameters; this one does not change. Both share what was computed from the data.
-
-        Notes
-        -----
-        1. The answer is that of a fresh fit with them; for the paper's algorithm ``tol`` refines the certificate only.
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, while tol refines its certificate only
 
         Examples
         --------
@@ -202,9 +165,8 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             if name not in THRESHOLDS:
                 remedy = f"rethreshold takes {', '.join(THRESHOLDS)}."
                 raise InvalidInputError("cannot change without a new fit", remedy, parameter=name)
-        if {"coverage", "min_support", "n_representatives"} & set(changes):
-            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
-            changes = {**reset, **changes}
+        if NUMBERS.keys() & changes.keys():
+            changes = {**NUMBERS, **changes}
         other = copy(self)
         other.algorithm = copy(self.algorithm)
         other.set_params(**changes)
@@ -217,9 +179,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
     def select(self, X: Any) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        Parameters
-        ----------
-        X : the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images)
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images).
 
         Examples
         --------
@@ -239,29 +199,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         numbers, back = np.unique(self._found.rows, return_inverse=True)
         return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
 
-    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
-        """A mask of the representatives, or their row numbers in ascending order."""
-        check_is_fitted(self)
-        mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
-        mask[self._found.rows] = True
-        return np.flatnonzero(mask) if indices else mask
-
-    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
-        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from mosaic import MOSAIC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X_few, y_few = MOSAIC(15).fit_resample(X, y)
-        >>> X_few.shape, y_few.shape
-        ((15, 4), (15,))
-        """
-        self.fit(X, y, **fit_params)
-        self.sample_indices_ = self._found.rows
-        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
-
 
 @computing_in_threads
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
@@ -274,46 +211,33 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
 
     Parameters
     ----------
-    n_representatives : int, float or "auto", default "auto"
-        How many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2).
-    coverage : float, optional
-        Instead of a number: choose as many as needed to explain this share of the points that belong.
-    min_support : float, optional
-        Instead of a number: choose as many as possible such that each is the nearest one of at least this number of points.
-    kernel : str, Polynomial, Diffusion or function of two sets of points, default "rbf"
-        "precomputed" if X is the matrix of similarities, "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all
-        names. Kernels with settings are objects: ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``.
-    gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
-        Bandwidth. "auto": a point in a denser place than three quarters of all points resembles a fifth of them. It does not
-        depend on the number of representatives, so that numbers of different fits can be compared.
-    scale : "auto", True or False, default "auto"
-        Whether columns are divided by their spread (the interquartile range; for sparse data the deviation). "auto" does so if
-        kernel and bandwidth are left to the library and a few columns would otherwise dominate all distances, as when units
-        differ. It also recognises word counts and embeddings, and divides their rows by their length; ``explain()`` says so.
-    outliers : "reject", "keep" or "report", default "reject"
-        Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
-    contamination : "auto" or float, default "auto"
-        Share of outliers, if known; otherwise low effective counts and far neighbours decide (``mosaic.choosing.outliers``): of
-        clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
-    min_group : float, optional
-        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
-    algorithm : None, Paper, Sketch, "paper" or "sketch", default None
-        ``Paper(alpha=…)`` is the paper's Algorithm 1 as written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done
-        by default with rows that do not fit into memory (see ``docs/scale.md``); the picks do not depend on it. The names stand
-        for their default settings.
-    tol : float, optional
-        Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
-        0.001 for ``influence_`` and for the program of the paper's algorithm.
-    memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free, limits of a
-        container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers.
-    n_jobs : int, optional
-        Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
-        would use, and one for passes over files.
-    random_state : int, generator or None, default 0
-        Equal seeds give equal answers, whatever the order of the rows.
-    verbose : bool, default False
-        Report the progress of the fit on stderr.
+    n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2)
+    coverage : instead of a number: as many as needed to explain this share of the points that belong
+    min_support : instead of a number: as many as possible such that each is the nearest one of at least this number of points
+    kernel : a name, Polynomial, Diffusion, or a function of two sets of points. "precomputed" if X is the matrix of similarities,
+        "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all names. Kernels with settings are objects:
+        ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``
+    gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three
+        quarters of all points resembles a fifth of them, whatever the number of representatives, so that fits can be compared
+    scale : True, False or "auto": whether columns are divided by their spread (the interquartile range; for sparse data the
+        deviation). "auto" does so if kernel and bandwidth are left to the library and a few columns would otherwise dominate all
+        distances, as when units differ. It also recognises word counts and embeddings, and divides their rows by their length
+    outliers : "reject", "keep" or "report": never choose them, do not look for them, or mark them and choose as if not marked
+    contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide
+        (``mosaic.choosing.outliers``): of clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than
+        5 % gives a warning
+    min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers
+    algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
+        written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done by default with rows that do not fit into memory
+        (see ``docs/scale.md``); the picks do not depend on it
+    tol : relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
+        0.001 for ``influence_`` and for the program of the paper's algorithm
+    memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free,
+        limits of a container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers
+    n_jobs : threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra
+        library would use, and one for passes over files
+    random_state : a number, generator or None. Equal seeds give equal answers, whatever the order of the rows
+    verbose : report the progress of the fit on stderr
 
     Attributes
     ----------
@@ -356,34 +280,32 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> bool((model.is_outlier_ == data.is_outlier).all())
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
-    Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...
+    Row ...: chosen as number 1 of 20: it stands for ... rows; most similar: row ...
     """
 
     def predict(self, X: Any) -> IntArray:
         """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
 
-        The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
-        passes are also read in passes here.
+        The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
         """
-        return as_user_array(X, self._ask(X, "labels_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        return as_user_array(X, self._ask(X, "similarities_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
-        return as_user_array(X, self._ask(X, "log_counts_at"))
+        check_is_fitted(self)
+        return as_user_array(X, ask(self, X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
-        explained, total = self._ask(X, "explained_at").sum(axis=0)
-        return float(explained / total)
-
-    def _ask(self, X: Any, question: str) -> Any:
-        """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)
-        return ask(self, X, question)
+        explained, total = ask(self, X, "explained_at").sum(axis=0)
+        return float(explained / total)
 
     @property
     def _n_features_out(self) -> int:

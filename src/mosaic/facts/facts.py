@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
@@ -19,51 +21,57 @@ from mosaic.choosing import (
     Selection,
     columns_of,
     counted,
-    curve_settings,
     explain_rows,
     percent,
     suggested_number,
 )
+from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, changes_of
+from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of points on the map.
 MOST_OUTLIERS, MOST_POINTS = 50, 20_000
+#: What all of the facts are, in an order in which the certificate is known before the sentence is made.
+PARTS = ("certificate", "sentence", "coverage", "picks", "outliers", "curve", "map", "decisions", "settings")
 NOT_COMPUTED = "The certificate has not been computed."
 NOT_POSSIBLE = "There is no certificate: the model was saved or copied without the rows that the proof needs."
 
 
 @dataclass(frozen=True)
 class Outliers:
-    """Rows that few others look like, and the distribution of the counts that separates them from the others."""
+    """Rows that few others look like: at most 50 of them explained, oddest first, and a histogram of the effective counts.
 
-    n: Annotated[int, 0, "number of outliers"]
-    rule: Annotated[str, "how the threshold was found: valley, alone, contamination, threshold or none"]
-    threshold: Annotated[float | None, "effective count below which rows are outliers"]
-    lowest: Annotated[tuple[Explanation, ...], "at most 50, lowest effective count first"]
-    edges: Annotated[list[float], "edges of a histogram of the effective counts; the threshold is one of them"]
-    belonging: Annotated[list[int], "number of rows in each bin that belong"]
-    outlying: Annotated[list[int], "number of rows in each bin that are outliers"]
-    protected: Annotated[int, 0, "rows below the threshold that are kept because they form a group"]
+    ``rule`` says how the threshold, one of the ``edges``, was found: valley, alone, contamination, threshold or none. Rows below
+    it that form a group are ``protected``.
+    """
+
+    n: int
+    rule: str
+    threshold: float | None
+    lowest: tuple[Explanation, ...]
+    edges: list[float]
+    belonging: list[int]
+    outlying: list[int]
+    protected: int
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The certificate in numbers; null if they were not asked for or cannot be proven."""
+    """The certificate in sentences and numbers, as in ``SelectionCertificate``; None if not asked for or not to be proven."""
 
-    sentence: Annotated[str, "the certificate in a sentence"]
-    details: Annotated[str, "the same with all numbers, in sentences"] = ""
-    gap: Annotated[float | None, "relative duality gap of the program"] = None
-    kernel_error: Annotated[float | None, "share of the kernel that the factor misses"] = None
-    rank: Annotated[int | None, 0, "columns of the factor"] = None
-    error: Annotated[float | None, "unexplained part that the picks leave, by least squares with this ridge"] = None
-    bound: Annotated[float | None, "lower bound of the error of every set of as many rows, at this ridge"] = None
-    excess: Annotated[float | None, "error / bound − 1: largest possible distance from the best set"] = None
-    ridge: Annotated[float | None, "ridge of least squares: the mean similarity of a row to itself"] = None
-    total: Annotated[float | None, "total to be explained, of which errors and bounds are parts"] = None
-    error_without_ridge: Annotated[float | None, "error of the picks without a ridge"] = None
-    bound_without_ridge: Annotated[float | None, "lower bound of the error of every set of as many, without ridge"] = None
+    sentence: str
+    details: str = ""
+    gap: float | None = None
+    kernel_error: float | None = None
+    rank: int | None = None
+    error: float | None = None
+    bound: float | None = None
+    excess: float | None = None
+    ridge: float | None = None
+    total: float | None = None
+    error_without_ridge: float | None = None
+    bound_without_ridge: float | None = None
 
     @classmethod
     def of(cls, proven: Any) -> Proof:
@@ -78,39 +86,34 @@ class Proof:
 
 @dataclass(frozen=True)
 class Curve:
-    """Similarity and coverage of the first 1, 2, 3, … of a ranking, which begins with the representatives.
+    """The row that is added at each k, and similarity and coverage of the first k, without outliers.
 
-    It is that of a cover by as many as there are representatives.
+    The ranking begins with the representatives and is that of a cover by as many as there are. ``suggested`` is the choice of
+    n_representatives="auto"; None in paper mode.
     """
 
-    row: Annotated[list[int], "the row that is added at each k"]
-    similarity: Annotated[list[float], "mean similarity of points to their nearest representative, without outliers"]
-    coverage: Annotated[list[float], "share of the points, without outliers, that the first k express"]
-    suggested: Annotated[int | None, 1, "the choice of n_representatives='auto'; null in paper mode"]
+    row: list[int]
+    similarity: list[float]
+    coverage: list[float]
+    suggested: int | None
 
 
 @dataclass(frozen=True)
 class Map:
-    """Distinct points in the plane, one entry of each list for each that is shown."""
+    """Distinct points in the plane, one entry of each list for each that is shown.
 
-    method: Annotated[str, "features as they are, or principal axes of the features or of the similarity"]
-    axes: Annotated[list[str], "names of the two coordinates"]
-    row: Annotated[IntArray, "row of each point, the first of equal ones"]
+    ``row`` is the first of equal rows, ``status`` representative, outlier, represented or belongs, and ``label`` the rank of the
+    representative, from 0; -1 without one. ``method`` says what the coordinates are: features, or principal axes.
+    """
+
+    method: str
+    axes: list[str]
+    row: IntArray
     x: FloatArray
     y: FloatArray
-    status: Annotated[list[str], "representative, outlier, represented or belongs"]
-    label: Annotated[IntArray, "rank of the representative of each point, from 0; -1 without one"]
-    effective_count: Annotated[FloatArray, "number of rows that look like each point"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the answer was found."""
-
-    parameters: Annotated[dict[str, Any], "parameters of the estimator, by name"]
-    gamma: Annotated[float | None, "bandwidth"]
-    constraints: Annotated[dict[str, Any] | None, "rows that must be chosen, number of those that must not, quotas"]
-    versions: Annotated[dict[str, str], "versions of the library and of the packages that affect the numbers"]
+    status: list[str]
+    label: IntArray
+    effective_count: FloatArray
 
 
 class Facts:
@@ -152,12 +155,10 @@ class Facts:
         self.selection: Selection = model.selection_
         #: Whether there are no representatives, as in a detector, and whether numbers of rows are scaled up from a sample.
         self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
-        self.n_rows = self.selection.n_rows
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        names = getattr(self.model, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+        self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
+        names = getattr(model, "feature_names_in_", None)
+        self.feature_names = None if names is None else [str(name) for name in names]
+        self.labels = RowLabels(self.selection, file)
 
     @property
     def decisions(self) -> Decisions:
@@ -169,10 +170,6 @@ class Facts:
         return None if self.detects else finite(self.selection.coverage)
 
     @cached_property
-    def labels(self) -> RowLabels:
-        return RowLabels(self.selection, self.file)
-
-    @cached_property
     def columns(self) -> Any:
         """Columns that reasons name; None where they have no names."""
         return columns_of(self.selection, self.model.table_, self.feature_names)
@@ -180,8 +177,7 @@ class Facts:
     @cached_property
     @one_thread()
     def picks(self) -> tuple[Explanation, ...]:
-        rows = [] if self.detects else self.selection.rows.tolist()
-        return tuple(explain_rows(self.selection, rows, self.columns, self.labels))
+        return tuple(explain_rows(self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.labels))
 
     @cached_property
     @one_thread()
@@ -203,11 +199,6 @@ class Facts:
             0 if selection.protected is None else int(selection.protected.sum()),
         )
 
-    @property
-    def is_proven(self) -> bool:
-        """Whether the certificate is known, so that reading it solves no program."""
-        return self.selection.is_solved if self.detects else self.selection.is_proven
-
     @cached_property
     def certificate(self) -> Proof:
         selection = self.selection
@@ -218,7 +209,8 @@ class Facts:
     @property
     def known_certificate(self) -> Proof:
         """The certificate if it is known; reading this solves no program."""
-        return self.certificate if self.is_proven else Proof(NOT_COMPUTED)
+        is_known = self.selection.is_solved if self.detects else self.selection.is_proven
+        return self.certificate if is_known else Proof(NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -241,8 +233,8 @@ class Facts:
         return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
 
     @property
-    def settings(self) -> Settings:
-        constraints, material = None, self.selection.material
+    def settings(self) -> dict[str, Any]:
+        material, constraints = self.selection.material, None
         if not self.detects:
             given = material.constraints
             constraints = {
@@ -251,7 +243,10 @@ class Facts:
                 "quotas": jsonable(given.quotas),
             }
         parameters = jsonable(self.model.get_params(deep=False))
-        return Settings(parameters, finite(self.model.gamma_), constraints, versions())
+        versions = {name: import_module(name).__version__ for name in ("mosaic", "numpy", "scipy", "sklearn")}
+        versions |= {"python": platform.python_version()}
+        gamma = finite(self.model.gamma_)
+        return {"parameters": parameters, "gamma": gamma, "constraints": constraints, "versions": versions}
 
     # ---------------------------------------------------------------------------------------- what the page shows, too
 
@@ -261,20 +256,16 @@ class Facts:
 
     @cached_property
     def bins(self) -> CountBins:
-        return CountBins.of_selection(self.selection)
+        return bins_of(self.selection)
 
     @cached_property
     def suggested(self) -> int | None:
-        """The choice of n_representatives="auto"; None in paper mode."""
-        selection = self.selection
-        if selection.settings.mode == "paper":
-            return None
-        return suggested_number(replace(selection, settings=curve_settings(selection.settings)))
+        return None if self.selection.settings.mode == "paper" else suggested_number(self.selection)
 
     @cached_property
     @one_thread()
     def ranking(self) -> Ranking:
-        return NO_RANKING if self.detects else Ranking.of_selection(self.selection, self.rows, self.suggested or 0)
+        return NO_RANKING if self.detects else ranking_of(self.selection, self.rows, self.suggested or 0)
 
     @cached_property
     def row_of_point(self) -> IntArray:
@@ -315,52 +306,55 @@ class Facts:
     def changes(self) -> Changes:
         selection = self.selection
         aside = selection.is_outlier & (selection.settings.outliers == "reject")
-        k = 0 if self.detects else len(selection.rows)
-        return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, k, aside)
+        return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, self.k, aside)
 
     # ------------------------------------------------------------------------------------------------------------- texts
 
     @property
     def title(self) -> str:
-        """The result in one line: ``20 representatives of 400 points, 8 outliers``."""
         points, n = counted(self.n_rows, "point"), self.selection.n_outliers
         outliers = counted(n, "outlier") if n else "no outliers"
         if self.detects:
             return f"{outliers[0].upper()}{outliers[1:]} among {points}"
-        return f"{counted(len(self.selection.rows), 'representative')} of {points}, {outliers}"
+        return f"{counted(self.k, 'representative')} of {points}, {outliers}"
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence: how much is covered, how many are outliers, and the bound if it is known.
-
-        Examples
-        --------
-        >>> from mosaic import MOSAIC, datasets
-        >>> MOSAIC(5).fit(datasets.blobs_with_gross_outliers().X).facts_.sentence
-        '5 representatives cover 72.2 % of 400 points; 8 outliers set aside.'
-        """
+        """How much is covered, how many are outliers, and the bound if it is known."""
         if self.detects:
             return f"{self.title}."
-        excess = self.certificate.excess if self.is_proven else None
         templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.scaled)
-        k, n = len(self.selection.rows), self.selection.n_outliers
-        return sentence(templates, k, self.coverage or 0.0, n, excess).replace("**", "")
+        n, excess = self.selection.n_outliers, self.known_certificate.excess
+        return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
 
     def __str__(self) -> str:
-        return f"{self.sentence} {self.known_certificate.sentence}" if self.is_proven else self.sentence
+        proof = self.known_certificate.sentence
+        return self.sentence if proof == NOT_COMPUTED else f"{self.sentence} {proof}"
 
     __repr__ = __str__
 
     @one_thread()
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as dicts and lists of plain values, for ``json.dumps``; the certificate is computed."""
-        parts = ("picks", "outliers", "certificate", "curve", "map", "settings")
-        found: dict[str, Any] = {"certificate": self.certificate, "sentence": self.sentence, "coverage": self.coverage}
-        found["decisions"] = list(self.decisions)
-        for name in parts:
-            part = getattr(self, name)
-            found[name] = [asdict(one) for one in part] if name == "picks" else part and asdict(part)
+    def to_dict(self, *parts: str) -> dict[str, Any]:
+        """Some parts, or all, as dicts and lists of plain values, for ``json.dumps``; all include the certificate."""
+        found = {name: getattr(self, name) for name in parts or PARTS}
+        for name, part in found.items():
+            if is_dataclass(part):
+                found[name] = asdict(part)  # type: ignore[arg-type]
+        if "picks" in found:
+            found["picks"] = [asdict(pick) for pick in self.picks]
         return jsonable(found)  # type: ignore[no-any-return]
+
+
+def facts_of(model: Any) -> Facts:
+    """The facts of a fitted estimator of this library; anything else is refused."""
+    if not hasattr(type(model), "facts_"):
+        raise InvalidInputError(
+            f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}",
+            "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it.",
+            parameter="model",
+        )
+    check_is_fitted(model)
+    return model.facts_  # type: ignore[no-any-return]
 
 
 def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
@@ -377,12 +371,10 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
     best = "; provably at most **{excess}** more unexplained than by the best {k}"
-    covering = f"**{{k}} representatives** cover **{{share}}** of {points}"
-    one = f"**1 representative** covers **{{share}}** of {points}"
-    chosen = f"**{{k}} representatives** of {points}"
+    cover, chosen = f"**{{k}} representatives** cover **{{share}}** of {points}", f"**{{k}} representatives** of {points}"
     return {
-        "covering": [covering, one, covering],
-        "chosen": [chosen, f"**1 representative** of {points}", chosen],
+        "covering": [cover, cover.replace("{k} representatives** cover", "1 representative** covers"), cover],
+        "chosen": [chosen, chosen.replace("{k} representatives", "1 representative"), chosen],
         "outliers": [""] * 3 if outliers == "keep" else found,
         "proven": [best, best.replace("{k}", "one"), best],
     }
@@ -397,13 +389,7 @@ def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: 
 
 
 def share_text(share: float) -> str:
-    """A share in percent with one digit after the point; a share below 1 never reads as 100 %.
-
-    Examples
-    --------
-    >>> share_text(0.7222), share_text(0.99999), share_text(1.0), share_text(0.0)
-    ('72.2 %', '99.9 %', '100 %', '0 %')
-    """
+    """A share in percent with one digit after the point; a share below 1 never reads as 100 %."""
     if share >= 1 or share <= 0:
         return "100 %" if share >= 1 else "0 %"
     return f"{min(100 * share, 99.9):.1f} %"
@@ -417,14 +403,3 @@ def excess_text(excess: float | None) -> str | None:
 def finite(value: Any) -> float | None:
     """A float, or None for NaN and infinity, which do not exist in JSON."""
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-def versions() -> dict[str, str]:
-    """Versions of the library, of Python, and of the packages that affect the numbers."""
-    import scipy
-    import sklearn
-
-    import mosaic  # here, because mosaic may still be importing this module
-
-    modules = (mosaic, np, scipy, sklearn)
-    return {module.__name__: str(module.__version__) for module in modules} | {"python": platform.python_version()}

@@ -3,10 +3,8 @@
 For kernels that compare distances between features (rbf, laplacian, and diffusion through its graph of neighbours) the map
 shows these features: two as they are, more by their principal axes. For all other kernels it shows the principal axes of the
 kernel's own space, in coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks L, the representatives first (Nyström). Principal
-axes are computed without outliers, a few of which would otherwise flatten all other points.
-
-The kernel's own space is not used for all kernels, because under a narrow kernel all distant points are orthogonal: blobs
-become rays of a star, and a swiss roll closes to a ring.
+axes are computed without outliers, a few of which would otherwise flatten all other points. Under a narrow kernel all distant
+points are orthogonal in its own space: blobs become rays of a star, and a swiss roll closes to a ring.
 
 Two axes cannot keep all neighbours together. The neighbour map begins with the axes and moves points: each is drawn to the twelve
 that are most similar to it, and pushed away from others that are drawn at random, with the forces of UMAP (McInnes, Healy and
@@ -29,16 +27,12 @@ from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kerne
 LOW_COUNT_SHARE = 0.25
 #: Largest number of features with exact principal axes, and number of landmarks for more features or for a kernel.
 MOST_LANDMARKS = 200
-#: Margin around the points that are not outliers, as a share of their extent.
-FRAME_MARGIN = 0.35
 #: Neighbours that a point of the neighbour map is drawn to, points that it is pushed away from in each step, and steps.
 LINKED, PUSHED, STEPS = 12, 8, 150
 #: Largest number of points that are moved; each of the others is put between the few nearest of them.
 MOST_MOVED, FEW_NEAREST = 3000, 3
 #: Half the width of the neighbour map where it starts, share of the force that is one step, and the largest push, all as in UMAP.
 HALF_WIDTH, STEP, LARGEST_PUSH = 10.0, 0.1, 4.0
-#: Eigenvalues of K_LL below this share of the largest are rounding errors.
-SMALLEST_EIGENVALUE = 1e-12
 
 
 class Plane(NamedTuple):
@@ -79,9 +73,8 @@ def plane_of(
 
 
 def principal_plane(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
-    """The two principal axes of coordinates, dense or CSR, named with their shares of the variance.
-
-    Of very many columns, the axes of the projection on a sample of the rows.
+    """(a_i − mean)ᵀ v for the two leading eigenvectors v of the covariance of rows that belong, named with their shares of its
+    trace. Of very many columns, dense or CSR, the axes of the projection on a sample of the rows.
     """
     among = np.flatnonzero(belongs) if belongs.any() else np.arange(A.shape[0])
     if not sp.issparse(A):
@@ -90,50 +83,26 @@ def principal_plane(A: Any, belongs: BoolArray, of: str, rng: np.random.Generato
     if A.shape[1] > MOST_LANDMARKS:
         landmarks = rng.choice(among, min(MOST_LANDMARKS, len(among)), replace=False)
         A = nystroem(make_kernel(A, "linear"), np.arange(A.shape[0]), landmarks)
-    points, shares = principal_axes(in_double(A), belongs)
-    axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
-    return Plane(f"principal axes of the {of}", axes, points)
-
-
-def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArray:
-    """Rows a_i = K_LL^(−½) k_L(i): a_iᵀa_j is k_ij for landmarks, for other points that of their projections on the landmarks.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 3.0]])
-    >>> A = nystroem(make_kernel(X, "linear"), np.arange(3), np.array([0, 1]))
-    >>> np.allclose(A @ A.T, X @ X.T)
-    True
-    """
-    K = kernel.block(landmarks, landmarks)
-    w, U = np.linalg.eigh(0.5 * (K + K.T))
-    keep = w > SMALLEST_EIGENVALUE * max(float(w[-1]), 0.0)
-    return np.asarray(kernel.block(points, landmarks) @ (U[:, keep] / np.sqrt(w[keep])))
-
-
-def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """(a_i − mean)ᵀ v for the two leading eigenvectors v of the covariance of rows that belong, and their shares of its trace.
-
-    An axis points to the farthest row that belongs, so the map does not depend on the signs of eigenvectors.
-
-    Examples
-    --------
-    >>> A = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 3.0], [9.0, -9.0]])
-    >>> points, shares = principal_axes(A, np.array([True, True, True, False]))
-    >>> points.round(3)[:3, 0].tolist(), shares.round(3).tolist()
-    ([-1.886, -0.471, 2.357], [1.0, 0.0])
-    """
-    among = belongs if belongs.any() else np.ones(len(A), dtype=bool)
+    A = in_double(A)
     A = A - A[among].mean(axis=0)
     if A.shape[1] < 2:
         A = np.pad(A, ((0, 0), (0, 2 - A.shape[1])))
     w, V = np.linalg.eigh(A[among].T @ A[among])
     points = A @ V[:, :-3:-1]
+    # An axis points to the farthest row that belongs, so the map does not depend on the signs of eigenvectors.
     inside = points[among]
     farthest = inside[np.abs(inside).argmax(axis=0), [0, 1]]
-    total = float(np.maximum(w, 0.0).sum())
-    shares = np.maximum(w[:-3:-1], 0.0) / total if total > 0 else np.zeros(2)
-    return np.asarray(points * np.where(farthest < 0, -1.0, 1.0)), shares
+    shares = np.maximum(w[:-3:-1], 0.0) / (np.maximum(w, 0.0).sum() or 1.0)
+    axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
+    return Plane(f"principal axes of the {of}", axes, np.asarray(points * np.where(farthest < 0, -1.0, 1.0)))
+
+
+def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArray:
+    """Rows a_i = K_LL^(−½) k_L(i): a_iᵀa_j is k_ij for landmarks, for other points that of their projections on the landmarks."""
+    K = kernel.block(landmarks, landmarks)
+    w, U = np.linalg.eigh(0.5 * (K + K.T))
+    keep = w > 1e-12 * max(float(w[-1]), 0.0)  # smaller ones are rounding errors
+    return np.asarray(kernel.block(points, landmarks) @ (U[:, keep] / np.sqrt(w[keep])))
 
 
 def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator) -> Plane:
@@ -181,7 +150,7 @@ def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Gene
     for step in range(STEPS):
         d = Y[i] - Y[j]
         pull = d * (-2.0 * w / (1.0 + np.einsum("ij,ij->i", d, d)))[:, None]
-        force = np.column_stack([np.bincount(i, pull[:, axis], n) for axis in (0, 1)])
+        force = np.column_stack([np.bincount(i, pull[:, 0], n), np.bincount(i, pull[:, 1], n)])
         for _ in range(PUSHED):
             d = Y - Y[rng.permutation(n)]
             q = np.einsum("ij,ij->i", d, d)
@@ -200,20 +169,13 @@ class Frame(NamedTuple):
 
 
 def framed(points: FloatArray, belongs: BoolArray) -> Frame:
-    """A frame with a margin around the points that are not outliers; one distant outlier would flatten all others.
-
-    Examples
-    --------
-    >>> frame = framed(np.array([[0.0, 0.0], [1.0, 2.0], [9.0, 1.0]]), np.array([True, True, False]))
-    >>> frame.shares.round(2).tolist(), frame.outside.tolist()
-    ([[0.0, 0.0], [0.74, 1.0], [1.0, 0.5]], [False, False, True])
-    """
+    """A frame with a margin around the points that are not outliers; one distant outlier would flatten all others."""
     inside = points[belongs] if belongs.any() else points
     # Quantiles instead of extremes: with outliers='keep' there may be distant points among them.
     inner, outer = np.quantile(inside, [0.02, 0.98], axis=0)
     room = np.where(outer > inner, outer - inner, np.inf)
     low, high = np.maximum(inside.min(axis=0), inner - room), np.minimum(inside.max(axis=0), outer + room)
-    room = FRAME_MARGIN * np.where(high > low, high - low, 1.0)
+    room = 0.35 * np.where(high > low, high - low, 1.0)  # the margin, as a share of their extent
     low, high = np.maximum(low - room, points.min(axis=0)), np.minimum(high + room, points.max(axis=0))
     high = np.where(high > low, high, low + 1.0)
     shares = np.clip((points - low) / (high - low), 0.0, 1.0)

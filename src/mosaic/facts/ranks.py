@@ -29,14 +29,8 @@ COUNT_BINS = 120
 class RowsInMemory:
     """Rows in memory and their distinct points: all, or the sample of a fit by passes; those without weight are left out.
 
-    Attributes
-    ----------
-    members : rows in memory that have a weight
-    point_of : number of the point of each member
-    weight_of : number of rows of the data that each member stands for: one, or more in a sample
-    copies : number of rows of the data that each point stands for
-    n, n_without_weight : rows of the data with and without a weight
-    most_exact_ranks : number of ranks up to which coverage is computed from all points for every k
+    ``members`` are rows in memory that have a weight, ``point_of`` their points, and ``weight_of`` says how many rows of the data
+    each stands for, more than one in a sample. ``copies`` is the same for points.
     """
 
     def __init__(self, selection: Selection):
@@ -53,15 +47,7 @@ class RowsInMemory:
 
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
-    """Edges t + j·w of equal bins that cover all values; t is the threshold, or the lowest value if there is none.
-
-    There are about 120 bins, and fewer for few values.
-
-    Examples
-    --------
-    >>> histogram_edges(np.array([0.0, 3.0, 4.0]), 1.5).round(3).tolist()
-    [-0.1, 0.3, 0.7, 1.1, 1.5, 1.9, 2.3, 2.7, 3.1, 3.5, 3.9, 4.3]
-    """
+    """Edges t + j·w of about 120 equal bins, fewer for few values; t is the threshold, or the lowest value if there is none."""
     low, high = float(values.min()), float(values.max())
     start = low if threshold is None else threshold
     width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, COUNT_BINS)
@@ -77,12 +63,8 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 class CountBins:
     """Bins of the effective counts; the threshold of the fit is one of the edges.
 
-    Attributes
-    ----------
-    edges : of the bins, as counts
-    threshold : number of the bin that begins at the threshold, 0 without a threshold
-    of : the bin of each point
-    must, grouped : points that are never outliers, because they must be included or form a group
+    ``threshold`` is the number of the bin that begins there (0 without one), ``of`` the bin of each point. Points that ``must``
+    be included or are ``grouped`` are ``safe``: never outliers.
     """
 
     edges: FloatArray
@@ -90,32 +72,27 @@ class CountBins:
     of: IntArray
     must: BoolArray
     grouped: BoolArray
-
-    @classmethod
-    def of_selection(cls, selection: Selection) -> CountBins:
-        """Bins of the points of a selection."""
-        material, cut = selection.material, float(selection.cut.count)
-        counts = np.asarray(material.counts)
-        log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
-        edges, threshold = np.exp(log_edges), 0
-        edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
-        if cut > 0 and (counts < cut).any():
-            threshold = int(np.abs(log_edges - np.log(cut)).argmin())
-            edges[threshold] = cut
-        of = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, len(edges) - 2)
-        must = np.zeros(len(counts), dtype=bool)
-        must[material.points.group[material.constraints.must]] = True
-        grouped = np.zeros_like(must) if selection.groups is None else np.asarray(selection.groups.members) & ~must
-        return cls(edges, threshold, of, must, grouped)
-
-    @property
-    def safe(self) -> BoolArray:
-        """Points that are never outliers."""
-        return self.must | self.grouped
+    safe: BoolArray
 
     def sums(self, weights: FloatArray) -> FloatArray:
         """Sum of the weights of the points in each bin."""
         return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.edges) - 1), np.float64)
+
+
+def bins_of(selection: Selection) -> CountBins:
+    material, cut = selection.material, float(selection.cut.count)
+    counts = np.asarray(material.counts)
+    log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
+    edges, threshold = np.exp(log_edges), 0
+    edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
+    if cut > 0 and (counts < cut).any():
+        threshold = int(np.abs(log_edges - np.log(cut)).argmin())
+        edges[threshold] = cut
+    of = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, len(edges) - 2)
+    must = np.zeros(len(counts), dtype=bool)
+    must[material.points.group[material.constraints.must]] = True
+    grouped = np.zeros_like(must) if selection.groups is None else np.asarray(selection.groups.members) & ~must
+    return CountBins(edges, threshold, of, must, grouped, must | grouped)
 
 
 @dataclass(frozen=True)
@@ -127,35 +104,33 @@ class Ranking:
     similarity: FloatArray
     coverage: FloatArray
 
-    @classmethod
-    def of_selection(cls, selection: Selection, rows: RowsInMemory, suggested: int) -> Ranking:
-        """The representatives by rank, and the points that would come next, at least up to the suggested number, for a cover by
-        as many as there are representatives. In paper mode nothing is ranked beyond them.
-        """
-        k = len(selection.rows)
-        longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, suggested)
-        longest = k if selection.settings.mode == "paper" else longest
-        members, similarity, coverage = rank(selection, longest, go_on=True)
-        kernel, points = selection.kernel, selection.material.points.group[members]
-        if len(points) <= rows.most_exact_ranks:
-            keeps = selection.settings.outliers == "keep"
-            belongs = selection.material.points.weights * (~selection.is_outlier | keeps)
-            coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
-        else:  # the coverage of a sample, shifted to the known coverage at k
-            coverage = coverage + (selection.coverage - coverage[k - 1])
-        # Rounding must not make the curve fall once everything is covered.
-        return cls(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
-
 
 NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
+
+
+def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Ranking:
+    """The representatives by rank, and the points that would come next, at least up to the suggested number, for a cover by
+    as many as there are representatives. In paper mode nothing is ranked beyond them.
+    """
+    k = len(selection.rows)
+    longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, suggested)
+    longest = k if selection.settings.mode == "paper" else longest
+    members, similarity, coverage = rank(selection, longest, go_on=True)
+    kernel, points = selection.kernel, selection.material.points.group[members]
+    if len(points) <= rows.most_exact_ranks:
+        keeps = selection.settings.outliers == "keep"
+        belongs = selection.material.points.weights * (~selection.is_outlier | keeps)
+        coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
+    else:  # the coverage of a sample, shifted to the known coverage at k
+        coverage = coverage + (selection.coverage - coverage[k - 1])
+    # Rounding must not make the curve fall once everything is covered.
+    return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
 
 
 @dataclass(frozen=True)
 class Changes:
     """The ranks at which points change their representative.
 
-    Attributes
-    ----------
     moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
     end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
     members : for each rank, the most similar points that it stands for at any k, as places among the shown points

@@ -1,48 +1,36 @@
-"""Similarities that compute their diagonal, columns and blocks on demand; an n×n matrix is stored only if it was given.
+"""Similarities on demand; an n×n matrix is stored only if it was given.
 
-A kernel holds its points, so other modules use row numbers only: ``kernel.block(rows, columns)`` computes
-K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
+A kernel holds its points: ``kernel.block(rows, columns)`` is K[rows][:, columns], ``kernel.cross(Y)`` similarities to new points.
 """
 
-from mosaic.checks import KERNELS
-from mosaic.kernels.diffusion import DiffusionKernel, heat_features
+from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (
-    FEW_FEATURES,
     POINT_KERNELS,
     RBF,
     STATIONARY_KERNELS,
-    Cosine,
     Kernel,
-    Laplacian,
-    Linear,
     PointKernel,
-    PolynomialKernel,
     StationaryKernel,
     check_similarities,
 )
 from mosaic.kernels.precomputed import Precomputed
+from mosaic.parameters import KERNELS
 
 __all__ = [
-    "FEW_FEATURES",
     "KERNELS",
     "POINT_KERNELS",
     "RBF",
     "STATIONARY_KERNELS",
-    "Cosine",
     "DiffusionKernel",
     "EffectiveCount",
     "Gamma",
     "Kernel",
-    "Laplacian",
-    "Linear",
     "PointKernel",
-    "PolynomialKernel",
     "Precomputed",
     "StationaryKernel",
     "check_similarities",
     "decay_rate",
-    "heat_features",
     "make_kernel",
     "resolve_gamma",
     "where_compared",

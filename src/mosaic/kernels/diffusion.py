@@ -12,8 +12,8 @@ from scipy.spatial import KDTree
 
 from mosaic.arrays.blocks import IntArray, row_blocks
 from mosaic.arrays.codes import rows_equal
-from mosaic.checks import whole_number
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
+from mosaic.parameters import whole_number
 
 
 def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
@@ -59,20 +59,11 @@ def nearest(X: Any, Y: Any, k: int, tree: KDTree | None = None) -> IntArray:
 class DiffusionKernel(Linear):
     """k(x, y) = g(x)ᵀ g(y), the heat kernel on a neighbour graph; ``X`` holds rows g of ``heat_features``.
 
-    A new point's row is g(y) = v / ‖v‖, v = mean of g over the ``n_neighbors`` points of the graph that are nearest to
-    y. If y equals a point of the graph, it has the row of that point.
-
-    Attributes
-    ----------
-    graph, features : the points of the graph and their rows g; ``take`` keeps all, because any may be near a new point
-    n_neighbors : neighbours of a point
-
-    Notes
-    -----
-    1. The extension to new points is ours: a neighbour graph says nothing about points that are not on it.
-    2. If several points of the graph equal y, the first that is found is used; their rows may differ.
+    A new point's row is g(y) = v / ‖v‖, v = mean of g over the ``n_neighbors`` points of the graph that are nearest to y; this
+    extension is ours. If y equals a point of the graph, it has the row of that point, the first that is found of several.
     """
 
+    #: The points of the graph and their rows g; ``take`` keeps all, because any may be near a new point.
     graph: Any = field(repr=False)
     features: Any = field(repr=False)
     n_neighbors: int = 10

@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, Seed, subsample
 from mosaic.arrays.xp import is_on_device, on_host
-from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import DiffusionKernel
@@ -30,7 +29,7 @@ from mosaic.kernels.points import (
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
-from mosaic.parameters import Diffusion, Polynomial, name_of
+from mosaic.parameters import Diffusion, Polynomial, check_kernel, name_of, real_number
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
@@ -127,11 +126,7 @@ def where_compared(X: Any, kernel: Any) -> Any:
 
 
 def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
-    """The number γ of a bandwidth rule. Constant data has no scale, so any bandwidth will do, and 1 is returned.
-
-    ``"scale"`` is 1 / (d · variance) where the kernel sums squares and 1 / (d · deviation) where it sums absolute
-    differences, ``"median"`` is 1 / median distance, in the distance of the kernel; for ``EffectiveCount`` an equation is solved.
-    """
+    """The number γ of a bandwidth rule (see ``make_kernel``); 1 for constant data, which has no scale."""
     if isinstance(gamma, EffectiveCount):
         return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
     if isinstance(gamma, str):
@@ -181,7 +176,7 @@ def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: floa
         sums = weights @ np.exp(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values), out=values)
         return float(np.log(np.quantile(sums, quantile) / target))
 
-    # The excess falls. The rate is near 1 in this unit, so it is looked for from there.
+    # The excess falls, and the rate is near 1 in this unit.
     before, at = 0.0, float(np.sign(excess(0.0)))
     while excess(before) * excess(at) > 0 and abs(at) < LARGEST_LOG_RATE:
         before, at = at, 2.0 * at

@@ -1,4 +1,8 @@
-"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function."""
+"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function.
+
+A kernel with a formula defines it between two sets of rows (``_between``) and for a row with itself (``_with_itself``), and has a
+line in ``POINT_KERNELS``. A stationary one defines its distance.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, row_blocks
-from mosaic.arrays.scaling import row_lengths, scaled_rows
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks, row_lengths, scaled_rows, squared_lengths
 from mosaic.arrays.xp import (
     as_double,
     at_least_zero,
@@ -25,17 +28,14 @@ from mosaic.arrays.xp import (
     numpy_dtype,
     on_host,
     rows_of,
-    squares_of_rows,
     sums_of_differences,
     to_device_of,
 )
-from mosaic.checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
+from mosaic.parameters import real_number, whole_number
 
 Rows: TypeAlias = slice | IntArray
 
-#: All points of a kernel.
-ALL_POINTS = slice(None)
 #: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
 #: features this is faster than a matrix product, and with few points it is cheap for any number of features.
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
@@ -44,53 +44,39 @@ FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
 ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
-#: The largest similarity in single precision, and the inverse of the smallest: squares, summed over many points, are floats.
+#: The largest similarity in single precision, and the inverse of the smallest: sums of squares are floats.
 LARGEST_SINGLE_SIMILARITY = 1e15
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
 
+@dataclass(frozen=True)
 class Kernel(ABC):
     """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
 
-    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y are checked by
-    ``mosaic.door.as_points``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[0.0], [1.0], [3.0]]), "rbf", gamma=1.0)
-    >>> kernel.block(slice(0, 2), np.array([0, 2])).round(3).tolist()
-    [[1.0, 0.0], [0.368, 0.018]]
-    >>> kernel.take(np.array([2, 0])).cross(np.array([[2.0]])).round(3).tolist()
-    [[0.368, 0.018]]
+    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y have passed
+    the door.
     """
 
-    #: ``distances`` are this power of a distance.
-    order: ClassVar[int] = 2
-
-    @property
-    @abstractmethod
-    def points(self) -> Any:
-        """The array that similarities are computed from: the points, or the similarities themselves."""
+    X: Any  # the points, or the similarities themselves
+    order: ClassVar[int] = 2  # ``distances`` are this power of a distance
+    is_factor: ClassVar[bool] = False  # whether K = X Xᵀ
 
     @property
     def n(self) -> int:
-        """Number of points."""
-        return int(self.points.shape[0])
+        return int(self.X.shape[0])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(self.points)
+        return numpy_dtype(self.X)
 
     @abstractmethod
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         """K[rows][:, columns]."""
 
     @abstractmethod
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
-        """k(y_i, x_j), len(Y) × len(columns), for new points Y and own points j."""
+    def device_cross(self, Y: Any) -> Any:
+        """k(y_i, x_j) for new points Y, len(Y) × n."""
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
@@ -102,18 +88,17 @@ class Kernel(ABC):
 
     @abstractmethod
     def take(self, indices: IntArray) -> Kernel:
-        """The same similarity over these points only, renumbered; it holds copies of their rows and no others."""
+        """The same similarity over these points only, renumbered, with copies of their rows."""
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return on_host(self.device_block(rows, columns))
 
-    def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        return on_host(self.device_cross(Y, columns))
+    def cross(self, Y: Any) -> FloatArray:
+        return on_host(self.device_cross(Y))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative.
-
-        It is 0 where it may be rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
+        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative, and 0 where it may be
+        rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
         """
         return on_host(self.device_distances(rows, columns))
 
@@ -126,46 +111,33 @@ class Kernel(ABC):
         """The same distance between new points and own points, len(Y) × n."""
         return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
 
-    def explicit_factor(self) -> Any | None:
-        """F with K = F Fᵀ if the data gives it at no cost, else None."""
-        return None
-
 
 @dataclass(frozen=True)
 class PointKernel(Kernel):
     """A kernel computed from the rows of ``X``, in float64 whatever the precision of X.
 
-    Subclasses define the kernel between two sets of rows (``_between``) and of a row with itself (``_with_itself``).
-    If X does not hold the points as given, they also define how new points become rows like those of X (``prepared``).
+    If X does not hold the points as given, ``prepared`` makes rows like those of X of new points.
     """
-
-    X: Any
 
     @abstractmethod
     def _between(self, A: Any, B: Any) -> Any:
-        """k(a_i, b_j) for float64 rows, dense or CSR like X. Does not change A and B."""
+        """k(a_i, b_j) for float64 rows, dense or CSR like X, which it does not change."""
 
     @abstractmethod
     def _with_itself(self, A: Any) -> Any:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
     def prepared(self, Y: Any) -> Any:
-        """New points as float64 rows like those of X."""
         return in_format_of(self.X, Y)
 
     def _rows(self, rows: Rows) -> Any:
-        """Own rows as float64, dense or CSR like X."""
         return as_double(rows_of(self.X, rows))
-
-    @property
-    def points(self) -> Any:
-        return self.X
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
-        return self._between(self.prepared(Y), self._rows(columns))
+    def device_cross(self, Y: Any) -> Any:
+        return self._between(self.prepared(Y), self._rows(slice(None)))
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))
@@ -182,13 +154,13 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order. Subclasses set ``order`` and compute d (``_distances``)."""
+    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order."""
 
     gamma: float = 1.0
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> Any:
-        """D between rows, as a new array."""
+        """D between rows, as a new array; 0 where it may be rounding alone."""
 
     def _decayed(self, D: Any) -> Any:
         """exp(−γ D), in place for NumPy arrays."""
@@ -200,7 +172,7 @@ class StationaryKernel(PointKernel):
         return self._distances(self._rows(rows), self._rows(columns))
 
     def distances_at(self, Y: Any) -> FloatArray:
-        return on_host(self._distances(self.prepared(Y), self._rows(ALL_POINTS)))
+        return on_host(self._distances(self.prepared(Y), self._rows(slice(None))))
 
     def _between(self, A: Any, B: Any) -> Any:
         return self._decayed(self._distances(A, B))
@@ -215,28 +187,21 @@ class RBF(StationaryKernel):
 
     @cached_property
     def _centre(self) -> Any:
-        """The centre that is subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits.
-
-        It is the median of some rows, because a few outliers would move a mean far away from most points.
-        """
+        """Subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits: the median, which outliers do not move far."""
         some = host_rows(self.X, np.arange(0, self.n, -(-self.n // CENTRE_ROWS)))
         return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Any, B: Any) -> Any:
-        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else self._by_products(A, B)[0]
+        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
-        """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
+        """D by products, and the squared lengths of both sets of rows, of which d has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
             A, B = A - self._centre, B - self._centre
         return squared_distances(A, B)
 
-    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        A, B = self._rows(rows), self._rows(columns)
-        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
-
     def _between(self, A: Any, B: Any) -> Any:
-        """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
+        """exp(−γ d). Where γ times the rounding of d is not small, for long rows or large γ, d is computed by coordinates."""
         if _by_coordinates(A, B):
             return self._decayed(cdist(A, B, "sqeuclidean"))
         D, lengths, others = self._by_products(A, B)
@@ -270,9 +235,9 @@ def _by_coordinates(A: Any, B: Any) -> bool:
 
 def _few_distances(A: Any, B: Any, metric: str = "sqeuclidean") -> FloatArray:
     """Distances by coordinates, for a few rows A and any number of rows B, which may not fit into memory when dense."""
-    A, D = dense(A), np.empty((A.shape[0], B.shape[0]))
+    A, D = in_double(A), np.empty((A.shape[0], B.shape[0]))
     for part in row_blocks(*B.shape):
-        D[:, part] = cdist(A, dense(B[part]), metric)
+        D[:, part] = cdist(A, in_double(B[part]), metric)
     return D
 
 
@@ -292,16 +257,13 @@ class Laplacian(StationaryKernel):
 class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
+    is_factor: ClassVar[bool] = True
+
     def _between(self, A: Any, B: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _finite(product(A, B))
+        return product(A, B)
 
     def _with_itself(self, A: Any) -> Any:
-        with np.errstate(over="ignore"):
-            return _finite(squared_lengths(A))
-
-    def explicit_factor(self) -> Any | None:
-        return self.X
+        return squared_lengths(A)
 
 
 @dataclass(frozen=True)
@@ -319,6 +281,7 @@ class PolynomialKernel(Linear):
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
+    is_factor: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
@@ -332,15 +295,17 @@ class PolynomialKernel(Linear):
         return self._power(super()._with_itself(A))
 
     def _power(self, products: Any) -> Any:
-        with np.errstate(over="ignore"):
-            return _finite((self.gamma * products + self.coef0) ** self.degree)
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = (self.gamma * products + self.coef0) ** self.degree
+            if np.isfinite(float(namespace(powers).sum(powers))):
+                return powers
+        raise InvalidInputError(
+            "similarities leave the range of floats", "Divide the data by a power of ten, or use a lower `degree` or `gamma`."
+        )
 
-    def explicit_factor(self) -> Any | None:
-        return None
 
-
-#: Kernels that are a formula of two points, by name. New points can be put to them, so that passes take them; those that are
-#: stationary have a bandwidth that is found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
+#: Kernels that are a formula of two points, by name: new points can be put to them, so that passes take them, and bandwidths
+#: of stationary ones are found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
 STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
@@ -352,10 +317,7 @@ POINT_KERNELS: dict[str, type[PointKernel]] = {
 
 @dataclass(frozen=True)
 class FromCallable(PointKernel):
-    """Any function ``f(A, B)`` that returns the len(A) × len(B) similarities between two sets of rows.
-
-    If ``f.diag(A)`` exists, as for scikit-learn's Gaussian-process kernels, it gives the diagonal.
-    """
+    """Any function f(A, B) of two sets of rows. ``f.diag(A)``, as scikit-learn's Gaussian-process kernels have it, is used."""
 
     function: Callable[[Any, Any], Any]
 
@@ -365,16 +327,12 @@ class FromCallable(PointKernel):
             return np.zeros(expected)
         values = np.asarray(self.function(A, B), dtype=np.float64)
         if values.shape != expected:
+            fault = f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points"
+            raise InvalidInputError(f"{fault}; it must return {expected}", "Return one row for each point of its first argument.")
+        wrong = values[~(np.abs(values) <= _most(self.dtype))]
+        if len(wrong):
             raise InvalidInputError(
-                f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points; "
-                f"it must return {expected}",
-                "Return one row for each point of its first argument.",
-            )
-        too_large = ~(np.abs(values) <= _most(self.dtype))
-        if too_large.any():
-            i, j = (int(k) for k in np.argwhere(too_large)[0])
-            raise InvalidInputError(
-                f"the kernel function returned {values[i, j]:g} for a pair of points",
+                f"the kernel function returned {wrong[0]:g} for a pair of points",
                 "Return finite numbers, not too large for their squares to be finite.",
             )
         return values
@@ -397,7 +355,7 @@ class FromCallable(PointKernel):
 
 
 def in_range(kernel: PointKernel) -> PointKernel:
-    """The kernel, if squares of its similarities are floats; in double precision if single is too narrow for them."""
+    """The kernel, in double precision if single is too narrow for squares of its similarities."""
     largest = float(kernel.diagonal().max())
     if kernel.dtype == np.float32 and not 1.0 / LARGEST_SINGLE_SIMILARITY <= largest <= LARGEST_SINGLE_SIMILARITY:
         kernel = replace(kernel, X=as_double(kernel.X))
@@ -406,7 +364,7 @@ def in_range(kernel: PointKernel) -> PointKernel:
 
 
 def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
-    """Refuse similarities of which the largest is so large, or so small, that squares of it are no floats."""
+    """Refuse similarities whose largest has a square that is no float."""
     if largest and not 1.0 / _most(dtype) <= largest <= _most(dtype):
         raise InvalidInputError(
             f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, whose squares are no {dtype.name}",
@@ -418,23 +376,6 @@ def _most(dtype: np.dtype[Any]) -> float:
     return LARGEST_SINGLE_SIMILARITY if dtype == np.float32 else LARGEST
 
 
-def _finite(similarities: Any) -> Any:
-    """Similarities that are numbers, and not the result of an overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = float(namespace(similarities).sum(similarities))
-    if not np.isfinite(total) and not np.isfinite(on_host(similarities)).all():
-        raise InvalidInputError(
-            "similarities leave the range of floats",
-            "Divide the data by a power of ten; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
-        )
-    return similarities
-
-
-def dense(A: Any) -> FloatArray:
-    """A dense or sparse matrix as a dense array."""
-    return np.asarray(A.toarray() if sp.issparse(A) else A)
-
-
 def in_format_of(X: Any, Y: Any) -> Any:
     """Y in float64, dense or CSR like X. Y must have as many features as X."""
     if Y.shape[1] != X.shape[1]:
@@ -443,9 +384,9 @@ def in_format_of(X: Any, Y: Any) -> Any:
             "Pass the same columns in the same order.",
         )
     if is_on_device(X):
-        return as_double(Y if is_on_device(Y) else to_device_of(X, dense(Y)))
+        return as_double(Y) if is_on_device(Y) else to_device_of(X, in_double(Y))
     Y = on_host(Y).astype(np.float64)
-    return sp.csr_array(Y) if sp.issparse(X) else dense(Y)
+    return sp.csr_array(Y) if sp.issparse(X) else in_double(Y)
 
 
 def product(A: Any, B: Any) -> Any:
@@ -455,13 +396,6 @@ def product(A: Any, B: Any) -> Any:
     if A.shape[0] < B.shape[0]:
         return np.asarray(B @ A.toarray().T).T
     return np.asarray(A @ B.toarray().T)
-
-
-def squared_lengths(A: Any) -> Any:
-    """‖a_i‖₂² in float64 for every row, dense or CSR."""
-    if sp.issparse(A):
-        return np.asarray(A.astype(np.float64).power(2).sum(axis=1)).ravel()
-    return squares_of_rows(as_double(A) if is_on_device(A) else A.astype(np.float64, copy=False))
 
 
 def squared_distances(A: Any, B: Any) -> tuple[Any, Any, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.linalg import pivoted_root
+from mosaic.arrays.xp import pivoted_root
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities, dense
+from mosaic.kernels.points import Kernel, Rows, check_similarities
 
 #: Largest number of points for which a matrix is tested for definiteness.
 DEFINITENESS_TEST_SIZE = 5000
@@ -23,46 +23,30 @@ ERROR_PROBES = 4
 
 @dataclass(frozen=True)
 class Matrix:
-    """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and its rows.
-
-    ``rows`` is None if the diagonal is constant, because rows need not be recognised then.
-    """
+    """The matrix that a kernel was taken from."""
 
     n: int
-    places: IntArray
+    places: IntArray  # of the points that were taken
     diagonal: FloatArray
-    rows: KnownRows | None
+    rows: KnownRows | None  # None if the diagonal is constant: rows need not be recognised then
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """A similarity matrix given by the user, checked for shape, symmetry and (up to 5000 points) definiteness.
 
-    A new point is given by its similarities to all points of the matrix, in their order, one row each.
-
-    Notes
-    -----
-    1. The row of a new point lacks its similarity to itself; ``diagonal_at`` returns the median of the diagonal of the whole
-       matrix. This is exact if the diagonal is constant, as for normalised similarities. Rows of the matrix are recognised and
-       get their own entry.
-    2. After ``take`` a new point's row still has an entry for every point of the whole matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kernel = Precomputed(np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.0]]))
-    >>> kernel.take(np.array([2, 0])).cross(np.array([[0.7, 0.6, 0.1]])).tolist()
-    [[0.1, 0.7]]
+    A new point is given by its similarities to all points of the matrix, in their order, one row each, also after ``take``. It
+    lacks the similarity to itself; ``diagonal_at`` returns the median of the whole diagonal, which is exact if that is constant.
+    Rows of the matrix are recognised and get their own entry.
     """
 
-    K: Any
     #: None for a whole matrix. A part of a checked matrix is not checked again: it passes up to rounding.
     taken_from: Matrix | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.taken_from is not None:
             return
-        K = self.K
+        K = self.X
         if K.shape[0] != K.shape[1]:
             raise InvalidInputError(
                 f"a precomputed similarity must be square; got shape {K.shape}",
@@ -78,25 +62,21 @@ class Precomputed(Kernel):
             )
         check_similarities(largest_entry(K), self.dtype)
         if self.n <= DEFINITENESS_TEST_SIZE:
-            _check_definite(dense(K).astype(np.float64), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
-
-    @property
-    def points(self) -> Any:
-        return self.K
+            _check_definite(in_double(K), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
 
     def device_block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return dense(self.K[rows][:, columns]).astype(np.float64, copy=False)
+        return in_double(self.X[rows][:, columns])
 
     def diagonal(self) -> FloatArray:
-        return np.asarray(self.K.diagonal(), dtype=np.float64)
+        return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Precomputed:
         chosen = np.arange(self.n)[indices]
-        return Precomputed(self.K[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
+        return Precomputed(self.X[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
 
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+    def device_cross(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        return dense(Y[:, self._matrix.places[columns]]).astype(np.float64, copy=False)
+        return in_double(Y[:, self._matrix.places])
 
     def diagonal_at(self, Y: Any) -> FloatArray:
         self._check_new(Y)
@@ -112,7 +92,7 @@ class Precomputed(Kernel):
         if self.taken_from is not None:
             return self.taken_from
         diagonal = self.diagonal()
-        rows = KnownRows.of(row_codes(self.K)) if np.ptp(diagonal) else None
+        rows = KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
         return Matrix(self.n, np.arange(self.n), diagonal, rows)
 
     def _check_new(self, Y: Any) -> None:

@@ -29,9 +29,9 @@ from scipy.optimize import brentq, minimize_scalar
 
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.arrays.xp import numpy_dtype, on_host
-from mosaic.checks import real_number
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
+from mosaic.parameters import real_number
 from mosaic.program.encoding import DesignRows, Encoding
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design

@@ -21,11 +21,10 @@ from scipy.linalg import solve_triangular
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
 from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
-from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
-from mosaic.program.loop import Status
-from mosaic.program.problem import DesignProblem, RowNorm
+from mosaic.program.problem import DesignProblem
+from mosaic.program.solvers import Status
 from mosaic.text import html_card, html_table
 
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
@@ -66,7 +65,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """Relative duality gap, including the approximation of the kernel and rounding."""
-        return self._difference / self.scale
+        return (max(self.primal - self.dual, 0.0) + self.slack) / self.scale
 
     @property
     def at_most(self) -> float:
@@ -81,11 +80,7 @@ class Certificate:
     @property
     def suboptimality(self) -> float:
         """(primal − dual + slack) / (dual − slack): the value is at most this share above the optimum."""
-        return self._difference / self.at_least if self.at_least > 0 else np.inf
-
-    @property
-    def _difference(self) -> float:
-        return max(self.primal - self.dual, 0.0) + self.slack
+        return self.gap * self.scale / self.at_least if self.at_least > 0 else np.inf
 
     def __str__(self) -> str:
         kernel = (
@@ -110,10 +105,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class DesignRows:
-    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, computed when first needed.
-
-    b_j = η_j M⁻¹ f_j.
-    """
+    """Rows of R as linear maps of the targets, r_ji = b_jᵀ t_i, b_j = η_j M⁻¹ f_j, computed when first needed."""
 
     F: FloatArray
     members: IntArray
@@ -130,7 +122,7 @@ class DesignRows:
         return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
 
     def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
-        """Some rows at the points with these rows of F, targets × places, where F is."""
+        """Some rows at some points, whose rows of the factor F are, targets × places, where F is."""
         return F @ to_device_of(F, self.maps[places].T)
 
     def misfit(self) -> float:
@@ -157,11 +149,9 @@ class GivenRows:
         return self.R[places][:, targets]
 
     def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
-        """Some rows at some points, targets × places, where F is."""
         return to_device_of(F, self.part(places, targets).T)
 
     def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
-        """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A."""
         R = self.R[places]
         return float(np.vdot(on_host(A), (R * weights) @ R.T))
 
@@ -183,7 +173,6 @@ class Encoding:
     influence: FloatArray
     lam: float
     alpha: float
-    row_norm: RowNorm
     status: Status
     n_iter: int
     certificate: Certificate
@@ -214,34 +203,24 @@ class Encoding:
 
     def rows(self, indices: IntArray) -> FloatArray:
         """R[indices], len(indices) × n: the coefficients of these points in the representation of every point."""
-        indices = np.atleast_1d(np.asarray(indices, np.intp))
-        groups = self.groups.group[indices]
-        rows = np.zeros((len(indices), self.groups.n))
-        place = {int(g): k for k, g in enumerate(self.members)}
-        found = np.array([place.get(int(g), -1) for g in groups], np.intp)
-        known = (found >= 0) & (self.influence[indices] > 0)
-        if known.any():
-            distinct = self.member_rows.part(found[known], slice(None))
-            rows[known] = distinct[:, self.groups.group] * self._share[indices[known], None]
+        group = self.groups.group
+        owners = group[np.atleast_1d(np.asarray(indices, np.intp))]
+        place = np.full(len(self.groups.first), -1, np.intp)
+        place[self.members] = np.arange(len(self.members))
+        known = np.flatnonzero(place[owners] >= 0)
+        rows = np.zeros((len(owners), self.groups.n))
+        if len(known):
+            distinct = self.member_rows.part(place[owners[known]], slice(None))
+            rows[known] = distinct[:, group] / np.bincount(group)[owners[known], None]  # copies share a row
         return rows
-
-    @cached_property
-    def _share(self) -> FloatArray:
-        copies = self.groups.sums(self.influence > 0)
-        return np.where(self.influence > 0, 1.0 / np.maximum(copies[self.groups.group], 1), 0.0)
 
     @cached_property
     def effective_count(self) -> FloatArray:
         """m_j = ‖q_j‖₁ / ‖q_j‖_∞ for every point: the effective number of points that j stands (or would stand) for.
 
-        q_j is row j of lam·K(I − R). A non-zero row of R is a multiple of it, so this is the paper's measure
-        (OP_j = (n − m_j)/(n − 1)), and it is defined for points with a zero row as well.
-
-        Notes
-        -----
-        1. The extension to zero rows is ours. The non-zero rows of ℓ_∞ encodings use r_j itself.
-        2. If n²·rank is too large, the sums run over a fixed random sample of the targets, scaled up.
-        3. The residual of the factor at a point counts as the point's own entry (see the top of this module).
+        q_j is row j of lam·K(I − R), a multiple of row j of R if that is not zero. So this is the paper's measure,
+        OP_j = (n − m_j)/(n − 1), extended to zero rows. The non-zero rows of ℓ_∞ encodings use r_j itself. If n²·rank is too
+        large, the sums run over a fixed random sample of the targets, scaled up.
         """
         F, n = self.factor.F, len(self.groups.first)
         targets, weights = self._targets
@@ -267,17 +246,12 @@ class Encoding:
             return subsample_of_weights(self.stands_for, TARGETS_OF_A_SAMPLE, 0)
         if float(n) * n * self.factor.rank <= MOST_COUNTING_OPERATIONS:
             return np.arange(n), self.weights
-        return subsample_of_weights(
-            self.weights, max(FEWEST_SAMPLED_TARGETS, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank))), 0
-        )
+        size = max(FEWEST_SAMPLED_TARGETS, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank)))
+        return subsample_of_weights(self.weights, size, 0)
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
         """The model that counts for any point, new or known. ``codes`` are the ``row_codes`` of the distinct points."""
         factor = self.factor
-        if not isinstance(self.member_rows, DesignRows):
-            raise InvalidInputError(
-                "effective counts of new points need `row_norm='l2'`; this encoding is for 'linf'", "Solve with 'l2'."
-            )
         explicit = not len(factor.pivots)
         targets, weights = self._targets
         return CountModel(
@@ -299,13 +273,13 @@ class Encoding:
 
     def _left_over(self, targets: IntArray | slice) -> FloatArray:
         """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""
-        F = self.factor.F
-        if isinstance(self.member_rows, DesignRows):
-            return np.asarray(self._complement @ on_host(rows_of(F, targets)).T).astype(numpy_dtype(F), copy=False)
-        members = host_rows(F, self.members)
-        return np.asarray(on_host(rows_of(F, targets)).T - members.T @ self.member_rows.part(slice(None), targets)).astype(
-            numpy_dtype(F)
-        )
+        F, rows = self.factor.F, self.member_rows
+        own = on_host(rows_of(F, targets)).T
+        if isinstance(rows, DesignRows):
+            left = self._complement @ own
+        else:
+            left = own - host_rows(F, self.members).T @ rows.part(slice(None), targets)
+        return np.asarray(left).astype(numpy_dtype(F), copy=False)
 
     @cached_property
     def representation_error(self) -> FloatArray:
@@ -337,8 +311,8 @@ def counts_against(
 ) -> FloatArray:
     """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
 
-    ``f``, ``f_left``, ``residual`` and ``weight`` are f_y, left_y, Δ_yy and ω_y of the points y; ``place`` is their place among
-    targets or -1; ``left`` (as columns) and ``weights`` are left_i and ω_i of the targets, scaled up if they are a sample.
+    The arguments are f_y, left_y, Δ_yy, ω_y and the place among the targets, or -1, of the points y; then left_i (as columns) and
+    ω_i of the targets, scaled up if they are a sample.
     """
     Q = np.abs(f @ left)
     own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual
@@ -357,11 +331,9 @@ class CountModel:
     depends on the point alone and not on its batch.
     """
 
-    #: The kernel over the pivots, and L = F[pivots]; None for a kernel with explicit features.
-    pivots: Kernel
-    triangle: FloatArray | None
-    #: I − F_Sᵀ B, which takes f_y to left_y.
-    complement: FloatArray
+    pivots: Kernel  # the kernel over the pivots
+    triangle: FloatArray | None  # L = F[pivots]; None for a kernel with explicit features
+    complement: FloatArray  # I − F_Sᵀ B, which takes f_y to left_y
     left: FloatArray
     weights: FloatArray
     #: Known points and their counts. They are not recomputed, because a precomputed kernel may lack the similarity of a known

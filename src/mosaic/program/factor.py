@@ -7,20 +7,16 @@ is known at every step, so a factorisation stops as soon as the tolerance allows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
-from mosaic.checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import PRODUCT_ENTRIES
-
-Method: TypeAlias = Literal["random", "greedy"]
-Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
 
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
 PIVOTS_PER_BLOCK = 64
@@ -30,14 +26,17 @@ MOST_DENSE_COLUMNS = 1024
 
 @dataclass(frozen=True)
 class Factor:
-    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace."""
+    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace.
+
+    ``is_finest`` says that rank, memory or rounding stopped it, and not its tolerance.
+    """
 
     F: FloatArray
     pivots: IntArray
     residual: FloatArray
     trace: float
     error: float
-    stopped: Stop
+    is_finest: bool
 
     @property
     def rank(self) -> int:
@@ -52,7 +51,7 @@ class Factor:
 def factorize(
     kernel: Kernel,
     *,
-    method: Method = "random",
+    method: Literal["random", "greedy"] = "random",
     tol: float = 1e-4,
     max_rank: int | None = None,
     memory_budget: float | None = None,
@@ -61,52 +60,48 @@ def factorize(
     in_single: bool = False,
     random_state: Seed = 0,
 ) -> Factor:
-    """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to a memory budget.
+    """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to bytes of peak memory; 0 continues to rounding level.
 
-    Parameters
-    ----------
-    kernel : the similarity; linear and cosine kernels with fewer features than points are their own factor
-    method : "random" draws pivots with probability proportional to the residual diagonal (accelerated randomly pivoted
-        Cholesky), "greedy" takes the largest
-    tol : relative trace error to stop at; 0 continues to rounding level
-    max_rank : largest number of columns
-    memory_budget : bytes of peak memory for the factor
-    weights : weight of each point in the trace and in the draws
-    all_matter : whether points must be approximated whatever their weight: all together then count in the draws as much as all
-        weights, and the factorisation continues until their relative trace error, too, is within ``tol``
-    in_single : whether F is in single precision, whatever the precision of the points; explicit factors stay as they are
-    random_state : seed of the draws
+    "random" draws pivots with probability proportional to the residual diagonal (accelerated randomly pivoted Cholesky), "greedy"
+    takes the largest. ``weights`` are those of the points in the trace and in the draws. If ``all_matter``, points must be
+    approximated whatever their weight: all together count in the draws as much as all weights, and the factorisation continues
+    until their relative trace error, too, is within ``tol``. Linear and cosine kernels with few features are their own factor;
+    all others are in single precision if ``in_single``.
     """
     n, dtype = kernel.n, np.dtype(np.float32) if in_single else kernel.dtype
-    one_of("method", method, get_args(Method))
-    if max_rank is not None:
-        whole_number("max_rank", max_rank, remedy="None sets no limit.")
     ω = np.ones(n) if weights is None else weights
     diagonal = kernel.diagonal()
     trace, largest = float(ω @ diagonal), float(diagonal.max())
     if not trace > 0:
         raise nothing_to_compare()
     check_similarities(largest, kernel.dtype)
-    limit = _rank_limit(n, dtype.itemsize, max_rank, memory_budget)
-    explicit = kernel.explicit_factor()
-    if explicit is not None and explicit.shape[1] < n and explicit.shape[1] <= limit:
-        if not sp.issparse(explicit):
-            F = explicit if is_on_device(explicit) else np.ascontiguousarray(explicit)
-            return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
-        if explicit.shape[1] <= MOST_DENSE_COLUMNS:
-            return Factor(explicit.toarray(), np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
+    limit = n if max_rank is None else min(n, max_rank)
+    if memory_budget is not None:
+        column = 2 * n * dtype.itemsize  # of two factors, because growing and later steps may copy the factor
+        limit = min(limit, int(memory_budget // column))
+        if limit < 1:
+            raise MemoryBudgetError(
+                f"of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes {column:,} bytes at its peak, "
+                f"a usual factor {column * PIVOTS_PER_BLOCK:,}",
+                "Raise the budget or pass fewer points.",
+                parameter="memory_budget",
+            )
+    F = kernel.X
+    if kernel.is_factor and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
+        F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
+        return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, True)
     each = float(ω.sum()) / n if all_matter else 0.0  # what a point counts whatever its weight
     chance = ω + each if each else ω
     eps = float(np.finfo(dtype).eps)
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
-    stopped: Stop = "tolerance" if tol > 50 * eps else "exact"
+    is_finest = tol <= 50 * eps
     rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
-    Ft = empty_on_device_of(kernel.points, (0, n), dtype)
+    Ft = empty_on_device_of(kernel.X, (0, n), dtype)
     pivots = np.zeros(0, np.intp)
     while max(float(ω @ left), each * float(left.sum())) > target * trace:
         room = min(limit - len(pivots), 1 if method == "greedy" else PIVOTS_PER_BLOCK)
         if room <= 0:
-            stopped = "exact" if limit >= n else "memory" if max_rank is None or limit < max_rank else "rank"
+            is_finest = True
             break
         if method == "greedy":
             new = np.array([int(left.argmax())])
@@ -126,7 +121,7 @@ def factorize(
             )
         np.maximum(left, 0.0, out=left)
         left[new] = 0.0
-    return Factor(Ft.T, pivots, left, trace, float(ω @ left), stopped)
+    return Factor(Ft.T, pivots, left, trace, float(ω @ left), is_finest)
 
 
 def nothing_to_compare() -> InvalidInputError:
@@ -134,22 +129,6 @@ def nothing_to_compare() -> InvalidInputError:
     return InvalidInputError(
         "all similarities are zero, so no point can represent another", "Check the data (all rows zero?) or the `kernel`."
     )
-
-
-def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: float | None) -> int:
-    """Largest number of columns. Memory for two factors is counted, because growing and later steps may copy the factor."""
-    limit = n if max_rank is None else min(n, max_rank)
-    if memory_budget is None:
-        return limit
-    affordable = int(memory_budget // (2 * n * itemsize))
-    if affordable < 1:
-        raise MemoryBudgetError(
-            f"of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes "
-            f"{2 * n * itemsize:,} bytes at its peak, a usual factor {2 * n * itemsize * PIVOTS_PER_BLOCK:,}",
-            "Raise the budget or pass fewer points.",
-            parameter="memory_budget",
-        )
-    return min(limit, affordable)
 
 
 def _residual_gram(kernel: Kernel, Ft: Any, drawn: IntArray) -> FloatArray:
@@ -201,5 +180,5 @@ def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left:
         Ft[rank:, rows] = new
         left[rows] -= row_norms_squared(new.T).astype(np.float64)
 
-    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.points)
+    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.X)
     return Ft

@@ -23,16 +23,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.linalg import cholesky, inverse, pivoted_root, solve_lower, solve_with, sum_of_squares, with_diagonal
-from mosaic.arrays.xp import as_double, asarray_like, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import (
+    as_double,
+    asarray_like,
+    cholesky,
+    host_rows,
+    inverse,
+    is_on_device,
+    namespace,
+    on_host,
+    pivoted_root,
+    rows_of,
+    solve_lower,
+    solve_with,
+    sum_of_squares,
+    to_device_of,
+    with_diagonal,
+)
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
+Value = TypeVar("Value")
 
 #: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates.
 SQUARE_SPACE_RATIO = 2.0
@@ -72,31 +88,20 @@ class DualPoint(NamedTuple):
     fit: float
 
 
-@dataclass
-class _Computed:
-    """What evaluations need and no strength changes: T, the same on the device of F, and K = F Fᵀ with Y."""
-
-    T: FloatArray | None = None
-    on_device: Any = None
-    grams: tuple[FloatArray, FloatArray] | None = None
-
-
 @dataclass(frozen=True)
 class DesignProblem:
     """Candidates F (n×p), targets C = Σ ω t tᵀ (p×p), strength lam.
 
-    ``outside`` is the trace of the targets' similarity that no candidate can express; it adds lam/2 · outside to both
-    primal and dual. ``square`` says that the targets are the candidates, C = FᵀF, which saves work.
-    ``rough`` says that evaluations run in single precision and prove nothing, see ``single``.
+    ``square`` says that the targets are the candidates, C = FᵀF, which saves work. ``rough`` says that evaluations run in single
+    precision and prove nothing, see ``single``. ``computed`` holds what no strength changes: T, T on the device of F, ``grams``.
     """
 
     F: FloatArray
     C: FloatArray
     lam: float
-    outside: float = 0.0
     square: bool = False
     rough: bool = False
-    computed: _Computed = field(default_factory=_Computed, repr=False, compare=False)
+    computed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -107,51 +112,51 @@ class DesignProblem:
         return int(self.F.shape[1])
 
     @property
-    def constant(self) -> float:
-        return 0.5 * self.lam * self.outside
-
-    @property
     def scale(self) -> float:
-        """P(0) = lam/2 · (tr C + outside): gaps are reported relative to it."""
-        return 0.5 * self.lam * (float(np.trace(self.C)) + self.outside)
+        """P(0) = lam/2 · tr C: gaps are reported relative to it."""
+        return 0.5 * self.lam * float(np.trace(self.C))
 
     @property
     def T(self) -> FloatArray:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
-        if self.computed.T is None:
-            self.computed.T = pivoted_root(self.C)
-        return self.computed.T
+        return self._once("T", lambda: pivoted_root(self.C))
 
     @property
     def device_T(self) -> Any:
-        if self.computed.on_device is None:
-            self.computed.on_device = to_device_of(self.F, self.T)
-        return self.computed.on_device
+        return self._once("device_T", lambda: to_device_of(self.F, self.T))
 
     @property
     def grams(self) -> tuple[FloatArray, FloatArray]:
         """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, for the candidate-space formulas."""
-        if self.computed.grams is None:
+
+        def compute() -> tuple[FloatArray, FloatArray]:
             K = self.F @ self.F.T
-            self.computed.grams = K, K if self.square else _narrow(self.F @ self.T)
-        return self.computed.grams
+            return K, K if self.square else _narrow(self.F @ self.T)
+
+        return self._once("grams", compute)
+
+    def _once(self, name: str, compute: Callable[[], Value]) -> Value:
+        if name not in self.computed:
+            self.computed[name] = compute()
+        found: Value = self.computed[name]
+        return found
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
-        """The same targets, fewer candidates, as NumPy arrays. With ``for_steps``, their rows stay where they are, and matrices
-        that evaluations need are taken over.
-        """
+        """Fewer candidates, in NumPy. With ``for_steps``, rows stay where they are, and what evaluations need is taken over."""
         is_double = isinstance(self.F, np.ndarray) and self.F.dtype == np.float64
         if is_double and np.array_equal(candidates, np.arange(self.n)):
             return self
         stays = for_steps and is_on_device(self.F)
         rows = as_double(rows_of(self.F, candidates)) if stays else host_rows(self.F, candidates)
-        small = DesignProblem(rows, self.C, self.lam, self.outside)
-        if for_steps and self.square and self.computed.grams is not None and small.in_candidate_space:
+        small = DesignProblem(rows, self.C, self.lam)
+        if for_steps and self.square and "grams" in self.computed and small.in_candidate_space:
             columns = self.grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
-            small.computed.grams = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
-        else:
-            small.computed.T = self.T if for_steps else self.computed.T
-            small.computed.on_device = self.computed.on_device if stays else None
+            small.computed["grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
+            return small
+        if for_steps or "T" in self.computed:
+            small.computed["T"] = self.T
+        if stays and "device_T" in self.computed:
+            small.computed["device_T"] = self.device_T
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
@@ -164,15 +169,14 @@ class DesignProblem:
         Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
         """
         s = float(namespace(self.F).max(abs(self.F))) or 1.0
-        computed = _Computed()
-        if self.computed.grams is not None:
+        computed: dict[str, Any] = {}
+        if "grams" in self.computed:
             K, Y = self.grams
             gram = _in_single(K, s**2)
-            computed.grams = gram, gram if Y is K else _in_single(Y, s**2)
+            computed["grams"] = gram, gram if Y is K else _in_single(Y, s**2)
         elif not (self.square and self.in_candidate_space):
-            computed.T = _in_single(self.T, s)
-        F, C, lam, outside = _in_single(self.F, s), self.C / s**2, self.lam * s**2, self.outside / s**2
-        return DesignProblem(F, C, lam, outside, self.square, rough=True, computed=computed)
+            computed["T"] = _in_single(self.T, s)
+        return DesignProblem(_in_single(self.F, s), self.C / s**2, self.lam * s**2, self.square, rough=True, computed=computed)
 
     @property
     def in_candidate_space(self) -> bool:
@@ -183,11 +187,9 @@ class DesignProblem:
     def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
         eta = eta.astype(np.float32) if self.rough else eta
-        if self.in_candidate_space:
-            return self._evaluate_in_candidate_space(eta)
-        return self._evaluate_in_feature_space(eta)
+        return self._in_candidate_space(eta) if self.in_candidate_space else self._in_feature_space(eta)
 
-    def _evaluate_in_feature_space(self, eta: FloatArray) -> Evaluation:
+    def _in_feature_space(self, eta: FloatArray) -> Evaluation:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
         L = cholesky(self._M(eta))
         X = solve_lower(L, self.F.T)
@@ -195,13 +197,9 @@ class DesignProblem:
         Y = A.T @ X
         v = row_norms_squared(Y.T).astype(np.float64)
         inner = sum_of_squares(A)
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, lambda: _product_of_grams(X, Y))
 
-        def curvature() -> Any:
-            return _product_of_grams(X, Y)
-
-        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
-
-    def _evaluate_in_candidate_space(self, eta: FloatArray) -> Evaluation:
+    def _in_candidate_space(self, eta: FloatArray) -> Evaluation:
         """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
 
         Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
@@ -230,21 +228,19 @@ class DesignProblem:
         inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
 
         def curvature() -> FloatArray:
-            hessian = Z @ Z.T
+            hessian: FloatArray = Z @ Z.T
             hessian *= Q
-            return np.asarray(hessian)
+            return hessian
 
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
-    def _M(self, eta: FloatArray) -> FloatArray:
+    def _M(self, eta: FloatArray) -> Any:
         scaled = to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
-        M: FloatArray = with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
-        return M
+        return with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
 
-    def solve_M(self, eta: FloatArray, B: FloatArray) -> FloatArray:
+    def solve_M(self, eta: FloatArray, B: FloatArray) -> Any:
         """M(η)⁻¹ B for any p×m right-hand side, where F is."""
-        found: FloatArray = solve_with(cholesky(self._M(eta)), B)
-        return found
+        return solve_with(cholesky(self._M(eta)), B)
 
     def dual_point(self, eta: FloatArray, members: IntArray | None = None) -> DualPoint:
         """E = M⁻¹T at η ≥ 0 of all candidates or of some members, where zeros are allowed."""
@@ -267,17 +263,17 @@ class DesignProblem:
         in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), PRODUCT_ENTRIES, on=F)
         return z
 
-    def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
-        """Primal ½ fit + Σ‖w_j‖ and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit), both plus the constant."""
-        primal = 0.5 * fit + penalty + self.constant
-        s = feasible_scale(inner, fit, largest_score)
-        return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
-
     def certify(self, eta: FloatArray) -> Bounds:
         """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
         point = self.dual_point(eta)
         z = self.scores(point.E)
-        return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
+        return bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
+
+
+def bounds_of(inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
+    """Primal ½ fit + Σ‖w_j‖ and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit)."""
+    s = feasible_scale(inner, fit, largest_score)
+    return Bounds(0.5 * fit + penalty, s * inner - 0.5 * s * s * fit)
 
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
@@ -350,7 +346,7 @@ def _product_of_grams(X: Any, Y: Any) -> Any:
 
 @dataclass(frozen=True)
 class RowProgram:
-    """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖ + constant, for row norms ℓ₂ or ℓ_∞: the form for first-order methods.
+    """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖, for row norms ℓ₂ or ℓ_∞: the form for first-order methods.
 
     With T = Fᵀ (p×n) the unknown is R itself, as in the paper; with the T of ``DesignProblem`` it is smaller. The ℓ_∞
     norm changes under rotation, so its T must be Fᵀ. The dual norm (ℓ₂, ℓ₁) bounds the rows of F E, E = lam (T − FᵀW).
@@ -360,7 +356,6 @@ class RowProgram:
     T: FloatArray
     lam: float
     norm: RowNorm = "l2"
-    constant: float = 0.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -369,7 +364,7 @@ class RowProgram:
     @property
     def scale(self) -> float:
         """P(0)."""
-        return 0.5 * self.lam * sum_of_squares(self.T) + self.constant
+        return 0.5 * self.lam * sum_of_squares(self.T)
 
     @cached_property
     def FT(self) -> FloatArray:
@@ -396,9 +391,7 @@ class RowProgram:
         inner = self.lam * (TT - cross)
         FE = self.lam * (self.FT - KW)
         z = np.sqrt(row_norms_squared(FE)) if self.norm == "l2" else np.abs(FE).sum(axis=1)
-        s = feasible_scale(inner, fit, float(z.max()))
-        primal = 0.5 * fit + float(self.row_norms(W).sum()) + self.constant
-        return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
+        return bounds_of(inner, fit, float(self.row_norms(W).sum()), float(z.max()))
 
     def prox(self, V: FloatArray, t: float) -> FloatArray:
         """argmin_W t Σ‖w_j‖ + ½‖W − V‖²: rows shrunk (ℓ₂), or clipped at the level that removes ℓ₁ mass t (ℓ_∞)."""
@@ -406,20 +399,13 @@ class RowProgram:
             norms = np.sqrt(row_norms_squared(V))
             keep = 1.0 - t / np.maximum(norms, max(t, float(np.finfo(np.float64).tiny)))  # 0 where norms ≤ t
             return np.asarray(V * keep[:, None])
-        level = clipping_level(V, t)
-        return np.asarray(np.clip(V, -level[:, None], level[:, None]))
-
-
-def clipping_level(V: FloatArray, t: float) -> FloatArray:
-    """For each row the level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t.
-
-    By Moreau's identity prox of t‖·‖_∞ is v minus its projection on the ℓ₁ ball of radius t, which is clipping at a.
-    """
-    sizes = -np.sort(-np.abs(V), axis=1)
-    excess = np.cumsum(sizes, axis=1) - t
-    k = np.arange(1, V.shape[1] + 1)
-    last = np.maximum((sizes * k > excess).sum(axis=1), 1)
-    return np.asarray(np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0))
+        # The level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t: by Moreau's identity prox of t‖·‖_∞ is v minus its
+        # projection on the ℓ₁ ball of radius t, which is clipping at a.
+        sizes = -np.sort(-np.abs(V), axis=1)
+        excess = np.cumsum(sizes, axis=1) - t
+        last = np.maximum((sizes * np.arange(1, V.shape[1] + 1) > excess).sum(axis=1), 1)
+        level = np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0)[:, None]
+        return np.asarray(np.clip(V, -level, level))
 
 
 def _in_single(A: Any, divisor: float) -> Any:

@@ -1,45 +1,79 @@
-"""Solve MOSAIC's program from data to a certified encoding in one call.
-
-``solve`` checks its input, makes the kernel and warns of a gap above the tolerance. ``encode`` factors the kernel, poses, solves
-and certifies the problem (``certify``), and refines the factor if the gap requires it.
-"""
+"""``mosaic.solve``: factor the kernel, pose, solve and certify the program for the kernel itself; refine the factor if needed."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, Seed
+from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
-from mosaic.arrays.xp import on_host, work_on_devices
-from mosaic.checks import as_bytes, check_kernel, check_seed, check_strength, one_of, real_number, whole_number
+from mosaic.arrays.xp import (
+    as_double,
+    host_rows,
+    is_on_device,
+    namespace,
+    numpy_dtype,
+    on_host,
+    rows_of,
+    to_device_of,
+    work_on_devices,
+)
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
-from mosaic.parameters import Diffusion, Polynomial, name_of
+from mosaic.parameters import (
+    Diffusion,
+    Polynomial,
+    as_bytes,
+    check_kernel,
+    check_seed,
+    check_strength,
+    name_of,
+    one_of,
+    real_number,
+    whole_number,
+)
 from mosaic.program import SolverName
-from mosaic.program.certify import CertifiedRun, PosedProblem
-from mosaic.program.encoding import Encoding
-from mosaic.program.factor import factorize
-from mosaic.program.loop import Status
-from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
+from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
+from mosaic.program.factor import Factor, factorize
+from mosaic.program.problem import (
+    MOST_SOLVED_WHOLE,
+    PRODUCT_ENTRIES,
+    DesignProblem,
+    RowNorm,
+    RowProgram,
+    bounds_of,
+    critical_lam,
+    critical_strength,
+    weighted_gram,
+)
+from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
+from mosaic.program.working_set import solve_design
 
-#: Default strength of ``solve``, as a multiple of the critical strength.
+#: Default strength, as a multiple of the critical strength.
 SOLVE_ALPHA = 10.0
 #: Largest relative trace error of the factor, as a share of the tolerance.
 KERNEL_SHARE = 0.25
 #: From this gap on, a factor of many points is in single precision: its rounding is 1e-5 of the value, and stated as slack.
 LOOSE_GAP = 1e-3
+#: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
+SOLVER_SHARE = 0.6
+#: Share of it without thinning, where bounds for k are wanted: they gain from a finer solution, which costs a step or two.
+BOUND_SHARE = 0.1
+#: Share of the tolerance that rounding may take before values are computed directly from the rows and from E.
+ROUNDING_SHARE = 1e-3
 #: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
 LARGEST_SQUARE_BYTES = 8e9
-#: The largest value of the program, and the largest weight, that is computed with, and the inverse of the smallest.
-LARGEST_VALUE, LARGEST_WEIGHT = 2.0**500, 2.0**200
+#: The largest value of the program that is computed with, and the inverse of the smallest.
+LARGEST_VALUE = 2.0**500
+#: The largest weight that is computed with, and the inverse of the smallest largest one.
+LARGEST_WEIGHT = 2.0**200
 
 
 def solve(
@@ -123,105 +157,257 @@ def solve(
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with work_on_devices(), using_threads():
-        encoding = encode(
-            similarity if groups.is_trivial else similarity.take(groups.first),
-            alpha=alpha,
-            lam=lam,
-            row_norm=row_norm,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_rank=max_rank,
-            memory_budget=as_bytes(memory_budget),
-            weights=groups.sums(weights),
-            groups=groups,
-            random_state=random_state,
-        )
+        distinct = similarity if groups.is_trivial else similarity.take(groups.first)
+        limits = max_iter, max_rank, as_bytes(memory_budget)
+        program = Program(distinct, groups.sums(weights), groups, row_norm, solver, tol, *limits, random_state=random_state)
+        encoding = program.encode(alpha, lam)
     if encoding.dual_gap > tol:
-        warnings.warn(
-            ConvergenceWarning(
-                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}"
-            ),
-            stacklevel=2,
-        )
+        text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
+        warnings.warn(ConvergenceWarning(text), stacklevel=2)
     return encoding
 
 
-def encode(
-    kernel: Kernel,
-    *,
-    alpha: float | None = None,
-    lam: float | Callable[[PosedProblem], float] | None = None,
-    row_norm: RowNorm = "l2",
-    solver: SolverName = "auto",
-    tol: float = 1e-4,
-    max_iter: int = 10_000,
-    max_rank: int | None = None,
-    memory_budget: float | None = None,
-    weights: FloatArray | None = None,
-    groups: EqualRows | None = None,
-    thin: bool = True,
-    random_state: Seed = 0,
-) -> Encoding:
+@dataclass(frozen=True)
+class PosedProblem:
+    """The design problem of a factor, at strength 1: its critical strength, the distinct points that may be chosen, and those of
+    them that the solver begins with, best first.
+    """
+
+    factor: Factor
+    problem: DesignProblem
+    lam_crit: float
+    candidates: IntArray
+    initial: IntArray
+
+    def restrict(self, kept: IntArray) -> PosedProblem:
+        """The same problem with fewer candidates; the solver begins with all of them."""
+        return replace(self, problem=self.problem.restrict(kept), candidates=kept, initial=np.arange(len(kept)))
+
+
+@dataclass(frozen=True)
+class Program:
     """``solve`` for a kernel between distinct points and their weights, without a warning if the gap is above ``tol``.
 
-    ``groups`` says which rows are equal. ``lam`` may be computed from the posed problem. Without ``thin``, points that the
-    certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
+    ``groups`` says which rows are equal. Without ``thin``, points that the certificate does not need keep their rows: faster, and
+    ``bounds.bound_of`` is tighter.
     """
-    n = kernel.n
-    groups = EqualRows.trivial(n) if groups is None else groups
-    weights = np.ones(n) if weights is None else weights
-    if row_norm == "linf" or solver == "admm-paper":
-        _check_square_budget(n, memory_budget)
-    trace_tol = KERNEL_SHARE * tol
-    while True:
+
+    kernel: Kernel
+    weights: FloatArray
+    groups: EqualRows
+    row_norm: RowNorm = "l2"
+    solver: SolverName = "auto"
+    tol: float = 1e-4
+    max_iter: int = 10_000
+    max_rank: int | None = None
+    memory_budget: float | None = None
+    thin: bool = True
+    random_state: Seed = 0
+
+    def encode(self, alpha: float | None = None, lam: float | Callable[[PosedProblem], float] | None = None) -> Encoding:
+        """The certified encoding at a strength, which may be computed from the posed problem."""
+        n, tol, trace_tol = self.kernel.n, self.tol, KERNEL_SHARE * self.tol
+        limit = LARGEST_SQUARE_BYTES if self.memory_budget is None else self.memory_budget
+        needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
+        if (self.row_norm == "linf" or self.solver == "admm-paper") and needed > limit:
+            raise MemoryBudgetError(
+                f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
+                "Use `row_norm='l2'` with `solver='auto'`.",
+            )
+        while True:
+            posed = self._pose(trace_tol)
+            factor = posed.factor
+            if lam is None:
+                strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+            else:
+                strength = float(lam(posed) if callable(lam) else lam)
+            if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
+                raise InvalidInputError(
+                    f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
+                    f"Near {posed.lam_crit:.1e} the first points are selected.",
+                    parameter="alpha" if lam is None else "lam",
+                    value=alpha if lam is None else lam,
+                )
+            solution, encoding = self._solve(posed, strength)
+            # If the error of the factor takes more than its share of the gap, a finer factor is needed.
+            is_fine = trace_tol < 1e-3 * tol
+            if encoding.dual_gap <= tol or factor.is_finest or solution.gap > tol or is_fine:
+                break
+            trace_tol = 0.25 * trace_tol
+        if self.thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
+            # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
+            encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
+        if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
+            encoding = self._better(encoding, posed.restrict(np.zeros(0, np.intp)))
+        if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
+            encoding = replace(encoding, status=Status.KERNEL_ERROR)
+        return encoding
+
+    def _pose(self, trace_tol: float) -> PosedProblem:
+        """The problem for distinct points with these weights and the kernel F Fᵀ."""
+        n, weights = self.kernel.n, self.weights
         factor = factorize(
-            kernel,
+            self.kernel,
             tol=trace_tol,
-            max_rank=max_rank,
-            memory_budget=as_bytes(memory_budget),
+            max_rank=self.max_rank,
+            memory_budget=self.memory_budget,
             weights=weights,
             all_matter=True,
-            in_single=not thin and n > MOST_SOLVED_WHOLE and tol >= LOOSE_GAP,
-            random_state=random_state,
+            in_single=not self.thin and n > MOST_SOLVED_WHOLE and self.tol >= LOOSE_GAP,
+            random_state=self.random_state,
         )
-        if n <= MOST_SOLVED_WHOLE or solver not in ("auto", "interior-point"):
+        if n <= MOST_SOLVED_WHOLE or self.solver not in ("auto", "interior-point"):
             factor = replace(factor, F=on_host(factor.F))
-        posed = PosedProblem.of(factor, weights, row_norm)
-        if lam is None:
-            strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+        F = factor.F
+        square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
+        problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
+        if self.row_norm == "l2":
+            lam_crit = critical_lam(problem)
         else:
-            strength = float(lam(posed) if callable(lam) else lam)
-        if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
-            raise InvalidInputError(
-                f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
-                f"Near {posed.lam_crit:.1e} the first points are selected.",
-                parameter="alpha" if lam is None else "lam",
-                value=alpha if lam is None else lam,
-            )
-        attempt = CertifiedRun(kernel, factor, groups, weights, row_norm, strength, solver, tol, max_iter, thin)
-        solution, encoding = attempt.solve(posed)
-        # If the error of the factor takes more than its share of the gap, a finer factor is needed.
-        is_fine = trace_tol < 1e-3 * tol
-        if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
-            break
-        trace_tol = 0.25 * trace_tol
-    if thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
-        # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
-        encoding = attempt.better(encoding, posed.restrict(np.sort(factor.pivots)))
-    if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
-        encoding = attempt.better(encoding, posed.restrict(np.zeros(0, np.intp)))
-    if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
-        encoding = replace(encoding, status=Status.KERNEL_ERROR)
-    return encoding
+            lam_crit = critical_strength(np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)]))
+        return PosedProblem(factor, problem, lam_crit, np.arange(n), factor.pivots)
 
+    def _solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
+        """The solution for the factor, and the encoding with its certificate for the kernel itself."""
+        problem = posed.problem.with_lam(lam)
+        try:
+            solution = self._run(problem, posed)
+            return solution, self._certify(problem, posed, solution)
+        except np.linalg.LinAlgError:  # at this strength rounding leaves nothing certain but that R = 0 is feasible
+            solution = self._nothing(problem, Status.STALLED, dual=0.0)
+            return solution, self._certify(problem, posed, solution)
 
-def _check_square_budget(n: int, memory_budget: float | None) -> None:
-    """Refuse an unknown R that is too large: the solvers keep about six matrices of its size."""
-    limit = LARGEST_SQUARE_BYTES if memory_budget is None else memory_budget
-    needed = 6.0 * 8 * n * n
-    if needed > limit:
-        raise MemoryBudgetError(
-            f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
-            "Use `row_norm='l2'` with `solver='auto'`.",
+    def _better(self, encoding: Encoding, fewer: PosedProblem) -> Encoding:
+        """The encoding, or one with fewer candidates if its value is lower; the lower bound holds for both."""
+        other = self._solve(fewer, encoding.lam)[1]
+        if other.certificate.at_most >= encoding.certificate.at_most:
+            return encoding
+        proven = min(encoding.certificate.dual, other.certificate.primal)
+        return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
+
+    def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
+        value = np.zeros((problem.n, self.kernel.n) if self.row_norm == "linf" else problem.n)
+        gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
+        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
+
+    def _run(self, problem: DesignProblem, posed: PosedProblem) -> Solution:
+        """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``."""
+        if problem.lam <= posed.lam_crit or not problem.n:
+            return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
+        # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
+        aim = self.tol if self.thin else BOUND_SHARE * self.tol
+        missed = posed.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
+        tol = SOLVER_SHARE * (max(aim, missed) if posed.factor.is_finest else aim)
+        solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
+        if solver not in FIRST_ORDER:
+            return solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
+        T = problem.T
+        if self.row_norm == "linf":
+            T = np.asarray(posed.factor.F, np.float64).T
+        elif solver == "admm-paper":  # TTᵀ = FᵀΩF, as in the reduced form
+            T = np.asarray(np.sqrt(self.weights)[:, None] * posed.factor.F, np.float64).T
+        program = RowProgram(np.asarray(problem.F, np.float64), np.ascontiguousarray(T), problem.lam, self.row_norm)
+        found = run(FIRST_ORDER[solver], program, tol=tol, max_iter=self.max_iter)
+        if self.row_norm == "linf":
+            return found
+        # η = ‖w_j‖ and its W(η) are at least as good: half a step of alternating minimisation over (W, η).
+        eta = found.row_norms
+        point = problem.dual_point(eta)
+        z = problem.scores(point.E)
+        primal, dual = bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
+        dual = max(dual, found.dual)
+        gap = (primal - dual) / problem.scale
+        return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=gap)
+
+    def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
+        """Share rows among equal points, and certify for the kernel itself.
+
+        If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
+        the attained value is wrong and is replaced by 0.
+        """
+        factor, groups, half = posed.factor, self.groups, 0.5 * problem.lam
+        used = np.flatnonzero(solution.row_norms)
+        norms = solution.row_norms[used]
+        members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
+        rows: DesignRows | GivenRows
+        lost = 0.0
+        if self.row_norm == "linf":
+            rows = GivenRows(solution.value[used])
+        else:
+            eta = solution.value[used]
+            rows = DesignRows(factor.F, members, problem.restrict(used), eta)
+            # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
+            condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
+            lost = float(np.finfo(np.float64).eps) * condition
+            if lost > ROUNDING_SHARE * self.tol:
+                dual, lost = _lower_bound(problem, solution.value), 0.0
+                norms = rows.norms()
+                primal = half * rows.misfit() + float(norms.sum())
+        scale = half * factor.trace
+        slack = ALLOWED_ROUNDINGS * (float(np.finfo(numpy_dtype(factor.F)).eps) + lost) * scale
+        # Bounds for k are read off the dual value: for them the quick upper bound will do.
+        room = (self.tol * scale - (primal - dual)) / half if self.thin else np.inf
+        primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
+        if dual > primal + slack:
+            dual, status = 0.0, Status.STALLED
+        influence = np.zeros(len(groups.first))
+        influence[members] = norms
+        if not groups.is_trivial:  # equal points share the row of their group
+            influence = np.asarray((influence / np.bincount(groups.group))[groups.group])
+        return Encoding(
+            influence=influence,
+            lam=problem.lam,
+            alpha=problem.lam / posed.lam_crit,
+            status=status,
+            n_iter=solution.iterations,
+            certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
+            kernel=self.kernel,
+            factor=factor,
+            groups=groups,
+            weights=self.weights,
+            members=members,
+            member_rows=rows,
         )
+
+
+def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
+    """The dual value of E = M⁻¹T, valid even if E is inaccurate: any E gives a dual point once its z_j are known.
+
+    The z_j are known up to eps ‖E‖ ‖f_j‖, which is added to them.
+    """
+    point = problem.dual_point(eta)
+    size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
+    rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
+    largest = float(problem.scores(point.E).max(initial=0.0)) + rounding
+    return bounds_of(point.inner, point.fit, 0.0, largest).dual
+
+
+def _kernel_excess(
+    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray, room: float
+) -> float:
+    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``.
+
+    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. If these are
+    pivots, Δ vanishes and the bound is tr Δ. If the bound does not fit, one pass computes the cross term −2 tr(ΔR).
+    """
+    exposed = np.flatnonzero(factor.residual[members] > 0)
+    if not len(exposed):
+        return factor.error
+    chosen = members[exposed]
+    F_chosen = host_rows(factor.F, chosen)
+    Δ = kernel.device_block(chosen, chosen)
+    Δ = Δ - to_device_of(Δ, F_chosen) @ to_device_of(Δ, F_chosen.T)
+    inside = max(rows.quadratic(Δ, weights, exposed), 0.0)
+    bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
+    if bound <= room or factor.error > room:
+        return bound
+
+    def across(targets: slice) -> float:
+        Δ, F = kernel.device_block(targets, chosen), as_double(rows_of(factor.F, targets))
+        F = F if is_on_device(F) else to_device_of(Δ, F)  # the factor of few points on a device is not there
+        Δ = Δ - F @ to_device_of(F, F_chosen.T)
+        products = Δ * rows.device_columns(F, exposed, targets)
+        return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
+
+    cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.X))
+    return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

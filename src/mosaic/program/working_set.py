@@ -21,9 +21,8 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
-from mosaic.program.interior_point import run_interior_point
-from mosaic.program.loop import Record, Solution, Status
-from mosaic.program.problem import MOST_SOLVED_WHOLE, PRODUCT_ENTRIES, DesignProblem, feasible_scale, screen
+from mosaic.program.problem import MOST_SOLVED_WHOLE, PRODUCT_ENTRIES, DesignProblem, bounds_of, feasible_scale, screen
+from mosaic.program.solvers import Record, Solution, Status, run_interior_point
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
 #: start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 if that is more: steps on such a working
@@ -141,7 +140,7 @@ class _WorkingSet:
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
         largest = max(float(self.z.max(initial=0.0)), float(z_members.max(initial=0.0)))
-        primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
+        primal, dual = bounds_of(point.inner, point.fit, float(self.eta @ z_members), largest)
         self._record(primal, dual, self.eta * z_members)
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)

@@ -1,30 +1,195 @@
-"""Arrays: NumPy's own files, SciPy's sparse ones, Zarr and AnnData."""
+"""Arrays: NumPy's own files, SciPy's sparse ones, Zarr and AnnData; and from what a user has to a source of rows."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
 from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.images import is_stack, thumbnails
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
-from mosaic.rows.source import InFile, StoredArray
-from mosaic.sketch.sources import ArraySource
+from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
 
-#: What scipy.sparse.save_npz writes besides the numbers.
-SPARSE_MARKS = {"format", "shape", "data"}
-#: What Zarr puts into the folder of an array or a group, in its third and its second format.
-ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
+#: Packages whose frames are in memory, although some of them are Arrow streams, too.
+FRAMES = ("pandas", "polars", "narwhals", "modin", "cudf")
+#: Packages whose arrays are read in slices, and what these are called.
+ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
+
+
+def owner_of(X: Any) -> str:
+    """The package that the type of X comes from."""
+    return type(X).__module__.partition(".")[0]
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
+
+    Memory maps are arrays; whether they are taken into memory depends on their size.
+    """
+    if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
+        return False
+    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS) or is_stream(X)
+
+
+def is_stream(X: Any) -> bool:
+    """Whether rows are got from X as an Arrow stream: results of DuckDB and ADBC, Hugging Face ``datasets``, and their like.
+
+    Data frames in memory are none, although some of them can be read as streams.
+    """
+    owner = owner_of(X)
+    if owner in FRAMES or isinstance(X, (type, np.ndarray, Source)):
+        return False
+    if owner == "pyarrow":
+        return type(X).__name__ in ("RecordBatchReader", "RecordBatch")
+    return hasattr(X, "__arrow_c_stream__") or (owner == "datasets" and hasattr(X, "with_format"))
+
+
+def open_source(X: Any, n_jobs: int | None = None) -> Source:
+    """A source of the rows of X.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, memory map; path or stream of rows that :func:`mosaic.read` reads; Zarr array, HDF5 data
+        set, AnnData; Dask array or data frame; Ray data set
+    n_jobs : threads of this machine; clusters have their own workers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = open_source(np.eye(3))
+    >>> source.kind, source.n, source.n_features
+    ('array', 3, 3)
+    """
+    names = None
+    if isinstance(X, (str, PathLike)) or is_stream(X):
+        from mosaic.rows.open import read
+
+        rows = read(X)
+        X, names = rows.X, rows.feature_names
+    if isinstance(X, LocalSource) and n_jobs is not None:
+        X = copy(X)
+        X.n_jobs = n_jobs
+    if isinstance(X, Source):
+        return X
+    owner = owner_of(X)
+    if owner == "dask":
+        from mosaic.rows.dask import DaskSource
+
+        return DaskSource.of(X)
+    if owner == "ray":
+        from mosaic.rows.ray import RaySource
+
+        return RaySource.of(X)
+    if owner == "anndata" and hasattr(X, "var_names"):
+        names, stored = [str(name) for name in X.var_names], X.X
+        if isinstance(stored, np.ndarray) or sp.issparse(stored) or owner_of(stored) in ARRAY_KINDS:
+            stored = stored.tocsr() if sp.issparse(stored) else stored
+            return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
+        fault = f"adata.X is a {type(stored).__name__}, no array in memory or in a file"
+        raise InvalidInputError(fault, "Pass it itself, or put what is to be read there: adata.X = adata.layers['counts'].")
+    if hasattr(X, "shape") and owner in ARRAY_KINDS:
+        return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
+    if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
+        source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
+        source.names = names
+        return source
+    raise InvalidInputError(
+        f"X must be a table of numbers whose rows can be read; got {type(X).__name__}",
+        "Pass an array with two dimensions, such as group[name] of Zarr or HDF5, a path, or a Dask or Ray collection.",
+    )
+
+
+class StoredArray(ArraySource):
+    """An array that is stored in chunks of rows, or whatever has slices of them: pieces are whole chunks, small ones several.
+
+    ``where`` is what it is called in messages, or the file that it is in.
+    """
+
+    def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
+        check_array(X.shape, X.dtype, where)
+        if getattr(X, "format", "csr") != "csr":
+            fault = f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
+            raise fault_of(where, fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+        super().__init__(X, kind, n_jobs)
+        self.where, self.names = where, names
+        self.files = [where] if isinstance(where, Path) and where.is_file() else []
+        chunks = getattr(X, "chunks", None)
+        chunk = int(chunks[0]) if chunks else 1
+        self._step = chunk * -(-BLOCK_ROWS // chunk)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        for start in range(0, self.n, self._step):
+            yield start, min(start + self._step, self.n)
+
+    def read(self, start: int, stop: int) -> Any:
+        with readable(self.where):
+            if isinstance(self.X, InFile):
+                self.X = self.X.open()
+            return super().read(start, stop)
+
+    def close(self) -> None:
+        """Close the HDF5 file of the array, if it is in one."""
+        close = getattr(getattr(_handle(self.X), "file", None), "close", None)
+        if close is not None:
+            close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # HDF5 handles belong to a process; another one opens the file itself when it reads.
+        handle = _handle(self.X)
+        in_file = owner_of(handle) == "h5py"
+        return self.__dict__ | {"X": InFile(handle.file.filename, handle.name) if in_file else self.X}
+
+
+@dataclass(frozen=True)
+class InFile:
+    """Where an array is in an HDF5 file."""
+
+    path: str
+    name: str
+
+    def open(self) -> Any:
+        """The array, or a sparse data set of AnnData."""
+        stored = h5py.File(self.path, "r")[self.name]
+        return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
+
+
+def _handle(X: Any) -> Any:
+    """What knows the file of an array; sparse data sets of AnnData are groups."""
+    return getattr(X, "group", X)
+
+
+def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
+    """Of a file, or of what an argument is called."""
+    return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
+
+
+def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> None:
+    """Refuse an array that is no table of real numbers."""
+    shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
+    if kind not in "fiub":
+        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
+        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
+        raise fault_of(where, f"{what}holds {said}, no real numbers", remedy)
+    if len(shape) != 2:
+        fault = f"{what}has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
+        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
+        raise fault_of(where, fault, f"Save it as a table: {remedy}.")
+    if 0 in shape:
+        raise fault_of(where, f"{what}is empty, shape {shape}", "Save it again with its rows and columns.")
 
 
 def open_npy(request: Request) -> Rows:
@@ -34,7 +199,7 @@ def open_npy(request: Request) -> Rows:
         with path.open("rb") as opened:
             shape, dtype = _header(opened)
             begin = opened.tell()
-        _check_array(request, shape, dtype)
+        check_array(shape, dtype, path, "the array ")
         expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
         if found < expected:
             fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
@@ -55,19 +220,17 @@ def open_npz(request: Request) -> Rows:
                 if member.endswith(".npy"):
                     with packed.open(member) as file:
                         shapes[member[:-4]] = _header(file)
-        if set(shapes) >= SPARSE_MARKS and request.array is None:
-            return _array_rows(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
+        if set(shapes) >= {"format", "shape", "data"} and request.array is None:  # as scipy.sparse.save_npz writes it
+            return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    _check_array(request, shape, dtype, f"array {name!r}")
+    check_array(shape, dtype, path, f"array {name!r} ")
     size = float(np.prod(shape)) * dtype.itemsize
     if size > request.budget / 2:
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
         raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
-    one_each = [key for key, (other, kind) in shapes.items() if other == shape[:1] and kind.kind in "fiubU"]
     with readable(path), np.load(path, allow_pickle=False) as stored:
-        beside = pa.table({key: native(stored[key]) for key in one_each}) if one_each else None
-        return _array_rows(request, stored[name], beside=beside)
+        return _array_rows(request, stored[name])
 
 
 def open_zarr(request: Request) -> Rows:
@@ -80,8 +243,7 @@ def open_zarr(request: Request) -> Rows:
         if hasattr(node, "members"):
             members = dict(node.members(max_depth=None))
             shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
-            node = members[_chosen(request, shapes, "is a Zarr group with", others=False)]
-        _check_array(request, node.shape, node.dtype)
+            node = members[_chosen(request, shapes)]
         if _bytes(node) <= request.budget / 4:
             return _array_rows(request, node[:])
         check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
@@ -97,57 +259,26 @@ def open_h5ad(request: Request) -> Rows:
 
 
 def _array_rows(
-    request: Request,
-    X: Any,
-    *,
-    kind: str | None = None,
-    names: Sequence[str] | None = None,
-    beside: Any = None,
-    annotated: bool = False,
-    id_name: str | None = None,
-    notes: Sequence[str] = (),
-    close: Callable[[], None] | None = None,
+    request: Request, X: Any, kind: str = "", names: list[str] | None = None, notes: Sequence[str] = (), obs: Any = None
 ) -> Rows:
-    """Rows of an array, memory map, sparse matrix or source; a picture is a row of as many numbers as it has pixels.
-
-    ``beside`` is a ``pyarrow.Table`` of columns with a value for each row, one of which (``id_name``) may name the rows. If rows
-    are ``annotated``, these are all that is known of them, and features are not shown as columns.
-    """
-    stack, shown = None, X
+    """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
+    shown = X
     if not isinstance(X, StoredArray):
-        _check_array(request, X.shape, X.dtype)
-        if is_stack(X.shape):
-            size = " × ".join(str(side) for side in X.shape[1:])
-            stack, X = X, X.reshape(len(X), -1)
-            notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
+        check_array(X.shape, X.dtype, request.path, "the array ")
         if sp.issparse(X):
-            X = sp.csr_array(X)
+            X = shown = sp.csr_array(X)
             X.sum_duplicates()
-        shown = X
         if X.dtype.kind != "f" and not isinstance(X, np.memmap):
             X = X.astype(np.float64)
-    if beside is None:
+    store: Any = InMemory(obs) if obs is not None else InArray(shown, names)
+    if obs is None:
         refuse_columns(request)
-    elif not annotated:
-        what = "array of one entry for each row"
-        check_beside(request, beside, what, "Leave this out, or save it as CSV or Parquet.")
-    store = InMemory(beside) if annotated else InArray(shown, names, beside)
     scan = MissingScan(request, names, None, store.n)
     X = _without_missing(request, X, scan)
-    rows = Rows(
-        request.path,
-        request.kind if kind is None else kind,
-        X,
-        store,
-        feature_names=names,
-        id_name=id_name or (None if beside is None else request.id),
-        notes=[*notes, *scan.notes],
-        dropped=scan.dropped,
-        pictures=None if stack is None else lambda numbers, side: thumbnails(stack[numbers], side),
-        close=close,
-    )
-    if beside is not None:
-        add_groups_and_weights(rows, request, InMemory(beside))
+    rows = Rows(request.path, kind or request.kind, X, store, names, notes=[*notes, *scan.notes], dropped=scan.dropped)
+    if obs is not None:
+        rows.id_name = request.id or obs.column_names[0]
+        add_groups_and_weights(rows, request, store)
     return rows
 
 
@@ -168,22 +299,6 @@ def _without_missing(request: Request, X: Any, scan: MissingScan) -> Any:
     return SelectedRows(ArraySource(X, "memory map"), dropped)
 
 
-def _check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
-    """Refuse an array that is no table of real numbers and no row of pictures."""
-    path, kind = request.path, np.dtype(dtype).kind
-    if kind not in "fiub":
-        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
-        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
-        raise FileFault(path, f"{what} holds {said}, no real numbers", remedy)
-    shape = tuple(int(size) for size in shape)
-    if len(shape) != 2 and not is_stack(shape):
-        fault = f"{what} has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
-        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
-        raise FileFault(path, fault, f"Save it as a table: {remedy}.")
-    if 0 in shape:
-        raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
-
-
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
     n, d = X.shape
@@ -192,8 +307,7 @@ def _as_csr(request: Request, X: Any) -> Any:
     if need > request.budget / 2:
         raise FileFault(
             request.path,
-            f"its {n:,} × {d:,} numbers, {X.nnz:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
-            "half of the memory budget",
+            f"its {n:,} × {d:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
             "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
         )
     if hasattr(X, "check_format"):
@@ -209,44 +323,34 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _chosen(request: Request, shapes: dict[str, tuple[int, ...]], said: str = "has", others: bool = True) -> str:
-    """The name of the array that is asked for, or of the only one of two dimensions; if there is none, one of ``others``.
-
-    These are pictures, and a single array of any shape, which is refused elsewhere with a remedy.
-    """
+def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
+    """The name of the array that is asked for, of the only one of two dimensions, or of the only one at all."""
     if request.array is not None:
         if request.array not in shapes:
             raise unknown_name(request.path, "array", request.array, list(shapes))
         return request.array
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
-    if others and not tables:
-        tables = [name for name, shape in shapes.items() if is_stack(shape) or len(shapes) == 1]
-    if len(tables) == 1:
-        return tables[0]
+    if len(tables) == 1 or len(shapes) == 1:
+        return (tables or list(shapes))[0]
     inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
-    fault = f"{said} {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
-    remedy = "Name the one that is meant with `array`." if shapes else "Save one in it."
-    raise FileFault(request.path, fault, remedy)
+    fault = f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
+    raise FileFault(request.path, fault, "Name the one that is meant with `array`." if shapes else "Save one in it.")
 
 
 def _annotated(request: Request, kind: str, store: Any) -> Rows:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
-    path = request.path
-    name = "X" if request.array is None else request.array
+    path, name, names = request.path, request.array or "X", None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
         for part in ("obs", name) if path.is_file() else ():
             _refuse_links(path, store, part)
         arrays = [known for known in arrays if known in store]
-    if name not in arrays:
-        raise unknown_name(path, "array", name, arrays)
+        if name not in arrays:
+            raise unknown_name(path, "array", name, arrays)
+        obs = _obs_table(io.read_elem(store["obs"]))
+    check_beside(request, obs, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
     with readable(path):
-        beside, id_name = _obs_table(io.read_elem(store["obs"]))
-    remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
-    check_beside(request, beside, "column of obs", remedy)
-    close, names = None, None
-    with readable(path):
-        if (name == "X" or name.startswith("layers/")) and "var" in store and "_index" in store["var"].attrs:
+        if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
         if path.is_file():
@@ -258,23 +362,15 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
             X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
-            if kind == request.kind:
-                stored = InFile(str(path), name).open()
-            else:
-                stored = node if hasattr(node, "chunks") else io.sparse_dataset(node)
-            X = StoredArray(stored, kind, path, names=names)
-            close = X.close
-    return _array_rows(
-        request,
-        X,
-        kind=kind,
-        names=names,
-        beside=beside,
-        annotated=True,
-        id_name=request.id or id_name,
-        notes=[] if name == "X" else [f"The numbers are those of {name}."],
-        close=close,
-    )
+            if path.is_file():
+                node = InFile(str(path), name).open()
+            elif not hasattr(node, "chunks"):
+                node = io.sparse_dataset(node)
+            X = StoredArray(node, kind, path, names=names)
+    notes = [] if name == "X" else [f"The numbers are those of {name}."]
+    rows = _array_rows(request, X, kind, names, notes, obs)
+    rows.closers += [X.close] if isinstance(X, StoredArray) else []
+    return rows
 
 
 def _refuse_links(path: Path, store: Any, name: str) -> None:
@@ -291,21 +387,19 @@ def _refuse_links(path: Path, store: Any, name: str) -> None:
         raise FileFault(path, fault, "Write the data itself into the file.")
 
 
-def _obs_table(obs: Any) -> tuple[Any, str]:
-    """Columns of obs, its index first, and what the index is called."""
+def _obs_table(obs: Any) -> Any:
+    """Columns of obs as a ``pyarrow.Table``, its index first."""
     name = str(obs.index.name or "obs_names")
     while name in obs.columns:
         name += "_"
     columns = {name: pa.array([str(value) for value in obs.index])}
     for column in obs.columns:
         values = obs[column]
-        if isinstance(values.dtype, np.dtype):
-            values = native(values)
         try:
-            columns[str(column)] = pa.Array.from_pandas(values)
+            columns[str(column)] = pa.Array.from_pandas(native(values) if isinstance(values.dtype, np.dtype) else values)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
-            columns[str(column)] = pa.array([str(value) for value in obs[column]])
-    return pa.table(columns), name
+            columns[str(column)] = pa.array([str(value) for value in values])
+    return pa.table(columns)
 
 
 def _bytes(node: Any) -> float:

@@ -1,4 +1,4 @@
-"""Tables that pyarrow reads: Parquet, Feather, Arrow streams, JSON lines, and texts line by line.
+"""Tables that pyarrow reads: Parquet, Feather, Arrow streams and JSON lines.
 
 What takes more than a part of the memory budget stays in Parquet files; other kinds are converted to a temporary one.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,9 +20,9 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.frames import looks_like_id
 from mosaic.rows.build import Line, table_rows
 from mosaic.rows.faults import FileFault, check_unpacked, no_rows, readable
+from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.rows.write import Scratch
@@ -32,12 +32,8 @@ pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".p
 pyarrow_json = Library("pyarrow.json")
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-#: Columns of a row group are read in small parts, not as a whole before the first row is decoded.
-SMALL_READS = {"pre_buffer": False, "buffer_size": 1 << 16}
 #: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
 PAGES = 2 << 20
-#: Bytes at the beginning of a file that show whether it is text at all.
-FIRST_BYTES = 1 << 16
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
 #: Brackets within brackets of JSON; tables need two or three.
@@ -47,12 +43,8 @@ DEEPEST_JSON = 100
 class InParquet:
     """Rows of one Parquet file, or of several with the same columns. Every file is opened when it is read, and only then.
 
-    Attributes
-    ----------
-    schema : columns of all files, with types that hold the values of each
-    n, size : rows, and bytes of them when they are read
-    pages : bytes that are unpacked at a time, of all columns
-    scratch : the temporary folder that the files are in; it does not travel to other processes
+    ``schema`` holds the values of all files; ``size`` are the bytes of all rows when they are read, ``pages`` those that are
+    unpacked at a time; ``scratch`` is the temporary folder of the files, which does not travel to other processes.
     """
 
     held = 0.0
@@ -93,8 +85,8 @@ class InParquet:
         skip, left = start - (int(self._ends[first - 1]) if first else 0), stop - start
         for i, groups in groupby(self._groups[first : last + 1], key=lambda group: group[0]):
             file, head = self._files[i]
-            # A handle of its own, so that threads do not share one.
-            with readable(file), pq.ParquetFile(file, metadata=head, **SMALL_READS) as opened:
+            # A handle of its own, so that threads do not share one; columns are read in small parts, not as a whole.
+            with readable(file), pq.ParquetFile(file, metadata=head, pre_buffer=False, buffer_size=1 << 16) as opened:
                 for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False):
                     part = valid(batch).slice(min(skip, batch.num_rows), left)
                     skip, left = max(0, skip - batch.num_rows), left - part.num_rows
@@ -197,20 +189,18 @@ def open_feather(request: Request) -> Rows:
 
 def open_arrow_stream(request: Request) -> Rows:
     """The rows of ``request.stream``: query results, data sets, and whatever else is an Arrow stream."""
+    X = request.stream
 
     def batches() -> Iterator[Any]:
-        X = request.stream
         with readable(request.path, "Run the query again, or pass a table in memory."):
-            tables: Iterator[Any]
             if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
                 fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
                 raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
             if type(X).__module__.partition(".")[0] == "datasets":
                 tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
-            elif isinstance(X, pa.RecordBatch):
-                tables = iter([pa.Table.from_batches([X])])
             else:
-                tables = (pa.Table.from_batches([batch]) for batch in pa.RecordBatchReader.from_stream(X))
+                reader = [X] if isinstance(X, pa.RecordBatch) else pa.RecordBatchReader.from_stream(X)
+                tables = (pa.Table.from_batches([batch]) for batch in reader)
             for table in tables:
                 yield from valid(table).cast(without_views(table.schema)).combine_chunks().to_batches(BLOCK_ROWS)
 
@@ -245,12 +235,9 @@ def without_views(schema: Any) -> Any:
 
 
 def valid(data: Any) -> Any:
-    """A table or batch of pyarrow, if lengths, offsets, indices and texts in it are right; otherwise ``pyarrow.ArrowInvalid``."""
+    """A table or batch, if lengths, offsets, indices and texts in it are right; otherwise ``pyarrow.ArrowInvalid``."""
     data.validate(full=True)
     return data
-
-
-# ---- text
 
 
 def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
@@ -261,80 +248,45 @@ def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
     return stream if compression is None else pa.CompressedInputStream(stream, compression)
 
 
-def decoded(request: Request, head: bytes) -> str:
-    """The beginning of a file as text, be it cut off within a letter."""
-    path = request.path
-    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None)
-    if wide is not None:
-        remedy = f"Convert it: iconv -f utf-{wide} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
-        raise FileFault(path, f"is written in UTF-{wide}", remedy, line=1)
-    if b"\0" in head:
-        raise FileFault(
-            path,
-            "holds zero bytes: it is no text but a binary file",
-            "Give it the ending of what it is, such as .parquet or .npy, or write it as text.",
-            line=head[: head.index(b"\0")].count(b"\n") + 1,
-        )
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        check_encoding(request)
-    return head.decode("utf-8-sig", errors="ignore")
-
-
-def check_encoding(request: Request) -> None:
-    """Refuse a file that is not UTF-8, with its first wrong byte."""
+def check_text(request: Request, most: float = float("inf")) -> None:
+    """Refuse a file that is not UTF-8, with its first wrong byte; no more than so many bytes of it are looked at."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    line, done, name = 1, 0, request.path.name
-    with open_stream(request) as stream:
+    line, done, path = 1, 0, request.path
+    with readable(path), open_stream(request) as stream:
         block = b"."
-        while block:
-            block = stream.read(1 << 20)
+        while block and done < most:
+            block = stream.read(min(most, 1 << 20))
+            if not done:
+                _check_first(path, block)
             pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 data = pending + block
-                offset = done - len(pending) + error.start
                 raise FileFault(
-                    request.path,
-                    f"byte {offset:,} (0x{data[error.start]:02x}) is not UTF-8",
-                    f"If it is Latin-1 or Windows-1252, convert it: iconv -f latin1 -t utf-8 '{name}' > 'utf8-{name}'",
+                    path,
+                    f"byte {done - len(pending) + error.start:,} (0x{data[error.start]:02x}) is not UTF-8",
+                    f"If it is Latin-1 or Windows-1252, convert it: iconv -f latin1 -t utf-8 '{path.name}' > 'utf8-{path.name}'",
                     line=line + data[: error.start].count(b"\n"),
                 ) from error
             line, done = line + block.count(b"\n"), done + len(block)
 
 
-def _check_text(request: Request) -> None:
-    with readable(request.path):
-        with open_stream(request) as stream:
-            decoded(request, stream.read(FIRST_BYTES))
-        check_encoding(request)
-
-
-def open_lines(request: Request) -> Rows:
-    """A .txt file: one text a line. Its numbers come from another file."""
-    path = request.path
-    if not request.elsewhere:
-        raise FileFault(
-            path,
-            "is text, which has no numbers to compute with",
-            "Text needs an embedding: numbers made of it by a language model, a row for every line, in a file of their own: "
-            "`embeddings='FILE.npy'`.",
-        )
-    _check_text(request)
-    with readable(path), open_stream(request) as stream:
-        lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
-        raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
-    return table_rows(request, InMemory(pa.table({"text": lines})), line=lambda number: number + 1)
+def _check_first(path: Path, head: bytes) -> None:
+    """Refuse a file whose first bytes are those of UTF-16, UTF-32 or no text."""
+    bits = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None)
+    if bits is not None:
+        remedy = f"Convert it: iconv -f utf-{bits} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
+        raise FileFault(path, f"is written in UTF-{bits}", remedy, line=1)
+    if b"\0" in head:
+        fault = "holds zero bytes: it is no text but a binary file"
+        remedy = "Give it the ending of what it is, such as .parquet or .npy, or write it as text."
+        raise FileFault(path, fault, remedy, line=head[: head.index(b"\0")].count(b"\n") + 1)
 
 
 def open_json_lines(request: Request) -> Rows:
     """A .jsonl file. Of a large one, the first block decides the types of the columns."""
-    _check_text(request)  # pyarrow takes strings of JSON as they come
+    check_text(request)  # pyarrow takes strings of JSON as they come
     size = request.path.stat().st_size * (1 if request.ending in (".jsonl", ".ndjson") else 5)
     is_small = size <= request.budget / 8
 
@@ -348,7 +300,7 @@ def open_json_lines(request: Request) -> Rows:
                 else:
                     yield from pyarrow_json.open_json(stream, read, options)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise _explained(request, error) from error
+                raise _json_fault(request, str(error)) from error
 
     def kind_of(column: Any) -> Any:
         if types.is_timestamp(column.type):  # dates stay as they are written
@@ -357,7 +309,7 @@ def open_json_lines(request: Request) -> Rows:
         whole = types.is_integer(column.type) and not (column.name in (request.id, request.group) or looks_like_id(column.name))
         return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
 
-    blocks = list(batches()) if is_small else [block for block, _ in zip(batches(), range(1), strict=False)]
+    blocks = list(islice(batches(), None if is_small else 1))
     if not blocks or not blocks[0].num_rows:
         raise FileFault(request.path, "has no records", "Write it again with one object a line, or name another one.")
     level, depth = list(blocks[0].schema.types), 0
@@ -373,44 +325,21 @@ def open_json_lines(request: Request) -> Rows:
     return rows_of_batches(request, found, line=lambda number: _line_of(request, number))
 
 
-def _filled_lines(request: Request) -> Iterator[tuple[int, str]]:
-    with open_stream(request) as stream:
-        for number, line in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1):
-            if line.strip():
-                yield number, line
-
-
 def _line_of(request: Request, number: int) -> int | None:
-    return next((line for i, (line, _) in enumerate(_filled_lines(request)) if i == number), None)
+    """The line of a record; empty lines hold none."""
+    with open_stream(request) as stream:
+        lines = (line for line, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1) if text.strip())
+        return next(islice(lines, number, None), None)
 
 
-def _explained(request: Request, error: Exception) -> FileFault:
-    """The first line that is no object, or whose values are of another kind than those before."""
-    path = request.path
-    kinds: dict[str, tuple[str, int]] = {}
-    for number, line in _filled_lines(request):
-        try:
-            record = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as wrong:
-            said = getattr(wrong, "msg", "brackets within brackets")
-            remedy = "Write one JSON object a line; a missing number is null."
-            return FileFault(path, f"is no JSON ({said})", remedy, line=number)
-        if not isinstance(record, dict):
-            remedy = 'Write one object a line, such as {"id": 1, "height": 1.7}.'
-            return FileFault(path, f"holds a {_kind(record)}, no object", remedy, line=number)
-        for name, value in record.items():
-            kind = _kind(value)
-            known, first = kinds.setdefault(name, (kind, number)) if value is not None else (kind, number)
-            if kind != known:
-                remedy = "Write all values of a column in the same way; a missing one is null."
-                fault = f"holds a {kind}, line {first:,} a {known}"
-                return FileFault(path, fault, remedy, line=number, column=name)
-    said = " ".join(str(error).split())
-    return FileFault(path, f"cannot be read as JSON lines ({said[:300]})", "Write one JSON object a line.")
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true or false"
-    names = {int: "number", float: "number", str: "text", list: "list", dict: "object"}
-    return names.get(type(value), "missing value")
+def _json_fault(request: Request, said: str) -> FileFault:
+    """Of a line that is no object, or whose values are of another kind than those before, in the words of pyarrow."""
+    said = " ".join(said.split()).removeprefix("JSON parse error: ")
+    row, column = re.search(r"\.? in row (\d+)$", said), re.match(r"Column\(/(.+?)\) ", said)
+    # Rows are counted from the beginning of the block.
+    line = _line_of(request, int(row[1])) if row and request.path.stat().st_size <= PARSED_BYTES else None
+    said = said[column.end() if column else 0 : row.start() if row else 300]
+    remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
+    return FileFault(
+        request.path, f"is no JSON line as others are: {said}", remedy, line=line, column=column[1] if column else None
+    )

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
-from mosaic.frames import Cells, Values, cells_of, frame_columns, is_feature_name, row_major
-from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, rule_of
+from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import FileFault
+from mosaic.rows.frames import Cells, cells_of, is_feature_name, row_major, tells_apart
+from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
 from mosaic.rows.roles import (
     Request,
     Roles,
-    all_different,
     assign_roles,
     check_names,
     check_weight,
@@ -30,9 +30,8 @@ from mosaic.rows.roles import (
     without_categories,
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
-from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.sketch.sources import LocalSource
-from mosaic.text import Library, listed
+from mosaic.text import Library
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
@@ -42,8 +41,6 @@ NUMBERS_AT_ONCE = 1 << 22
 DECIDING_ROWS, STRETCHES = 50_000, 50
 #: Share of the cells of a text column that are numbers, from which on the others are taken for mistakes.
 MOSTLY_NUMBERS = 0.5
-#: Letters of a cell that a message shows.
-SHOWN_LETTERS = 40
 
 #: Of a row number, the line of a text file that the row begins on.
 Line = Callable[[int], int | None] | None
@@ -66,22 +63,23 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
         for batch in store.batches(roles.features):
             matrix = scan.update_columns(batch)
     weights = _weights(request, store, scan.dropped, line)
-    sample: Any = None
     cells: Any = None
-    encoder = None
+    encoder, n_left = None, store.n - len(scan.dropped)
     plain = roles.compared == roles.features and not roles.levels and not scan.gaps
     if request.encoder is not None or (roles.compared and not plain):
         sample, numbers = _deciding_rows(store, roles.compared, scan.dropped)
-        cells = TableCells(sample, roles)
-        some = None if weights is None or len(sample) < store.n - len(scan.dropped) else weights
-        encoder = _encoder(request, roles, cells, lambda row: place_name(place_of(int(numbers[row]), line)), scan, some)
-    if decimal is not None:
-        _refuse_mostly_numbers(request, store, roles, cells, encoder, decimal, line)
+        cells = cells_of(sample, levels=roles.levels)
+        some = weights if weights is not None and weights.any() and len(sample) == n_left else None
+        encoder = _encoder(request, roles, cells, lambda row: place_name(int(numbers[row]), line), scan, some)
+        if encoder is not None and len(sample) < n_left:
+            roles.notes.append(f"How columns are compared was found from {len(sample):,} rows spread over the file.")
+    if decimal is not None and request.encoder is None:
+        _refuse_mostly_numbers(request, store, roles, encoder, decimal, line)
     if encoder is None and not request.elsewhere:
         scan.check()
         if not roles.features:
             raise nothing_left(request, roles.schema)
-    X: Any = np.zeros((store.n - len(scan.dropped), 0))
+    X: Any = np.zeros((n_left, 0))
     if encoder is not None or roles.features:
         source: Any = TableSource(request.kind, store, roles, encoder, scan.width)
         source = SelectedRows(source, scan.dropped) if len(scan.dropped) else source
@@ -94,12 +92,10 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
             encoder = encoder.with_texts(cells)
         else:
             X = np.delete(matrix, scan.dropped, axis=0) if len(scan.dropped) else matrix
-    if sample is not None and encoder is not None and len(sample) < store.n - len(scan.dropped):
-        roles.notes.append(f"How columns are compared was found from {len(sample):,} rows spread over the file.")
     if request.embedding is not None:
         said = f"The numbers are those of column {request.embedding!r}, {shape_of(X)[1]:,} for each row."
         roles.notes.append(said)
-    rows = Rows(
+    return Rows(
         request.path,
         request.kind,
         X,
@@ -110,46 +106,35 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
         notes=[*notes, *roles.notes, *scan.notes],
         dropped=scan.dropped,
         left_out=roles.ids,
-        line=line,
-        close=None if getattr(store, "scratch", None) is None else store.scratch.close,
+        closers=[] if getattr(store, "scratch", None) is None else [store.scratch.close],
+        groups=_groups(request, store, scan.dropped),
+        weights=weights,
     )
-    rows.groups, rows.weights = _groups(request, store, scan.dropped), weights
-    return rows
 
 
 def _encoder(
-    request: Request, roles: Roles, cells: TableCells, place: Callable[[int], str], scan: MissingScan, weights: Any
+    request: Request, roles: Roles, cells: Cells, place: Callable[[int], str], scan: MissingScan, weights: Any
 ) -> TableEncoder | None:
     """How the columns of a file become numbers; None where they are numbers that are taken as they are."""
-    weights = weights if weights is not None and weights.any() else None
     if request.encoder is not None:
         for name in request.encoder.names:
             if name not in roles.compared:
                 raise column_is_gone(request, name)
         return request.encoder  # type: ignore[no-any-return]
-    encoder = encoder_of(cells, roles.forced, place, weights)
-    if encoder is None and scan.gaps:
-        encoder = TableEncoder.of(cells, keep=roles.forced, place=place, weights=weights)
+    find = TableEncoder.of if scan.gaps else encoder_of
+    encoder = find(cells, keep=roles.forced, place=place, weights=weights)
     if encoder is not None:
-        encoder = encoder.with_gaps(scan.gaps)
         roles.notes += encoder.describe()
-        return encoder
-    others = without(roles.compared, roles.features)
-    left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
-    if left_out:
-        roles.notes.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in left_out])}.")
+        return encoder.with_gaps(scan.gaps)
+    rules = [rule_of(name, cells[name]) for name in without(roles.compared, roles.features)]
+    roles.notes += not_compared([rule for rule in rules if isinstance(rule, LeftOut)])
     return None
 
 
-def _refuse_mostly_numbers(
-    request: Request, store: Any, roles: Roles, cells: Any, encoder: Any, decimal: str, line: Line
-) -> None:
+def _refuse_mostly_numbers(request: Request, store: Any, roles: Roles, encoder: Any, decimal: str, line: Line) -> None:
     """Refuse text that is numbers but for some cells and not compared: to leave such a column out is hardly what is wanted."""
-    if encoder is not None:
-        suspects = [column.name for column in encoder.left_out]
-    else:
-        suspects = [name for name in without(roles.compared, roles.features) if cells is not None]
-    for name in [*suspects, *([roles.found_id] if roles.found_id else [])]:
+    left_out = without(roles.compared, roles.features if encoder is None else encoder.names)
+    for name in [*left_out, *([roles.found_id] if roles.found_id else [])]:
         if not is_text(store.schema.field(name).type):
             continue
         column = next(iter(store.batches([name]))).column(0)
@@ -161,17 +146,12 @@ def _refuse_mostly_numbers(
         if filled and good >= MOSTLY_NUMBERS * filled and row >= 0:
             raise FileFault(
                 request.path,
-                f"{shown(column[row].as_py())} is not a number, as {good:,} of {filled:,} cells of this column are",
+                f"{quoted(column[row].as_py())} is not a number, as {good:,} of {filled:,} cells of this column are",
                 "Correct the cell (a missing number is an empty cell or NA), or do not compare rows by the column: "
                 f"`exclude_columns={name!r}`.",
                 column=name,
                 **place_of(row, line),
             )
-
-
-def shown(cell: str) -> str:
-    """What a cell holds, shortened."""
-    return repr(cell if len(cell) <= SHOWN_LETTERS else cell[:SHOWN_LETTERS] + "…")
 
 
 def place_of(number: int, line: Line) -> dict[str, Any]:
@@ -180,19 +160,18 @@ def place_of(number: int, line: Line) -> dict[str, Any]:
     return {"line": found} if found is not None else {"where": f"row {number:,} (counted from 0)"}
 
 
-def place_name(place: dict[str, Any]) -> str:
+def place_name(number: int, line: Line) -> str:
+    place = place_of(number, line)
     return str(place["where"]) if "where" in place else f"line {place['line']:,}"
 
 
 def _names_rows(store: InMemory, name: str) -> bool:
-    """Whether all values of a column are there and different, and are not numbers or dates that are written as text."""
-    column = store.table.column(name)
-    if not all_different(column):
+    """Whether a column tells rows apart, and is not numbers or dates that are written as text."""
+    cells = cells_of(store.table.select([name]))
+    if not tells_apart(cells.columns[name]):
         return False
-    if not is_text(column.type) or not is_feature_name(name):
-        return True
-    (values,) = cells_of(pa.table({name: column})).values()
-    return isinstance(rule_of(name, values), LeftOut)
+    by_values = is_text(store.schema.field(name).type) and is_feature_name(name)
+    return not by_values or isinstance(rule_of(name, cells[name]), LeftOut)
 
 
 def _deciding_rows(store: Any, columns: Sequence[str], dropped: IntArray) -> tuple[Any, IntArray]:
@@ -207,20 +186,6 @@ def _deciding_rows(store: Any, columns: Sequence[str], dropped: IntArray) -> tup
     return store.take(numbers, columns), numbers
 
 
-class TableCells(Cells):
-    """The cells of the columns of a ``pyarrow.Table`` that are compared."""
-
-    def __init__(self, table: Any, roles: Roles):
-        there = set(table.column_names)
-        compared = table.select([name for name in roles.compared if name in there])
-        super().__init__({str(column.name): column for column in frame_columns(compared)})
-        self._levels = roles.levels
-
-    def read(self, name: str) -> Values:
-        values = super().read(name)
-        return Values("level", None, *values.as_levels()) if name in self._levels else values
-
-
 class TableSource(LocalSource):
     """Columns in memory or in Parquet files as rows of numbers, made block by block; missing values are NaN.
 
@@ -228,14 +193,14 @@ class TableSource(LocalSource):
     """
 
     def __init__(self, kind: str, store: Any, roles: Roles, encoder: TableEncoder | None, width: int | None = None):
-        self.kind, self.n, self._store, self._roles, self._encoder = kind, store.n, store, roles, encoder
+        self.kind, self.n, self._store, self._levels, self._encoder = kind, store.n, store, roles.levels, encoder
         self.files, self.buffers = getattr(store, "paths", []), getattr(store, "pages", 0.0)
-        self._columns = list(roles.features) if encoder is None else encoder.names
-        self.names = self._columns if encoder is None else encoder.number_names
-        self.names = None if width is not None else self.names
-        self.n_features = width if width is not None else len(self._columns) if encoder is None else encoder.width
-        self._dtype = np.dtype(np.float64)
-        if encoder is None:
+        if encoder is not None:
+            self._columns, self.names, self.n_features = encoder.names, encoder.number_names, encoder.width
+            self._dtype = np.dtype(np.float64)
+        else:
+            self._columns, self.names = roles.features, roles.features if width is None else None
+            self.n_features = width or len(roles.features)
             self._dtype = number_type([store.schema.field(name).type for name in self._columns])
 
     def stream(self) -> Iterator[tuple[int, Any]]:
@@ -254,7 +219,7 @@ class TableSource(LocalSource):
         return rows
 
     def _matrix(self, batch: Any) -> FloatArray:
-        return matrix_of(batch) if self._encoder is None else self._encoder.encode(TableCells(batch, self._roles))
+        return matrix_of(batch) if self._encoder is None else self._encoder.encode(cells_of(batch, levels=self._levels))
 
 
 class SelectedRows(LocalSource):
@@ -288,12 +253,8 @@ class SelectedRows(LocalSource):
 class MissingScan:
     """Looks at the features of all rows, block by block: numbers must be there, the lists of an embedding equally long.
 
-    Rows with missing and infinite numbers are left out (``drop_missing``); or ``check`` refuses the first of them.
-
-    Attributes
-    ----------
-    width : length of the lists of an embedding, None without one
-    gaps : of the features, those of which some are missing
+    Rows with missing and infinite numbers are left out (``drop_missing``); or ``check`` refuses the first of them. ``gaps`` are
+    the features of which some are missing, ``width`` is the length of lists.
     """
 
     def __init__(self, request: Request, names: Sequence[str] | None, line: Line, n: int):
@@ -362,12 +323,9 @@ class MissingScan:
     def _check_lists(self, column: Any) -> None:
         """Refuse lists of an embedding that hold no numbers, or not equally many."""
         path, name, kind = self._request.path, self._request.embedding, column.type
-        if not is_list(kind):
+        if not is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
             remedy = "Name a column of lists, or give the numbers in a file of their own with `embeddings`."
             raise FileFault(path, f"holds {kind}, no lists of numbers (`embedding`)", remedy, column=name)
-        if not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
-            fault = f"holds lists of {kind.value_type}, not of numbers (`embedding`)"
-            raise FileFault(path, fault, "Name another column.", column=name)
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False))
         self.width = int(lengths[0]) if self.width is None else self.width
         odd = np.flatnonzero((lengths != self.width) | (lengths <= 0))
@@ -380,13 +338,7 @@ class MissingScan:
 
 
 def bad_rows(X: Any) -> IntArray:
-    """Numbers of the rows that hold a missing or infinite number.
-
-    Examples
-    --------
-    >>> bad_rows(np.array([[1.0, 2.0], [np.nan, 0.0], [np.inf, 1.0]]))
-    array([1, 2])
-    """
+    """Numbers of the rows that hold a missing or infinite number."""
     if sp.issparse(X):
         return np.unique(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[~np.isfinite(X.data)])
     if X.dtype.kind != "f":
@@ -406,16 +358,6 @@ def matrix_of(data: Any) -> FloatArray:
     """A table or batch of columns of numbers as a row-major matrix, missing values as NaN; float32 where all columns are.
 
     A single column of lists of equally many numbers is a matrix, too. Integers that float64 does not hold are rounded.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> matrix_of(pa.table({"age": [36, None], "member": [True, False]}))
-    array([[36.,  1.],
-           [nan,  0.]])
-    >>> matrix_of(pa.table({"embedding": [[1.0, 2.0], [3.0, 4.0]]}))
-    array([[1., 2.],
-           [3., 4.]])
     """
     dtype = number_type([column.type for column in data.columns])
     kind = "float" if dtype == np.float32 else "double"
@@ -432,35 +374,26 @@ def matrix_of(data: Any) -> FloatArray:
 
 
 def number_type(kinds: Sequence[Any]) -> np.dtype[Any]:
-    """The type of NumPy that holds columns of these types: float32 where all are of single precision or less."""
+    """The type of NumPy that holds columns of these types: float32 where all are, or all numbers in lists are that or less."""
     inner = [kind.value_type for kind in kinds if is_list(kind)]
-    if inner:
-        return np.dtype(np.float32 if all(types.is_float32(k) or types.is_float16(k) for k in inner) else np.float64)
-    return np.dtype(np.float32 if kinds and all(types.is_float32(kind) for kind in kinds) else np.float64)
+    single = (pa.float16(), pa.float32()) if inner else (pa.float32(),)
+    return np.dtype(np.float32 if kinds and all(kind in single for kind in inner or kinds) else np.float64)
 
 
 def check_ids(request: Request, column: Any, line: Line = None) -> None:
     """Refuse ids that the user names and that do not tell rows apart."""
-
-    def fault(said: str, row: int) -> FileFault:
-        remedy = "Correct it, or name a column whose values are all different."
-        return FileFault(request.path, f"{said} (`id`)", remedy, column=request.id, **place_of(row, line))
-
-    column = without_categories(column)
-    missing = pc.is_null(column)
-    if is_text(column.type):
-        missing = pc.or_(missing, pc.equal(pc.fill_null(column, ""), ""))
-    row = pc.index(missing, True).as_py()
-    if row >= 0:
-        raise fault("has no value", row)
-    if pc.count_distinct(column).as_py() == len(column):
+    column, first_rows = without_categories(column), {}
+    empty = column.null_count or (is_text(column.type) and pc.index(column, "").as_py() >= 0)
+    if not empty and pc.count_distinct(column).as_py() == len(column):
         return
-    first_rows: dict[Any, int] = {}
-    for number, value in enumerate(column.to_pylist()):
-        if value in first_rows:
-            where = place_name(place_of(first_rows[value], line))
-            raise fault(f"{str(value)!r} is also the id of {where}", number)
-        first_rows[value] = number
+    for row, value in enumerate(column.to_pylist()):
+        if value is not None and value != "" and value not in first_rows:
+            first_rows[value] = row
+            continue
+        known = first_rows.get(value)
+        said = "has no value" if known is None else f"{str(value)!r} is also the id of {place_name(known, line)}"
+        remedy = "Correct it, or name a column whose values are all different."
+        raise FileFault(request.path, f"{said} (`id`)", remedy, column=request.id, **place_of(row, line))
 
 
 def check_beside(request: Request, table: Any, what: str, remedy: str) -> None:

@@ -2,23 +2,16 @@
 
 ‖z(a) − z(b)‖² = Σ_c d_c(a, b)²,    one term for each column c.
 
-Every kind of column has one rule, so that no column drowns the others:
+Every kind of column has one rule, so that no column drowns the others; ``mosaic.rows.kinds`` has them.
 
-- **number**: (x − median) / spread. The spread is the range of the middle nine tenths, divided by that of a normal
-  distribution with deviation 1. Numbers that are never negative and far from symmetric are compared by log(1 + x/q), q the
-  5 % quantile of the positive ones.
-- **category** (text with levels that repeat, true/false, numbers with two values): different levels a and b are at
-  d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as the level l occurs, and z_l² is at least 1. So a
-  level that is hardly ever there is as odd as a number that is hardly ever there. Levels of fewer than 1 % of the rows are
-  one level, "other".
-- **date or time**: days, as numbers; and the time of day, the weekday and the season, as points on a circle, where rows
-  gather at some part of it.
-- **text** that does not repeat: the principal axes of its counts of three letters (TF-IDF), scaled so that two texts
-  differ as much as two levels do.
-- **missing**: in the middle of its column, and apart from every value that is there: a level of its own of a category.
+- **number**: (x − median) / spread, the spread of the middle nine tenths; of positive and skewed ones log(1 + x/q).
+- **category**: different levels a and b are at d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as l occurs.
+- **date or time**: days, as numbers, and points on a circle for cycles in which rows gather.
+- **text** that does not repeat: principal axes of its counts of three letters, or of words if it is long, scaled so that two
+  texts differ as two levels do.
+- **missing**: in the middle of its column, and apart from every value that is there.
 
-Identifiers, codes, constants and copies of other columns are left out, and so is what cannot be compared, such as lists.
-Ours; ``docs/decisions/0025`` has the measurements.
+Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
 """
 
 from __future__ import annotations
@@ -32,13 +25,21 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
-from mosaic.rows.text_values import Dates, Numbers
+from mosaic.rows.frames import Values, is_feature_name
+from mosaic.rows.kinds import (
+    NEARLY_ALL,
+    NEVER_SEEN,
+    Category,
+    Column,
+    Number,
+    Text,
+    is_long,
+    quoted,
+    written_dates,
+    written_numbers,
+)
 from mosaic.text import listed
 
-#: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
-NEARLY_ALL = 0.95
 #: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
 HARDLY_REPEATED = 0.5
 #: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.
@@ -62,23 +63,6 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class SomeTexts:
-    """The cells of some rows of a column: their numbers, in ascending order, and what is written in them."""
-
-    rows: IntArray
-    values: Values
-
-    def __post_init__(self) -> None:
-        if len(self.rows) != len(self.values) or (np.diff(self.rows) <= 0).any():
-            raise ValueError("rows and their cells do not fit together")
-
-    def text(self, row: int) -> str | None:
-        """What is written in a row; None where nothing is, or where it is not known."""
-        place = int(np.searchsorted(self.rows, row))
-        return self.values.text(place) if row in self.rows[place : place + 1] else None
-
-
-@dataclass(frozen=True)
 class TableEncoder:
     """How the columns of a table become numbers. One rule for data frames and files, and for new rows.
 
@@ -87,18 +71,17 @@ class TableEncoder:
     columns : the rules of the columns that are compared
     left_out : the columns that are not, and why
     notes : what was assumed, such as that a cell that is no number is missing
-    texts : of the rows of fit, cells that cannot be read from their code, for explanations
+    texts, text_rows : for explanations, cells of fit that cannot be read from their code, and the numbers of their rows,
+        ascending; None for all rows
 
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.frames import cells_of
-    >>> people = pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]})
-    >>> encoder = TableEncoder.of(cells_of(people))
-    >>> encoder.blocks
-    {'age': slice(0, 2, None), 'city': slice(2, 6, None)}
-    >>> encoder.encode(cells_of(people)).shape
-    (4, 6)
+    >>> from mosaic.rows.frames import cells_of
+    >>> people = cells_of(pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]}))
+    >>> encoder = TableEncoder.of(people)
+    >>> encoder.encode(people).shape, encoder.blocks
+    ((4, 6), {'age': slice(0, 2, None), 'city': slice(2, 6, None)})
     >>> print(*encoder.describe())
     Compared as number: age; category: city.
     """
@@ -106,7 +89,8 @@ class TableEncoder:
     columns: tuple[Column, ...]
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
-    texts: Mapping[str, Values | SomeTexts] = field(default_factory=dict, repr=False, compare=False)
+    texts: Mapping[str, Values] = field(default_factory=dict, repr=False, compare=False)
+    text_rows: IntArray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -123,13 +107,16 @@ class TableEncoder:
         ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
         matter of rows, however often they count.
         """
-        rows, weights = _who_decides(weights)
+        rows = None if weights is None or (weights == 1).all() else np.flatnonzero(weights > 0)
+        weights = None if rows is None or weights is None else weights[rows]
+        if weights is not None and not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
+            weights = weights * (len(weights) / weights.sum())
         columns: list[Column] = []
         left_out: list[LeftOut] = []
         alike: dict[tuple[Any, ...], list[Column]] = {}
         for name in cells:
             values = cells[name] if rows is None else cells[name].take(rows)
-            rule = rule_of(name, values, forced=name in keep, is_id=not is_feature_name(name), weights=weights)
+            rule = rule_of(name, values, forced=name in keep, weights=weights)
             if isinstance(rule, LeftOut):
                 left_out.append(rule)
                 continue
@@ -141,8 +128,8 @@ class TableEncoder:
                 continue
             others.append(rule)
             columns.append(rule)
-        unread = (_unread(column, cells[column.name], place, weights is not None) for column in columns)
-        return cls(tuple(columns), tuple(left_out), tuple(note for note in unread if note is not None))
+        unread = (_unread(c, cells[c.name], place, weights is not None) for c in columns if isinstance(c, Number))
+        return cls(tuple(columns), tuple(left_out), tuple(filter(None, unread)))
 
     @property
     def names(self) -> list[str]:
@@ -178,55 +165,62 @@ class TableEncoder:
 
     @property
     def unreadable(self) -> list[str]:
-        """Columns with cells that cannot be read from their code: texts, and rare values."""
-        return [c.name for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
+        """Columns with cells that cannot be read from their code: texts, rare values, and what is no number or date."""
+        return [column.name for column in self.columns if column.has_texts]
 
-    def with_texts(self, cells: Mapping[str, Values]) -> TableEncoder:
-        """The same, with the cells of the rows of fit that cannot be read from their code."""
-        return replace(self, texts={name: cells[name] for name in self.unreadable if cells[name].codes is not None})
-
-    def with_texts_of(self, rows: IntArray, cells: Mapping[str, Values]) -> TableEncoder:
-        """The same, with such cells of some rows, whose numbers are in ascending order."""
-        return replace(self, texts={name: SomeTexts(rows, cells[name]) for name in self.unreadable})
+    def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> TableEncoder:
+        """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
+        texts = {name: cells[name] for name in self.unreadable if cells[name].codes is not None}
+        return replace(self, texts=texts, text_rows=rows)
 
     def with_gaps(self, names: Collection[str]) -> TableEncoder:
         """The same, for columns in which values are missing in rows that it was not found with."""
-
-        def with_gap(column: Column) -> Column:
-            if column.name not in names:
-                return column
-            if isinstance(column, Moment):
-                return replace(column, days=replace(column.days, missing=column.days.missing or NEVER_SEEN))
-            return column if isinstance(column, Category) else replace(column, missing=column.missing or NEVER_SEEN)
-
-        return replace(self, columns=tuple(map(with_gap, self.columns)))
+        columns = (
+            replace(column, missing=column.missing or NEVER_SEEN)
+            if column.name in names and not isinstance(column, Category)
+            else column
+            for column in self.columns
+        )
+        return replace(self, columns=tuple(columns))
 
     def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
         """The cell of a row as it is read: "61", "'premium'", "missing"; z are the numbers of this column."""
-        known = self.texts.get(name)
-        return self._by_name(name).value(z, None if known is None or row is None else known.text(row))
+        known, text = self.texts.get(name), None
+        if known is not None and row is not None:
+            place = row if self.text_rows is None else int(np.searchsorted(self.text_rows, row))
+            if self.text_rows is None or row in self.text_rows[place : place + 1]:
+                text = known.text(place)
+        return self._by_name(name).value(z, text)
 
     def usually(self, name: str) -> str:
         """What is usual in a column, "19 to 88"; empty where there is no range."""
-        return self._by_name(name).usually
+        column = self._by_name(name)
+        return column.usually if isinstance(column, Number) else ""
 
     def contrast(self, name: str, z: FloatArray) -> str:
         """On which side of the middle of its column a row is: "high", "early"; empty where there are no sides."""
-        return self._by_name(name).contrast(z)
+        column = self._by_name(name)
+        return column.contrast(z) if isinstance(column, Number) else ""
+
+    def is_unusual(self, name: str, z: FloatArray) -> bool:
+        """Whether a value by itself is a reason to call a row odd."""
+        return self._by_name(name).is_unusual(z)
 
     def describe(self) -> tuple[str, ...]:
         """What was used, how, and what was left out and why, in sentences."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns:
-            kinds.setdefault(column.how().partition(" of ")[0], []).append(column.name)
+            kinds.setdefault(column.how, []).append(column.name)
         used = "; ".join(f"{kind}: {listed(names)}" for kind, names in kinds.items())
-        told = [f"Compared as {used}."]
-        if self.left_out:
-            told.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in self.left_out])}.")
-        return (*told, *self.notes)
+        return (f"Compared as {used}.", *not_compared(self.left_out), *self.notes)
 
     def _by_name(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+
+def not_compared(columns: Sequence[LeftOut]) -> list[str]:
+    """A sentence on columns that are left out, if there are any."""
+    return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."] if columns else []
 
 
 def encoder_of(
@@ -237,59 +231,30 @@ def encoder_of(
 ) -> TableEncoder | None:
     """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
     false among them, so that they are taken as they are.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from mosaic.frames import cells_of
-    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]}))) is None
-    True
-    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]}))).names
-    ['age']
     """
-    if all(_is_plain(name, values, name in keep) for name, values in cells.items()):
-        return None
-    return TableEncoder.of(cells, keep=keep, place=place, weights=weights)
+    for name, values in cells.items():
+        is_plain = values.kind in ("number", "truth") and not values.missing.any()
+        if not is_plain and not isinstance(rule_of(name, values, forced=name in keep), LeftOut):
+            return TableEncoder.of(cells, keep=keep, place=place, weights=weights)
+    return None
 
 
-def _who_decides(weights: FloatArray | None) -> tuple[IntArray | None, FloatArray | None]:
-    """The rows that count, None for all, and how often; weights that are no whole numbers are 1 on average."""
-    if weights is None or (weights == 1).all():
-        return None, None
-    rows = np.flatnonzero(weights > 0)
-    weights = weights[rows]
-    if not (weights == np.round(weights)).all():
-        weights = weights * (len(rows) / weights.sum())
-    return rows, weights
-
-
-def _is_plain(name: str, values: Values, forced: bool) -> bool:
-    """Whether a column holds numbers without missing values, or is not compared."""
-    if not forced and not is_feature_name(name):
-        return True
-    if values.kind in ("number", "truth") and not values.missing.any():
-        return True
-    return bool(values.missing.all()) or isinstance(rule_of(name, values, forced=forced), LeftOut)
-
-
-def rule_of(
-    name: str, values: Values, *, forced: bool = False, is_id: bool = False, weights: FloatArray | None = None
-) -> Column | LeftOut:
+def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatArray | None = None) -> Column | LeftOut:
     """What kind of column this is; one that is ``forced`` is left out only if it is constant or no values can be compared."""
     there = int((~values.missing).sum())
     if values.kind == "other":
         return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
     if not there:
         return LeftOut(name, "has no values")
-    if is_id and not forced:
+    if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
         return LeftOut(name, "is called as ids are", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
-    return by_kind(name, values, forced, weights)
+    return by_kind(name, values, forced, np.ones(len(values)) if weights is None else weights)
 
 
-def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
     assert values.numbers is not None
     x, n = values.numbers, len(values)
     distinct = np.unique(x[np.isfinite(x)])
@@ -298,37 +263,33 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     if not len(distinct):
         return LeftOut(name, "has no values")
     if values.kind == "moment":
-        return Moment.of(name, x, weights=weights)
-    whole = bool((distinct == np.round(distinct)).all())
-    if whole and not forced:
+        return Number.of(name, x, weights, dates=True)
+    if not forced and (distinct == np.round(distinct)).all():
         if CODE_NAMES.search(name):
             return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
         if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
         return Category.of(name, *values.as_levels(), weights)
-    return Number.of(name, x, weights=weights)
+    return Number.of(name, x, weights)
 
 
-def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
     levels, codes = values.levels, values.codes
     assert codes is not None
     there = int((codes >= 0).sum())
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    used = np.flatnonzero(counts)
-    if len(used) == 1 and there == len(codes):
+    if np.count_nonzero(counts) == 1 and there == len(codes):
         return LeftOut(name, "is the same in every row")
     if values.kind == "text":
-        written = None if CODE_NAMES.search(name) else Numbers.of(levels, counts)
-        if written is not None:
-            numbers = of_levels(written.read(levels), codes)
-            if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
-                return Number.of(name, numbers, written, weights)
-        dates = Dates.of(levels, counts)
-        if dates is not None:
-            days = of_levels(dates.read(levels), codes)
-            if len(np.unique(days[np.isfinite(days)])) > 1:
-                return Moment.of(name, days, dates, weights)
+        for dates, written_as in ((False, written_numbers), (True, written_dates)):
+            written = None if CODE_NAMES.search(name) and not dates else written_as(levels, counts)
+            x = None if written is None else values.of_levels(written.read(levels))
+            # A number with two values is a category.
+            if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
+                return Number.of(name, x, weights, written, dates=dates)
+        if is_long(levels) and len(levels) > 2:
+            return Text.of(name, levels, codes, weights, long=True)
         if not forced:
             hardly_repeated = len(levels) > HARDLY_REPEATED * there
             if hardly_repeated and _mostly(PHONE, levels):
@@ -340,30 +301,25 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             if hardly_repeated and _mostly(CODE, levels):
                 return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
     rule = Category.of(name, levels, codes, weights)
-    n, present = (len(codes), there) if weights is None else (weights.sum(), weights[codes >= 0].sum())
-    if rule.shares[-2] * n > present / 2 and there > 2:
-        return Text.of(name, levels, codes, weights)
-    return rule
+    rare, present = rule.shares[-2] * weights.sum(), weights[codes >= 0].sum()
+    return Text.of(name, levels, codes, weights) if rare > present / 2 and there > 2 else rule
 
 
 def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
 
 
-def _unread(column: Column, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
+def _unread(column: Number, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
     """What is said of text in a column of numbers or dates, and of infinite numbers."""
-    if not isinstance(column, Number | Moment):
-        return None
     if values.codes is None or column.written is None:
         infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
         return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
-    rule = column.days if isinstance(column, Moment) else column
-    if not weighted and round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
+    if not weighted and round(column.missing * len(values)) == int(values.missing.sum()):  # every text was read
         return None
-    rows = np.flatnonzero(np.append(np.isnan(column.written.read(values.levels)), False)[values.codes])
+    rows = np.flatnonzero(np.isnan(values.of_levels(column.written.read(values.levels))) & ~values.missing)
     if not len(rows):
         return None
-    what, row = "no date" if isinstance(column, Moment) else "no number", int(rows[0])
+    what, row = "no number" if column.has_time is None else "no date", int(rows[0])
     said = f"1 cell of {column.name!r} is {what} and counts as missing"
     if len(rows) > 1:
         said = f"{len(rows):,} cells of {column.name!r} are {what} and count as missing, the first"

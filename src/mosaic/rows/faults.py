@@ -11,8 +11,6 @@ from pathlib import Path
 from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 from mosaic.text import listed, printable
 
-#: How Git LFS begins the few lines that it leaves in the place of a large file.
-LFS_POINTER = b"version https://git-lfs"
 #: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
 MOST_UNPACKED = 200
 DAMAGED = (
@@ -98,11 +96,9 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
 def refuse_address(path: str | PathLike[str]) -> None:
     """Refuse an address on a network: nothing is fetched."""
     address = str(path)
-    scheme, there, rest = address.partition("://")
+    scheme, there, _ = address.partition("://")
     if not there or not scheme.isalnum() or len(scheme) < 2:
         return
-    if scheme == "file":
-        raise FileFault(address, "is an address, not a path", f"Name the path: {rest}")
     fetch = f"curl -O '{address}'" if scheme in ("http", "https", "ftp") else f"fsspec.filesystem({scheme!r}).get(…)"
     raise FileFault(
         address,
@@ -120,8 +116,7 @@ def check_there(path: Path) -> None:
         if not path.exists():
             near = sorted(other.name for other in path.parent.iterdir())[:10_000] if path.parent.is_dir() else []
             hint = close_to(path.name, near) or "Check the name. "
-            if not path.parent.is_dir():
-                hint = f"The folder {path.parent} is not there either. "
+            hint = hint if path.parent.is_dir() else f"The folder {path.parent} is not there either. "
             raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are seen from {Path.cwd()}.")
         if path.is_dir():
             if not any(path.iterdir()):
@@ -131,28 +126,22 @@ def check_there(path: Path) -> None:
             fault = "is neither a file nor a folder, but a pipe, socket or device"
             raise FileFault(path, fault, "Save what it holds to a file first.")
         with path.open("rb") as file:
-            head = file.read(len(LFS_POINTER))
-    except FileFault:
-        raise
+            head = file.read(23)
     except PermissionError as error:
         raise not_permitted(path) from error
     except OSError as error:
+        if isinstance(error, FileFault):
+            raise
         raise FileFault(path, f"cannot be opened ({error.strerror})", "Check the path and the disk.") from error
     if not head:
         raise FileFault(path, "the file is empty", "Write it again, or name another one.")
-    if head == LFS_POINTER:
+    if head == b"version https://git-lfs":
         remedy = f"Fetch the data with: git lfs pull --include {path.name}"
         raise FileFault(path, "is a pointer of Git LFS, not the data itself", remedy)
 
 
 def close_to(name: str, names: Sequence[str]) -> str:
-    """A question that suggests similar names, or an empty text.
-
-    Examples
-    --------
-    >>> close_to("hieght", ["height", "age"])
-    "Did you mean 'height'? "
-    """
+    """A question that suggests similar names, or an empty text."""
     folded = {other.casefold(): other for other in names}
     found = difflib.get_close_matches(name.casefold(), list(folded), 3, 0.6)
     return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
@@ -168,10 +157,7 @@ def unknown_name(file: str | Path, what: str, name: str, names: Sequence[str], p
 def check_unpacked(path: Path, unpacked: float, stored: float, budget: float) -> None:
     """Refuse a file that claims to hold far more bytes than are stored, if that is large for the budget in bytes."""
     if unpacked > max(budget / 4, MOST_UNPACKED * stored):
-        claim = f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB"
-        raise FileFault(
-            path,
-            f"{claim}, more than {MOST_UNPACKED} times as much",
-            "No real table is packed so tightly: it is damaged, hardly written to, or made to fill memory and disk. If it is "
-            "sound, unpack it first.",
+        claim = (
+            f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB, more than {MOST_UNPACKED} times as much"
         )
+        raise FileFault(path, claim, "It is damaged, or made to fill memory and disk. If it is sound, unpack it first.")

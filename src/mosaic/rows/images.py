@@ -26,8 +26,6 @@ pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 #: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.
 LARGEST_PICTURE = 1 << 29
-#: Values of a pixel: grey, red-green-blue, and the latter with opacity.
-CHANNELS = (1, 3, 4)
 
 
 class Album:
@@ -37,54 +35,47 @@ class Album:
         self.path = path
         self._zip: zipfile.ZipFile | None = None
         if path.is_dir():
-            files = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-            self.sizes = {name: (path / name).stat().st_size for name in files if not _hidden(name)}
+            sizes = {file.relative_to(path).as_posix(): file.stat().st_size for file in path.rglob("*") if file.is_file()}
         else:
             with readable(path, "It is damaged or no zip file. Pack it again."):
                 self._zip = zipfile.ZipFile(path)
-                entries = sorted((e for e in self._zip.infolist() if not e.is_dir()), key=lambda entry: entry.filename)
-            self.sizes = {entry.filename: entry.file_size for entry in entries if not _hidden(entry.filename)}
-        everything = list(self.sizes)
-        self.names = [name for name in everything if PurePosixPath(name).suffix.lower() in PICTURES]
-        self.others = len(everything) - len(self.names)
+                sizes = {entry.filename: entry.file_size for entry in self._zip.infolist() if not entry.is_dir()}
+        self.sizes = {name: sizes[name] for name in sorted(sizes) if not _hidden(name)}
+        self.names = [name for name in self.sizes if PurePosixPath(name).suffix.lower() in PICTURES]
         if not self.names:
             self.close()
             raise FileFault(
                 path,
-                f"holds no pictures, Parquet files or Zarr array, but {listed(everything) or 'nothing'}",
+                f"holds no pictures, Parquet files or Zarr array, but {listed(list(self.sizes)) or 'nothing'}",
                 f"Name one of the files, or a folder of pictures ({', '.join(PICTURES)}).",
             )
 
     def close(self) -> None:
-        """Let go of the zip file."""
         if self._zip is not None:
             self._zip.close()
 
-    def picture(self, name: str, draft: int | None = None) -> Any:
+    def picture(self, name: str, draft: int) -> Any:
         """A picture, turned as its camera says, in grey or colour over white; whole pictures are decoded, or refused."""
-        where = self.path / name if self._zip is None else f"{self.path}/{name}"
+        where = f"{self.path}/{name}"
         try:
-            with self._open(name) as stream, warnings.catch_warnings():
+            with self._open(name, where) as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", image.DecompressionBombWarning)
                 warnings.filterwarnings("ignore", category=UserWarning, module="PIL")
                 opened = image.open(stream)
-                if draft is not None:
-                    opened.draft(None, (2 * draft, 2 * draft))
+                opened.draft(None, (2 * draft, 2 * draft))
                 return _grey_or_colour(ops.exif_transpose(opened))
         except FileFault:
             raise
         except PermissionError as error:
             raise not_permitted(where) from error
         except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
-            raise FileFault(
-                where, f"has more pixels than are safe to decode ({error})", "Make it smaller, or remove it."
-            ) from error
+            fault = f"has more pixels than are safe to decode ({error})"
+            raise FileFault(where, fault, "Make it smaller, or remove it.") from error
         except Exception as error:
             said = " ".join(str(error).split()).rstrip(".")
             said = "cannot identify image file" if "cannot identify" in said else said
-            raise FileFault(
-                where, f"cannot be read as a picture ({said[:200]})", "It is damaged: copy it again, or remove it."
-            ) from error
+            fault = f"cannot be read as a picture ({said[:200]})"
+            raise FileFault(where, fault, "It is damaged: copy it again, or remove it.") from error
 
     def thumbnails(self, numbers: IntArray, side: int) -> list[bytes]:
         """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
@@ -97,11 +88,10 @@ class Album:
             files.append(stream.getvalue())
         return files
 
-    def _open(self, name: str) -> IO[bytes]:
+    def _open(self, name: str, where: str) -> IO[bytes]:
         if self._zip is None:
             return (self.path / name).open("rb")
         entry = self._zip.getinfo(name)
-        where = f"{self.path}/{name}"
         if entry.flag_bits & 1:
             raise FileFault(where, "is encrypted", "Pack the pictures again without a password.")
         if entry.file_size > LARGEST_PICTURE:
@@ -131,11 +121,12 @@ def open_images(request: Request) -> Rows:
     if not request.elsewhere:
         shade = "colour" if request.colour else "grey"
         notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
-    if album.others:
-        notes.append(f"Files that are no pictures were left out: {album.others:,}.")
+    if len(album.sizes) > len(files):
+        notes.append(f"Files that are no pictures were left out: {len(album.sizes) - len(files):,}.")
     X = np.zeros((len(files), 0)) if request.elsewhere else _pixels(album, request)
     store = InMemory(pa.table(columns))
-    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures=album.thumbnails, close=album.close)
+    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures_of=album.thumbnails)
+    rows.closers.append(album.close)
     add_groups_and_weights(rows, request, store)
     return rows
 
@@ -181,20 +172,8 @@ def _hidden(name: str) -> bool:
     return any(part in ("__MACOSX", "Thumbs.db") or (part[0] == "." and part != "..") for part in parts)
 
 
-def is_stack(shape: Sequence[int]) -> bool:
-    """Whether an array of this shape is a row of pictures.
-
-    Examples
-    --------
-    >>> is_stack((1965, 28, 20)), is_stack((50, 32, 32, 3)), is_stack((50, 7)), is_stack((5, 4, 4, 9))
-    (True, True, False, False)
-    """
-    flat = len(shape) == 3 or (len(shape) == 4 and shape[3] in CHANNELS)
-    return flat and min(shape[1:3]) > 1
-
-
 def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
-    """PNG of pictures in arrays: height × width, or × 3 or × 4.
+    """PNG of pictures in arrays: height × width, or × 3 or × 4. Small ones are enlarged by whole pixels, so that they stay sharp.
 
     Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
     """
@@ -203,32 +182,20 @@ def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
         pictures = [np.nan_to_num(picture.astype(np.float64)) for picture in pictures]
         low = min([0.0, *(float(picture.min(initial=0.0)) for picture in pictures)])
         high = max([1.0, *(float(picture.max(initial=1.0)) for picture in pictures)])
-        pictures = [(picture - low) / (high - low) for picture in pictures]
-    return [thumbnail(picture, side) for picture in pictures]
-
-
-def thumbnail(pixels: Any, side: int) -> bytes:
-    """PNG of a picture in an array of 8 bits, or of numbers from 0 to 1.
-
-    Small ones are enlarged by whole pixels, so that they stay sharp.
-    """
-    pixels = np.asarray(pixels)
-    if pixels.ndim == 3 and pixels.shape[2] == 1:
-        pixels = pixels[:, :, 0]
-    if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in CHANNELS):
-        raise InvalidInputError(
-            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}",
-            "Reshape images, as in images=X.reshape(-1, 8, 8).",
-        )
-    if pixels.dtype != np.uint8:
-        pixels = np.clip(255 * pixels.astype(np.float64), 0, 255).astype(np.uint8)
-    picture = image.fromarray(pixels)
-    longer = max(picture.size)
-    if longer > side:
-        picture.thumbnail((side, side))
-    elif side // longer > 1:
-        times = side // longer
-        picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
-    out = io.BytesIO()
-    picture.save(out, "PNG", optimize=True)
-    return out.getvalue()
+        pictures = [(255 * ((picture - low) / (high - low))).astype(np.uint8) for picture in pictures]
+    files = []
+    for pixels in pictures:
+        if pixels.ndim == 3 and pixels.shape[2] == 1:
+            pixels = pixels[:, :, 0]
+        if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
+            fault = f"a picture must be height × width or height × width × 3; got shape {pixels.shape}"
+            raise InvalidInputError(fault, "Reshape images, as in images=X.reshape(-1, 8, 8).")
+        picture, out = image.fromarray(pixels), io.BytesIO()
+        times = side // max(picture.size)
+        if times == 0:
+            picture.thumbnail((side, side))
+        elif times > 1:
+            picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
+        picture.save(out, "PNG", optimize=True)
+        files.append(out.getvalue())
+    return files

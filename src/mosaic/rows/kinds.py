@@ -1,17 +1,22 @@
-"""Rules for kinds of columns: how numbers, dates, categories and texts become numbers, and how these are read again."""
+"""Rules for kinds of columns: how numbers, dates, categories and texts become numbers, and how these are read again.
+
+Numbers and dates may be written as text: how a column writes them is found once, and so they are read in every row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.frames import Values
-from mosaic.rows.text_values import Dates, Numbers
+from mosaic.rows.frames import Values
 from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
@@ -22,36 +27,71 @@ LESS_ASYMMETRIC = 0.2
 FEW_STEPS = 10
 #: Length of the mean of points on the circle from which on rows gather at a part of it.
 GATHERED = 0.2
-#: Principal axes of a text column, the texts that they are found with, and the places that letters are hashed to.
-TEXT_AXES, TEXT_ROWS, TEXT_HASHES = 8, 5000, 2**12
+#: Principal axes of a column of short texts and of long ones, and the places that letters and words are hashed to.
+TEXT_AXES, TEXT_HASHES = (8, 100), 2**12
+#: Texts that the axes are found with, and the words that half of the texts of a column have at least if texts are long.
+TEXT_ROWS, LONG_TEXT = 5000, 8
+#: Share of the rows up to which levels that are not common are hardly ever seen.
+HARDLY_EVER = 1e-3
+#: What numbers that stand apart from all others of their column are moved by, in deviations: their row is then alone.
+APART = 20.0
 #: The middle nine tenths of a normal distribution, in deviations; the quantiles that bound it.
 NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
 #: Share of the rows that what was never seen counts as.
 NEVER_SEEN = 1e-4
-#: Lengths of cycles, in days, and their names.
-CYCLES = {"time of day": 1.0, "weekday": 7.0, "season": 365.2425}
-#: Letters of a text that an explanation quotes.
-QUOTED_LETTERS = 40
+#: Cycles, the time of the day first, and their lengths in days.
+CYCLES = {"time": 1.0, "weekday": 7.0, "season": 365.2425}
 #: Levels that another table may write otherwise.
 SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
+#: What stands for a missing number in a text table.
+MISSING_CELLS = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN",
+     "n/a", "nan", "null")
+)  # fmt: skip
+#: Share of the values that are alike in a column of numbers, dates, phone numbers, addresses or codes.
+NEARLY_ALL = 0.95
+#: Digits of the longest whole number; more are a code.
+LONGEST_NUMBER = 18
+#: Texts of a column that a way of writing dates is tried with first, and the share of them that it must read.
+TRIED_DATES, TRIED_SHARE = 50, 0.8
+ISO = "ISO 8601"
+DATE_FORMATS = (
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M",
+)  # fmt: skip
+_CURRENCY = "$€£¥₹₽₩₺₫₴₦฿"
+_NUMBER = re.compile(
+    rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?:[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
+    rf"(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*(?:[{_CURRENCY}]|[A-Z]{{3}})?\s*(?P<percent>%)?\s*\)?\s*"
+)
+
+# A rule makes ``width`` numbers a row, which ``encode`` gives for every row. ``value`` is the cell of a row as it is read from
+# its numbers, with what is written in it, if that is known; ``how`` says what the rule is. ``missing`` is the share of missing
+# values in fit; if there were any, one more number says so.
 
 
-# A rule makes ``width`` numbers a row. ``encode`` gives them for every row. ``value`` is the cell of a row as it is read from its
-# numbers, with what is written in it, if that is known; ``contrast`` says on which side of the middle it is, ``usually`` what is
-# usual, both empty where there is no such thing; ``how`` says what the rule is.
+@dataclass(frozen=True)
+class Written:
+    """How a column writes numbers or dates. ``form`` is the sign before fractions of numbers; of dates ``ISO``, or as for
+    ``strptime``. ``or_iso``: some dates are written as in ISO 8601 instead, as where two systems were joined.
+    """
+
+    form: str
+    or_iso: bool = False
+
+    def read(self, texts: Sequence[str]) -> FloatArray:
+        """Texts as numbers, or as days since 1970; NaN where one is none."""
+        if self.form in (".", ","):
+            return np.array([_number(_NUMBER.fullmatch(text), self.form) for text in texts], np.float64)
+        days = np.array([_days(text, self.form) for text in texts], np.float64)
+        return np.where(np.isnan(days), Written(ISO).read(texts), days) if self.or_iso else days
 
 
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
+    """A column of numbers, or of dates as days since 1970: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
 
-    Attributes
-    ----------
-    middle, spread : of t(x)
-    unit : of the logarithm, None for none
-    usual : the middle nine tenths of x
-    missing : the share of missing values in fit; if there were any, a second number says so
-    written : how the numbers are written, if they are text
+    Dates also have a point on a circle for each of the ``cycles`` that show; ``has_time`` is None for numbers. ``usual`` is the
+    middle nine tenths of x, ``possible`` the range outside of which numbers stand apart, ``written`` how text is read as numbers.
     """
 
     name: str
@@ -60,163 +100,162 @@ class Number:
     unit: float | None
     usual: tuple[float, float]
     missing: float
-    written: Numbers | None = None
-
-    kind: ClassVar[str] = "number"
+    written: Written | None = None
+    has_time: bool | None = None
+    cycles: tuple[str, ...] = ()
+    possible: tuple[float, float] = (-np.inf, np.inf)
 
     @classmethod
-    def of(cls, name: str, x: FloatArray, written: Numbers | None = None, weights: FloatArray | None = None) -> Number:
+    def of(cls, name: str, x: FloatArray, weights: FloatArray, written: Written | None = None, *, dates: bool = False) -> Number:
         finite = np.isfinite(x)
-        there, w = x[finite], None if weights is None else weights[finite]
+        there, w = x[finite], weights[finite]
         unit = _unit_of_logarithm(there, w)
         low, _, high = quantiles(there, MIDDLE, w, nearest=True)
         t = there if unit is None else np.log1p(there / unit)
         bottom, middle, top = quantiles(t, MIDDLE, w)
-        spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS) or _deviation(t, w) or 1.0
-        missing = 1 - _share(finite, weights)
-        return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written)
+        spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS)
+        if not spread:
+            spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
+        missing = float(weights[~finite].sum() / weights.sum())
+        has_time = bool((there % 1).any()) if dates else None
+        cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
+        usual = (float(low), float(high))
+        return cls(name, float(middle), spread, unit, usual, missing, written, has_time, cycles, possible_range(there[w > 0]))
 
     @property
     def width(self) -> int:
-        return 1 + (self.missing > 0)
+        return 1 + (self.missing > 0) + 2 * len(self.cycles)
+
+    @property
+    def how(self) -> str:
+        if self.has_time is not None:
+            return " and ".join(["date", *self.cycles])
+        return "number" if self.unit is None else "number, by its logarithm"
 
     def encode(self, values: Values) -> FloatArray:
-        if values.codes is None:
-            assert values.numbers is not None
-            return self.encode_numbers(values.numbers)
-        written = Numbers() if self.written is None else self.written
-        return self.encode_numbers(of_levels(written.read(values.levels), values.codes))
-
-    def encode_numbers(self, x: FloatArray) -> FloatArray:
-        """What is missing and never was in fit is in the middle."""
+        """What is missing and never was in fit is in the middle. A circle has diameter √2."""
+        x = values.numbers
+        if x is None:
+            written = self.written or Written("." if self.has_time is None else ISO)
+            x = values.of_levels(written.read(values.levels))
         gone = ~np.isfinite(x)
         x = np.where(gone, 0.0, x)
+        apart = APART * ((x > self.possible[1]) * 1.0 - (x < self.possible[0]))
+        columns = [np.where(gone, 0.0, self._deviations(x) + apart)]
+        if self.missing:
+            columns.append(gone * _length(self.missing))
+        for cycle in self.cycles:
+            turn = 2 * np.pi * x / CYCLES[cycle]
+            columns += [np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))]
+        return np.column_stack(columns)
+
+    def _deviations(self, x: FloatArray) -> FloatArray:
         t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
-        z = np.where(gone, 0.0, (t - self.middle) / self.spread)
-        return np.column_stack([z, gone * _length(self.missing)]) if self.missing else z[:, None]
+        return np.asarray((t - self.middle) / self.spread)
 
     def decode(self, z: FloatArray) -> float:
         """The number of a row, from its code; NaN where it is missing."""
         if self.missing and z[1] > 0.5 * float(_length(self.missing)):
             return float("nan")
-        t = self.middle + self.spread * float(z[0])
-        return t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
+        low, high = self._deviations(np.array(self.possible))
+        t = self.middle + self.spread * float(z[0] - APART * (float(z[0] > high) - float(z[0] < low)))
+        x = t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
+        return 0.0 if abs(x) < 1e-12 * self.spread else x  # what rounding leaves of 0
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         x = self.decode(z)
-        return "missing" if np.isnan(x) else figure(x)
+        gone = "missing" if text is None else f"{quoted(text)}, which is no {'number' if self.has_time is None else 'date'}"
+        return gone if np.isnan(x) else self._shown(x)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether some cells cannot be read from their code."""
+        return self.written is not None and self.missing > 0
 
     @property
     def usually(self) -> str:
-        return f"{figure(self.usual[0])} to {figure(self.usual[1])}"
+        return " to ".join(map(self._shown, self.usual))
 
     def contrast(self, z: FloatArray) -> str:
-        return "" if np.isnan(self.decode(z)) else "high" if z[0] > 0 else "low"
+        sides = ("low", "high") if self.has_time is None else ("early", "late")
+        return "" if np.isnan(self.decode(z)) else sides[bool(z[0] > 0)]
 
-    def how(self) -> str:
-        return "number" if self.unit is None else "number, by its logarithm"
+    def is_unusual(self, z: FloatArray) -> bool:
+        x = self.decode(z)
+        return self.missing < RARE_LEVEL if np.isnan(x) else not self.usual[0] <= x <= self.usual[1]
 
-
-@dataclass(frozen=True)
-class Moment:
-    """A column of dates or times: a number of days, and the cycles that show.
-
-    Attributes
-    ----------
-    days : the rule for the number of days since 1970
-    cycles : names of the cycles
-    has_time : whether there are times of the day
-    written : how dates are written, if they are text
-    """
-
-    name: str
-    days: Number
-    cycles: tuple[str, ...]
-    has_time: bool
-    written: Dates | None = None
-
-    kind: ClassVar[str] = "date"
-
-    @classmethod
-    def of(cls, name: str, x: FloatArray, written: Dates | None = None, weights: FloatArray | None = None) -> Moment:
-        finite = np.isfinite(x)
-        there, w = x[finite], None if weights is None else weights[finite]
-        has_time = bool((there % 1).any())
-        cycles = []
-        for cycle, length in CYCLES.items():
-            if np.ptp(there) < 2 * length or (length == 1.0 and not has_time):
-                continue
-            circle = np.exp(2j * np.pi * there / length)
-            mean = circle.mean() if w is None else np.average(circle, weights=w)
-            if np.abs(mean) >= GATHERED and len(np.unique(there % length)) > 1:
-                cycles.append(cycle)
-        return cls(name, Number.of(name, x, weights=weights), tuple(cycles), has_time, written)
-
-    @property
-    def width(self) -> int:
-        return self.days.width + 2 * len(self.cycles)
-
-    def encode(self, values: Values) -> FloatArray:
-        """A circle has diameter √2."""
-        if values.codes is None:
-            assert values.numbers is not None
-            x = values.numbers
-        else:
-            x = of_levels((Dates() if self.written is None else self.written).read(values.levels), values.codes)
-        blocks = [self.days.encode_numbers(x)]
-        gone = ~np.isfinite(x)
-        for cycle in self.cycles:
-            turn = 2 * np.pi * np.where(gone, 0.0, x) / CYCLES[cycle]
-            circle = np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(0.5)
-            blocks.append(np.where(gone[:, None], 0.0, circle))
-        return np.hstack(blocks)
-
-    def value(self, z: FloatArray, text: str | None = None) -> str:
-        days = self.days.decode(z)
-        return "missing" if np.isnan(days) else self._date(days)
-
-    @property
-    def usually(self) -> str:
-        return f"{self._date(self.days.usual[0])} to {self._date(self.days.usual[1])}"
-
-    def contrast(self, z: FloatArray) -> str:
-        return {"high": "late", "low": "early"}.get(self.days.contrast(z), "")
-
-    def how(self) -> str:
-        return " and ".join(["date", *self.cycles])
-
-    def _date(self, days: float) -> str:
-        seconds = np.datetime64(0, "s") + np.timedelta64(round(days * 86400), "s")
+    def _shown(self, x: float) -> str:
+        if self.has_time is None:
+            return figure(x)
+        seconds = np.datetime64(0, "s") + np.timedelta64(round(x * 86400), "s")
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
+
+
+def possible_range(x: FloatArray) -> tuple[float, float]:
+    """The range outside of which at most 1 % of the numbers stand apart: t(next) − t(end) ≥ t(end) − t(median), at either end.
+
+    t is the logarithm if nearly all numbers are positive, else asinh of deviations, so that heavy tails do not stand apart. What
+    is not positive counts as half of the least difference d of two numbers; below 0 it must also be apart by half as much as the
+    end is from the median. ``next`` is taken to be nearer by d: of counts, the next one may be rare without standing apart.
+    """
+    x = np.sort(x)
+    distinct = np.unique(x)
+    most = int(RARE_LEVEL * len(x))
+    if len(distinct) < 3 or not most:
+        return -np.inf, np.inf
+    step, median, positive = float(np.diff(distinct).min()), float(np.median(x)), bool(x[most] > 0)
+    low, high = quantiles(x, MIDDLE[::2], np.ones(len(x)))
+    spread = float(high - low) / NINE_TENTHS or float(x.std())
+
+    def t(v: float) -> float:
+        if not positive:
+            return float(np.arcsinh((v - median) / spread))
+        return float(np.log(v) if v > step / 2 else np.log(step / 2) - np.log1p(max(-v, 0.0) / step))
+
+    def end(sign: float) -> float:
+        tail = x[: most + 1][::-1] if sign < 0 else x[-most - 1 :]  # outwards
+        for last, following in zip(tail[:-1].tolist(), tail[1:].tolist(), strict=True):
+            half, gap = abs(t(last) - t(median)), abs(t(following - sign * step) - t(last))
+            is_far = following >= 0 or not positive or last - following >= (median - last) / 2
+            if half > 0 and abs(following - last) > step and gap >= half and is_far:
+                return float(last + following) / 2
+        return sign * float("inf")
+
+    return end(-1.0), end(1.0)
+
+
+def _gathers(days: FloatArray, weights: FloatArray, length: float) -> bool:
+    """Whether dates gather at a part of a cycle of so many days, and do not all fall on one place of it."""
+    if np.ptp(days) < 2 * length or len(np.unique(days % length)) == 1:
+        return False
+    return bool(np.abs(np.average(np.exp(2j * np.pi * days / length), weights=weights)) >= GATHERED)
 
 
 @dataclass(frozen=True)
 class Category:
     """A column of levels: one number for each, √(z_l²/2) at its own level and 0 elsewhere.
 
-    Attributes
-    ----------
-    levels : those that are common, most frequent first
-    shares : of all rows, of the levels, of all others together, and of missing values
+    ``levels`` are those that are common, most frequent first; ``shares`` are of all rows: of the levels, of all others together,
+    and of missing values. If others are hardly ever seen (``apart``), their rows are alone.
     """
 
     name: str
     levels: tuple[str, ...]
     shares: tuple[float, ...]
+    apart: bool = False
 
-    kind: ClassVar[str] = "category"
-    usually: ClassVar[str] = ""
+    how: ClassVar[str] = "category"
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
-        w = None if weights is None else weights[codes >= 0]
-        counts = np.bincount(codes[codes >= 0], w, minlength=len(levels))
-        n = len(codes) if weights is None else float(weights.sum())
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Category:
+        counts = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels))
+        n = float(weights.sum())
         order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
         other = counts.sum() - counts[common].sum()
         shares = [*(counts[common] / n), other / n, (n - counts.sum()) / n]
-        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares))
+        apart = bool(common) and 0 < other <= max(1.0, HARDLY_EVER * n)
+        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares), apart)
 
     @property
     def width(self) -> int:
@@ -228,7 +267,13 @@ class Category:
         levels, codes = values.as_levels()
         found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
         places = np.array([*found, len(known) + 1], np.intp)[codes]  # -1 is the last one
-        return np.asarray((places[:, None] == np.arange(self.width)) * _length(np.array(self.shares)))
+        lengths = _length(np.array(self.shares))
+        lengths[-2] = APART if self.apart else lengths[-2]
+        return np.asarray((places[:, None] == np.arange(self.width)) * lengths)
+
+    @property
+    def has_texts(self) -> bool:
+        return self.shares[-2] > 0
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Rare levels have no code of their own."""
@@ -239,24 +284,14 @@ class Category:
             return repr(self.levels[place])
         return "is a rare value" if text is None else f"{quoted(text)}, which is rare"
 
-    def contrast(self, z: FloatArray) -> str:
-        return ""
-
-    def how(self) -> str:
-        rare = "" if not self.shares[-2] else ", rare ones together"
-        return f"category of {len(self.levels)} levels{rare}"
+    def is_unusual(self, z: FloatArray) -> bool:
+        place = int(np.argmax(z))
+        return place == len(self.levels) or self.shares[place] < RARE_LEVEL
 
 
 @dataclass(frozen=True)
 class Text:
-    """A column of texts that differ: principal axes of TF-IDF counts of three letters.
-
-    Attributes
-    ----------
-    weights : of three letters
-    axes, centre, scale : of the principal axes
-    missing : the share of missing values in fit; if there were any, a last number says so
-    """
+    """A column of texts that differ: principal axes of TF-IDF counts of three letters, or of words if ``long``."""
 
     name: str
     weights: FloatArray = field(repr=False, compare=False)
@@ -264,30 +299,34 @@ class Text:
     centre: FloatArray = field(repr=False, compare=False)
     scale: float
     missing: float
+    long: bool = False
 
-    kind: ClassVar[str] = "text"
-    usually: ClassVar[str] = ""
+    has_texts: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray, *, long: bool = False) -> Text:
         """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.preprocessing import normalize
 
-        there = codes[codes >= 0]
-        if weights is not None:
-            there = np.repeat(there, np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
-        texts = sorted(levels[code] for code in there)
+        there = np.repeat(codes[codes >= 0], np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
+        texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
-        counts = _letters(texts)
+        counts = _counts(texts, long)
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
-        svd = TruncatedSVD(min(TEXT_AXES, weighted.shape[0] - 1), random_state=0).fit(weighted)
-        Z = svd.transform(weighted)
+        svd = TruncatedSVD(min(TEXT_AXES[long], weighted.shape[0] - 1), random_state=0).fit(weighted)
+        Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, _share(codes < 0, weights))
+        missing = float(weights[codes < 0].sum() / weights.sum())
+        return cls(name, tfidf.idf_, svd.components_.astype(np.float32), centre, scale, missing, long)
+
+    @property
+    def how(self) -> str:
+        return f"text, by its {'words' if self.long else 'letters'}"
 
     @property
     def width(self) -> int:
@@ -298,29 +337,29 @@ class Text:
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        weighted = normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
-        Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
+        Z = np.zeros((0, len(self.centre)))
+        if levels:
+            Z = normalize(_counts(levels, self.long) @ sp.diags_array(self.weights)) @ self.axes.T
+            Z = normalize(Z) if self.long else Z
+        Z = np.vstack([(Z - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
         return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        """Letters cannot be read from their code."""
+        """Texts cannot be read from their code."""
         if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
             return "missing"
         return "is unlike others" if text is None else quoted(text)
 
-    def contrast(self, z: FloatArray) -> str:
-        return ""
-
-    def how(self) -> str:
-        return "text, by its letters"
+    def is_unusual(self, z: FloatArray) -> bool:
+        return True  # no text is usual
 
 
-Column: TypeAlias = Number | Moment | Category | Text
+Column: TypeAlias = Number | Category | Text
 
 
 def quoted(text: str) -> str:
     """A text in quotation marks, shortened."""
-    return repr(text if len(text) <= QUOTED_LETTERS else text[:QUOTED_LETTERS] + "…")
+    return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
 def _length(share: Any) -> Any:
@@ -328,28 +367,22 @@ def _length(share: Any) -> Any:
     return np.sqrt(np.maximum(ndtri(np.maximum(share, NEVER_SEEN) / 2) ** 2, 1.0) / 2)
 
 
-def _letters(texts: Sequence[str]) -> Any:
-    """Counts of three letters."""
+def is_long(texts: Sequence[str]) -> bool:
+    """Whether half of the texts have at least ``LONG_TEXT`` words."""
+    return bool(np.median([len(text.split()) for text in texts[:TEXT_ROWS]]) >= LONG_TEXT)
+
+
+def _counts(texts: Sequence[str], long: bool) -> Any:
+    """Counts of three letters, or of words."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    hashing = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), n_features=TEXT_HASHES, alternate_sign=False, norm=None)
-    return hashing.transform(texts)
+    parts: dict[str, Any] = {} if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
+    return HashingVectorizer(n_features=TEXT_HASHES, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
-def _share(rows: BoolArray, weights: FloatArray | None) -> float:
-    return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
-
-
-def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False) -> FloatArray:
-    """Quantiles of numbers; a weight of 2 is the same as a number twice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quantiles(np.array([4.0, 1.0]), [0.25, 0.5], np.array([1.0, 3.0])).tolist()
-    [1.0, 1.0]
-    """
-    if weights is None:
+def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
+    """Quantiles of numbers; a weight of 2 is the same as a number twice."""
+    if (weights == 1).all():
         return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
@@ -362,30 +395,108 @@ def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray | None
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
 
 
-def _deviation(t: FloatArray, weights: FloatArray | None) -> float:
-    size = float(np.abs(t).max(initial=0.0)) or 1.0
-    t = t / size
-    return size * float(np.sqrt(np.average((t - np.average(t, weights=weights)) ** 2, weights=weights)))
-
-
-def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:
+def _unit_of_logarithm(there: FloatArray, weights: FloatArray) -> float | None:
     """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
     if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
         return None
     positive = there > 0
-    unit = float(quantiles(there[positive], MIDDLE[:1], None if weights is None else weights[positive])[0])
+    unit = float(quantiles(there[positive], MIDDLE[:1], weights[positive])[0])
     with np.errstate(over="ignore"):
         t = np.log1p(there / unit)
     less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - LESS_ASYMMETRIC
     return unit if less else None
 
 
-def _asymmetry(x: FloatArray, weights: FloatArray | None) -> float:
+def _asymmetry(x: FloatArray, weights: FloatArray) -> float:
     """|q05 + q95 − 2 q50| / (q95 − q05)."""
     low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
 
 
-def of_levels(numbers: FloatArray, codes: IntArray) -> FloatArray:
-    """Numbers of levels, for every row; NaN where there is no level."""
-    return np.append(numbers, np.nan)[codes]
+# ---- numbers and dates as text
+
+
+@cache
+def number_pattern(decimal: str) -> str:
+    """A regular expression for plain numbers with this sign before fractions."""
+    d = re.escape(decimal)
+    return rf"[-+]?(\d+{d}?\d*([eE][-+]?\d+)?|{d}\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
+
+
+def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
+    """How these texts, each there so many times, are written: with thousands separators, currencies, percent signs, brackets for
+    negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than numbers have.
+    """
+    found = [_NUMBER.fullmatch(text) for text in texts]
+    if not _nearly_all(np.array([match is not None for match in found]), counts):
+        return None
+    digits = [match["digits"].strip() for match in found if match is not None]
+    zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
+    is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
+    if is_code or len(zeros) > (1 - NEARLY_ALL) * len(digits):
+        return None
+    form = "," if _decimal_comma(digits) else "."
+    numbers = np.array([_number(match, form) for match in found])
+    return Written(form) if _nearly_all(np.isfinite(numbers), counts) else None
+
+
+def _number(match: re.Match[str] | None, decimal: str) -> float:
+    if match is None:
+        return float("nan")
+    digits = re.sub(r"[\s'’\u00a0\u202f]", "", match["digits"])
+    digits = digits.replace(".", "").replace(",", ".") if decimal == "," else digits.replace(",", "")
+    try:
+        value = float(digits + (match["power"] or ""))
+    except ValueError:  # such as 1.2.3
+        return float("nan")
+    signs = (match["sign"] or "") + (match["inner"] or "")
+    negative = bool(match["open"]) or "-" in signs or "−" in signs
+    return (-value if negative else value) * (0.01 if match["percent"] else 1.0)
+
+
+def _decimal_comma(digits: Sequence[str]) -> bool:
+    """Whether a comma divides whole parts from fractions."""
+    both = [d for d in digits if "," in d and "." in d]
+    if both:
+        return sum(d.rfind(",") > d.rfind(".") for d in both) > len(both) / 2
+    commas = [d for d in digits if "," in d]
+    if not commas:
+        return any(d.count(".") > 1 for d in digits)
+    return not all(re.fullmatch(r"\d{1,3}(,\d{3})+", d) for d in commas)
+
+
+def written_dates(texts: Sequence[str], counts: IntArray) -> Written | None:
+    """How these texts, each there so many times, are written; None where they are no dates."""
+    if not any(char.isdigit() for text in texts[:TRIED_DATES] for char in text):
+        return None
+    alone, joined = map(Written, (ISO, *DATE_FORMATS)), (Written(form, or_iso=True) for form in DATE_FORMATS)
+    return _best(alone, texts, counts) or _best(joined, texts, counts)
+
+
+def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> Written | None:
+    """The way of writing dates by which most of these texts are read; None where none reads nearly all."""
+    best, most = None, 0
+    for dates in tried:
+        known = np.isfinite(dates.read(texts[:TRIED_DATES]))
+        if known.mean() < NEARLY_ALL and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
+            continue
+        known = np.isfinite(dates.read(texts))
+        if int(known.sum()) > most and _nearly_all(known, counts):
+            best, most = dates, int(known.sum())
+    return best
+
+
+def _days(text: str, form: str) -> float:
+    if len(text) < len("1.1.24") or text.isdigit():
+        return float("nan")
+    try:
+        moment = datetime.fromisoformat(text) if form == ISO else datetime.strptime(text.strip(), form)
+        moment = moment.replace(tzinfo=None) - (moment.utcoffset() or timedelta(0))
+    except (ValueError, OverflowError):
+        return float("nan")
+    return (moment - datetime(1970, 1, 1)).total_seconds() / 86400.0
+
+
+def _nearly_all(known: BoolArray, counts: IntArray) -> bool:
+    """Whether nearly all different texts, or nearly all cells, are known."""
+    return bool(known.mean() >= NEARLY_ALL or np.average(known, weights=counts) >= NEARLY_ALL)

@@ -11,9 +11,8 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.frames import frame_columns, id_names_among, index_names
 from mosaic.rows.faults import close_to
-from mosaic.rows.roles import LONGEST_NAME
+from mosaic.rows.frames import Cells, id_names_among, index_names, tells_apart
 from mosaic.text import NO_NAMES
 
 #: Names of rows that are compared with one that is not there.
@@ -22,13 +21,9 @@ COMPARED_NAMES = 100_000
 
 @dataclass(frozen=True)
 class RowNames:
-    """The names of rows.
+    """The names of rows, and where they come from: "column 'id'", "the index".
 
-    Attributes
-    ----------
-    names : as text
-    origin : where they come from: "column 'id'", "the index"
-    rows : the row number of each name, ascending, if only some rows are named; None if all are, in their order
+    ``rows`` are the row numbers of the names, ascending, if only some rows are named; None if all are, in their order.
 
     Examples
     --------
@@ -73,10 +68,9 @@ def only_row(
     where: str = "",
     remedies: tuple[str, str] = ("Give the row number.", "Check the spelling."),
 ) -> int:
-    """The only one of the rows that are called so; others are refused.
+    """The only one of the rows that are called so. ``some`` gives names that there are, to suggest similar ones.
 
-    ``some`` gives names that there are, to suggest similar ones; ``remedies`` are for a name that several rows have, and for one
-    that none has.
+    ``remedies`` are for a name that several rows have, and for one that none has.
     """
     if len(rows) > 1:
         fault = f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
@@ -87,10 +81,7 @@ def only_row(
 
 
 def as_row(given: Any, names: Any) -> Any:
-    """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is.
-
-    ``names`` has ``find``.
-    """
+    """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is."""
     if not isinstance(given, str) or names is None:
         return given
     try:
@@ -102,13 +93,7 @@ def as_row(given: Any, names: Any) -> Any:
 
 
 def as_rows(given: Any, names: Any, parameter: str) -> Any:
-    """Row numbers for names; a mask and a list of numbers are returned as they are.
-
-    Examples
-    --------
-    >>> as_rows(["C17", 0], RowNames(("C1", "C17"), "the index"), "must_include")
-    [1, 0]
-    """
+    """Row numbers for names; a mask and a list of numbers are returned as they are."""
     if given is None or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
         return given
     items = [given] if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else []
@@ -124,31 +109,20 @@ def as_rows(given: Any, names: Any, parameter: str) -> Any:
         raise
 
 
-def names_of_frame(X: Any, left_out: Collection[str] | None = None) -> RowNames | None:
-    """The names of the rows of a data frame; None without any, and for all else.
+def names_of_frame(cells: Cells, left_out: Collection[str] | None = None) -> RowNames | None:
+    """The names of the rows of a data frame; None without any.
 
     They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
     and whose values are all different; else from a column of text that is different in every row; else from an index of whole
     numbers that does not count the rows. ``left_out`` are columns that are not compared; None to look at the index only.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> names_of_frame(pl.DataFrame({"age": [36, 41], "id": ["C1", "C17"]}), ["id"]).names
-    ('C1', 'C17')
     """
     import narwhals.stable.v2 as nw
 
-    index = index_names(X)
+    index = index_names(cells.frame)
     if index is not None and index[1]:
         return RowNames(index[0], "the index")
-    columns = {str(column.name): column for column in frame_columns(X)} if left_out is not None else {}
-    texts = [name for name in left_out or () if columns[name].dtype in (nw.String, nw.Object)]
-    for name in dict.fromkeys([*id_names_among(list(columns)), *texts]):
-        column = columns[name]
-        if column.is_null().any() or column.n_unique() < len(column):
-            continue
-        names = tuple(map(str, column.to_list()))
-        if all(0 < len(one) <= LONGEST_NAME for one in names):
-            return RowNames(names, f"column {name!r}")
+    texts = [name for name in left_out or () if cells.columns[name].dtype in (nw.String, nw.Object)]
+    for name in dict.fromkeys([*id_names_among(list(cells)), *texts] if left_out is not None else ()):
+        if tells_apart(cells.columns[name]):
+            return RowNames(tuple(map(str, cells.columns[name].to_list())), f"column {name!r}")
     return None if index is None or len(set(index[0])) < len(index[0]) else RowNames(index[0], "the index")

@@ -6,32 +6,23 @@ import bz2
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mosaic.checks import as_bytes
 from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
-from mosaic.rows.arrow import (
-    COMPRESSIONS,
-    FIRST_BYTES,
-    open_arrow_stream,
-    open_feather,
-    open_json_lines,
-    open_lines,
-    open_parquet,
-)
+from mosaic.parameters import as_bytes
+from mosaic.rows.arrays import is_stream, open_h5ad, open_npy, open_npz, open_zarr
+from mosaic.rows.arrow import COMPRESSIONS, open_arrow_stream, open_feather, open_json_lines, open_parquet
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
-from mosaic.rows.source import is_stream
 from mosaic.rows.text_tables import open_text_table, open_workbook
 from mosaic.rows.write import MORE_ROOM, Scratch
 from mosaic.text import library
@@ -60,12 +51,10 @@ KINDS = {
     ".npz": Kind("NumPy archive", open_npz),
     ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
     ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
-    ".txt": Kind("text, line by line", open_lines, ("pyarrow",)),
     ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
-#: Kinds that may be compressed, and kinds whose columns are not asked for by name.
-COMPRESSED = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt")
-WITHOUT_COLUMNS = (".npy", ".npz", ".h5ad", ".zarr", ".txt", ".zip")
+#: All endings by which a file is known, with those of compressed text.
+ENDINGS = (*KINDS, *(e + packed for e in (".csv", ".tsv", ".tab", ".jsonl", ".ndjson") for packed in COMPRESSIONS))
 #: What the kinds are called where they are folders.
 FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
 #: What standard input is called in messages.
@@ -80,7 +69,8 @@ BEGINNINGS = {
     b"PK\x03\x04": ".zip",
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
-    b"\x28\xb5\x2f\xfd": ".zst",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"{": ".jsonl",
 }
 
 
@@ -114,9 +104,9 @@ def read(
 
     Parameters
     ----------
-    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, .txt with
-        ``embeddings``, a folder of Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a
-        path, an Arrow stream: a DuckDB relation, the reader of an ADBC cursor, a data set of Hugging Face
+    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, a folder of
+        Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a path, an Arrow stream: a DuckDB
+        relation, the reader of an ADBC cursor, a data set of Hugging Face
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
@@ -153,20 +143,20 @@ def read(
     ...         print(rows.kind, rows.feature_names, rows.names([1]), rows.X.tolist())
     CSV file ['height', 'age'] ['Max'] [[1.7, 36.0], [1.8, 41.0]]
     """
-    if format is not None and f".{format}" not in {*KINDS, *(e + packed for e in COMPRESSED for packed in COMPRESSIONS)}:
+    if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
-    stream = path if is_stream(path) else None
-    scratch: Scratch | None = None
+    ending = "" if format is None else f".{format}"
+    stream, scratch = path if is_stream(path) else None, None
     if stream is not None:
-        file, ending = Path(type(path).__name__), ""
+        file = Path(type(path).__name__)
     elif str(path) == "-":
-        scratch, ending = _spooled(None if format is None else f".{format}")
+        scratch, ending = _spooled(ending)
         file = scratch.folder / "stdin"
     else:
-        file, ending = _there(path), "" if format is None else f".{format}"
+        file = _there(path)
         ending = ending or kind_of(file)
     base = _base(ending)
     has_arrays = base in (".npz", ".zarr", ".h5ad")
@@ -175,7 +165,8 @@ def read(
     if sheet is not None and base != ".xlsx":
         raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
     # A model that knows the names of its columns may be asked about an array, which has none.
-    named = not (numbers_only or encoder is not None) or base not in WITHOUT_COLUMNS
+    if (numbers_only or encoder is not None) and (has_arrays or base in (".npy", ".zip")):
+        columns = None
     request = Request(
         file,
         budget_of(as_bytes(memory_budget)),
@@ -183,7 +174,7 @@ def read(
         stream=stream,
         sheet=sheet,
         id=id,
-        columns=[columns] if isinstance(columns, str) else columns if named else None,
+        columns=[columns] if isinstance(columns, str) else columns,
         exclude_columns=[exclude_columns] if isinstance(exclude_columns, str) else exclude_columns,
         embedding=embedding,
         group=group,
@@ -208,7 +199,7 @@ def read(
         raise
     if scratch is not None:
         rows.path = Path(STANDARD_INPUT)
-        rows.at_close(scratch.close)
+        rows.closers.append(scratch.close)
     rows.group_name, rows.weight_name = group, weight
     given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
     rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
@@ -223,58 +214,36 @@ def _there(path: str | PathLike[str]) -> Path:
 
 def _base(ending: str) -> str:
     """An ending without that of a compression."""
-    return Path("x" + ending).with_suffix("").suffix if ending.endswith(tuple(COMPRESSIONS)) else ending
+    return ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
 
 
 def kind_of(file: Path) -> str:
-    """The ending that says how a file or folder is read; pictures in a folder are as those in a .zip.
-
-    Examples
-    --------
-    >>> kind_of(Path("points.CSV.gz"))
-    '.csv.gz'
-    """
-    if file.is_dir():
-        if file.suffix.lower() == ".zarr" or any((file / mark).exists() for mark in ZARR_MARKS):
-            return ".zarr"
-        return _kind_of_folder(file)
+    """The ending that says how a file or folder is read; pictures in a folder are as those in a .zip."""
     ending = file.suffix.lower()
-    packed = ending in COMPRESSIONS
-    ending = Path(file.stem).suffix.lower() + ending if packed else ending
-    if _base(ending) not in (COMPRESSED if packed else KINDS):
-        said = f"files that end in {ending!r} are not known"
+    if file.is_dir():
+        if ending == ".zarr" or any((file / mark).exists() for mark in ("zarr.json", ".zarray", ".zgroup")):
+            return ".zarr"
+        endings = {one.suffix.lower() for one in file.rglob("*") if one.name[0] not in "._"}
+        if ".parquet" in endings and endings.intersection(PICTURES):
+            remedy = "Name one of the Parquet files, or move the pictures to a folder of their own."
+            raise FileFault(file, "holds both Parquet files and pictures", remedy)
+        return ".parquet" if ".parquet" in endings else ".zip"
+    if ending in COMPRESSIONS:
+        ending = Path(file.stem).suffix.lower() + ending
+    if ending not in ENDINGS:
         raise FileFault(
             file,
-            said if ending else "a name without an ending says nothing of the file",
+            f"files that end in {ending!r} are not known" if ending else "a name without an ending says nothing of the file",
             f"Known are {', '.join(KINDS)}, folders of Parquet files and of pictures. Rename it if it is one of these, or "
             "convert it, for example with pandas.",
         )
     return ending
 
 
-def _kind_of_folder(folder: Path) -> str:
-    """Parquet files lie in the folder itself; pictures may lie in folders of their own."""
-
-    def holds(endings: Sequence[str], files: Iterable[Path]) -> bool:
-        return any(one.suffix.lower() in endings and one.name[0] not in "._" for one in files)
-
-    if holds([".parquet"], folder.iterdir()):
-        if holds(PICTURES, folder.iterdir()):
-            remedy = "Name one of the Parquet files, or move the pictures to a folder of their own."
-            raise FileFault(folder, "holds both Parquet files and pictures", remedy)
-        return ".parquet"
-    # Parquet files in folders of their own are refused where they are read, with the reason.
-    return ".zip" if holds(PICTURES, folder.rglob("*")) or not holds([".parquet"], folder.rglob("*")) else ".parquet"
-
-
 def _open(request: Request) -> Rows:
     """By the function that reads this kind of file, if the packages for it are there."""
-    file = request.path
-    if request.stream is not None:
-        library("pyarrow", file)
-        return open_arrow_stream(replace(request, kind="Arrow stream"))
-    base = _base(request.ending)
-    kind = KINDS[base]
+    file, base = request.path, _base(request.ending)
+    kind = KINDS[base] if request.stream is None else Kind("Arrow stream", open_arrow_stream, ("pyarrow",))
     for package in kind.packages:
         library(package, file)
     try:
@@ -290,15 +259,8 @@ def _open(request: Request) -> Rows:
 
 def _add_embeddings(rows: Rows, request: Request, file: Path, array: str | None) -> None:
     """Give rows the numbers of another file."""
-    given = Request(
-        file,
-        request.budget,
-        ending=kind_of(file),
-        array=array,
-        drop_missing=request.drop_missing,
-        numbers_only=True,
-        progress=request.progress,
-    )
+    given = Request(file, request.budget, ending=kind_of(file), array=array, numbers_only=True)
+    given = replace(given, drop_missing=request.drop_missing, progress=request.progress)
     numbers = _open(given)
     if rows.id_name in numbers.columns and numbers.feature_names is not None and numbers.id_name != rows.id_name:
         numbers = _open(replace(given, id=rows.id_name))
@@ -313,12 +275,11 @@ def _add_embeddings(rows: Rows, request: Request, file: Path, array: str | None)
 def ending_by_bytes(head: bytes) -> str:
     """The ending that files have that begin so.
 
-    Examples
-    --------
     >>> ending_by_bytes(b"PAR1..."), ending_by_bytes(b'{"a": 1}'), ending_by_bytes(b"a,b")
     ('.parquet', '.jsonl', '.csv')
     """
-    ending = next((ending for magic, ending in BEGINNINGS.items() if head.startswith(magic)), "")
+    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    ending = next((ending for magic, ending in BEGINNINGS.items() if head.startswith(magic)), ".csv")
     if ending == ".zip":
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         workbook = first.startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
@@ -327,20 +288,18 @@ def ending_by_bytes(head: bytes) -> str:
         inner = b""
         with suppress(zlib.error, OSError, EOFError):
             unpack = zlib.decompressobj(31) if ending == ".gz" else bz2.BZ2Decompressor()
-            inner = unpack.decompress(head, FIRST_BYTES)
+            inner = unpack.decompress(head, 1 << 16)
         return ending_by_bytes(inner) + ending
-    if ending == ".zst":
-        return ".csv.zst"
-    return ending or (".jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else ".csv")
+    return ending
 
 
-def _spooled(ending: str | None) -> tuple[Scratch, str]:
+def _spooled(ending: str) -> tuple[Scratch, str]:
     """Standard input as the file "stdin" in a temporary folder, at most half of the room on the disk; and its ending."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
         raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
     stream = sys.stdin.buffer
-    block = stream.read(FIRST_BYTES)
+    block = stream.read(1 << 20)
     if not block:
         raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
     ending = ending or ending_by_bytes(block)

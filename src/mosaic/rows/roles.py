@@ -9,30 +9,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mosaic.frames import id_names_among, is_added, looks_like_id
 from mosaic.rows.faults import FileFault, unknown_name
+from mosaic.rows.frames import id_names_among, is_added, looks_like_id
 from mosaic.text import Library, listed
 
-pc, types = Library("pyarrow.compute"), Library("pyarrow.types")
+types = Library("pyarrow.types")
 
-#: Letters of the longest text that still is a name of a row.
-LONGEST_NAME = 100
 #: Is called now and then with the bytes done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :func:`mosaic.read`, with the kind of file and the memory in bytes.
+    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called.
 
-    Attributes
-    ----------
-    path, kind, ending : of the file or folder; its kind as a person would say it; the ending that says how it is read
-    budget : bytes of memory
-    elsewhere : whether the numbers come from another file, so that no column is needed for them
-    encoder : how columns become numbers, if that is known
-    numbers_only : columns of numbers are compared and no others, and none of them may be missing
-    stream : what rows are got from, if it is no file; ``path`` then is what it is called
+    ``elsewhere``: the numbers come from another file. ``stream`` is what rows are got from, if it is no file.
     """
 
     path: Path
@@ -65,27 +56,19 @@ class Request:
 
 @dataclass
 class Roles:
-    """What is done with the columns of a table.
-
-    Attributes
-    ----------
-    features : columns of numbers to compare rows by, in their order; the column of lists, if an embedding is asked for
-    compared : all columns that may be compared, of whatever kind; none if rows are compared by an embedding or by numbers alone
-    forced : those that are asked for by name
-    levels : those that stand for categories whatever they hold
-    found_id : the column of text that names the rows, if that was found by its values and not by its name
-    id_name : column that names the rows, None without one
-    ids : columns of numbers that are no features because they are called as ids are
-    notes : what was assumed
-    """
+    """What is done with the columns of a table. ``features`` are numbers to compare rows by, or the column of an embedding."""
 
     schema: Any
     features: list[str] = field(default_factory=list)
     id_name: str | None = None
+    #: All columns that may be compared, of whatever kind; none if rows are compared by an embedding or by numbers alone.
     compared: list[str] = field(default_factory=list)
+    #: Those that are asked for by name, and those that stand for categories whatever they hold.
     forced: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
+    #: The column of text that names the rows, if that was found by its values and not by its name.
     found_id: str | None = None
+    #: Columns of numbers that are no features because they are called as ids are.
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -111,16 +94,12 @@ def without_categories(column: Any) -> Any:
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-def all_different(column: Any) -> bool:
-    """Whether every row has a value of its own, and none is too long for a name."""
-    if column.null_count or not len(column):
-        return False
-    if is_text(column.type):
-        column = without_categories(column)
-        lengths = pc.min_max(pc.utf8_length(column)).as_py()
-        if lengths["min"] == 0 or lengths["max"] > LONGEST_NAME:
-            return False
-    return bool(pc.count_distinct(column).as_py() == len(column))
+def values_of(column: Any) -> list[Any]:
+    """The values of a column, as text where Python has none, as for the year 14645."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return list(column.cast("string").to_pylist())
 
 
 def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool] | None = None) -> Roles:
@@ -131,35 +110,34 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
     compared anyway. ``names_rows`` says whether all values of a column are there and different; None where not all rows can be
     looked at.
     """
-    names = list(schema.names)
+    names, kinds = list(schema.names), {column.name: column.type for column in schema}
     check_names(request, names)
+    check_weight(request, kinds)
     pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
     index = [name for name in pandas["index_columns"] if isinstance(name, str)]
     levels = [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
-    kinds = {column.name: column.type for column in schema}
-    numbers = {name for name in names if is_number(kinds[name]) and name not in {*index, *levels}}
     others = {*left_out, *request.named}
     free = [name for name in names if name in exact - left_out or name not in others]
     added = [name for name in free if is_added(name) and name not in exact]
     free = without(free, added)
     roles = Roles(schema, id_name=request.id)
     if request.id is None:
-        _choose_id(roles, [name for name in free if name not in exact], kinds, names_rows, index)
-    if request.embedding is None and not request.elsewhere:
-        _refuse_lists(request, exact, kinds)
-    check_weight(request, kinds)
-    if request.elsewhere:
+        _choose_id(roles, without(free, exact), kinds, names_rows, index)
+    if request.elsewhere or request.embedding is not None:
+        roles.features = [request.embedding] if request.embedding is not None else []
         return roles
-    if request.embedding is not None:
-        roles.features = [request.embedding]
-        return roles
+    for name in exact:
+        if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
+            fault = f"holds {kinds[name]}, which rows cannot be compared by (`columns`)"
+            remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
+            raise FileFault(request.path, fault, remedy, column=name)
     inside = free if request.columns is None else [name for name in free if name in chosen]
     # Numbers that are called as ids are say nothing about a point, even if they repeat.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
     inside = [name for name in inside if name in exact or name != roles.id_name]
-    features = numbers.intersection(inside).difference(ids)
+    features = {name for name in without(inside, {*index, *levels, *ids}) if is_number(kinds[name])}
     # New rows for a model are in the order of its columns.
     ordered = inside if not request.numbers_only or request.columns is None else request.columns
     roles.features = [name for name in ordered if name in features]
@@ -239,8 +217,7 @@ def _choose_id(
 ) -> None:
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
-    by_name = [name for name in index if name in single]
-    by_name += without(id_names_among(single), by_name)
+    by_name = list(dict.fromkeys([*(name for name in index if name in single), *id_names_among(single)]))
     if names_rows is None:
         for name in by_name[:1]:
             roles.id_name = name
@@ -250,24 +227,12 @@ def _choose_id(
             )
         return
     texts = without([name for name in free if is_text(kinds[name])], by_name)
-    for name in [*by_name, *texts]:
-        if names_rows(name):
-            roles.id_name = name
-            why, keep = ", whose values are all different", ""
-            if name in by_name:
-                why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
-            else:
-                roles.found_id = name
-            roles.notes.append(f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}.")
-            return
-
-
-def _refuse_lists(request: Request, exact: set[str], kinds: dict[str, Any]) -> None:
-    for name in exact:
-        if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
-            fault = f"holds {kinds[name]}, which rows cannot be compared by (`columns`)"
-            remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
-            raise FileFault(request.path, fault, remedy, column=name)
+    roles.id_name = next(filter(names_rows, [*by_name, *texts]), None)
+    if roles.id_name is not None:
+        why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
+        if roles.id_name in texts:
+            roles.found_id, why, keep = roles.id_name, ", whose values are all different", ""
+        roles.notes.append(f"Rows are named by column {roles.id_name!r}{why}. Name another one with `id`{keep}.")
 
 
 def nothing_left(request: Request, schema: Any) -> FileFault:
@@ -277,13 +242,14 @@ def nothing_left(request: Request, schema: Any) -> FileFault:
     if lists:
         fault = f"has no column of numbers to compute with, only {found}"
         return FileFault(request.path, fault, f"Are these embeddings? Use `embedding={lists[0]!r}`.")
+    fault, remedy = (
+        f"has no column of numbers, only {found}",
+        (
+            "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
+            "model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`)."
+        ),
+    )
     if any(is_number(column.type) for column in schema):
         fault = f"no column of numbers is left to compute with; it has {found}"
         remedy = "Name some with `columns`, or leave fewer out with `exclude_columns`."
-        return FileFault(request.path, fault, remedy)
-    return FileFault(
-        request.path,
-        f"has no column of numbers, only {found}",
-        "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
-        "model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`).",
-    )
+    return FileFault(request.path, fault, remedy)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -21,8 +22,8 @@ from typing import Any
 from mosaic import door
 from mosaic.exceptions import NotWrittenError, SelectionWarning
 from mosaic.rows.faults import FileFault
-from mosaic.rows.roles import is_text, without_categories
-from mosaic.text import Library, json_text
+from mosaic.rows.roles import is_text, values_of, without_categories
+from mosaic.text import Library, json_text, jsonable
 
 pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
@@ -34,12 +35,9 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".parquet": lambda table, path: pq.write_table(table, path),
     ".feather": lambda table, path: feather.write_feather(table, str(path)),
     ".arrow": lambda table, path: feather.write_feather(table, str(path)),
-    ".json": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=False)),
-    ".jsonl": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=True)),
+    ".json": lambda table, path: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
+    ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
-#: How texts begin that a spreadsheet computes. One of these characters alone is none.
-COMPUTED = r"^[=+\-@\t\r](?s:.)"
-SIGNED_NUMBER = r"^[-+]\d+[.,]?\d*([eE][-+]?\d+)?$"
 MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
 REPLACE = "Use `force=True` to replace it, or name another file."
 
@@ -70,8 +68,7 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as
     """
     target = Path(path)
     check_output(target, force, rows=True)
-    ending = target.suffix.lower()
-    changed = 0
+    ending, changed = target.suffix.lower(), 0
     if ending in (".csv", ".tsv") and not as_written:
         table, changed = escape_formulas(table)
     with replacing(target, force=force) as temporary:
@@ -95,32 +92,31 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
     path : of rows (see ``write_rows``) or of an HTML page
     force : replace what is there
     rows : rows will be written to it, so that it may not be a page
-
-    Raises
-    ------
-    FileFault
-        if it exists and ``force`` is not set, if its folder is missing or closed, or if its ending does not say how.
     """
     target = Path(path)
-    if target.is_dir():
-        raise OutputFault(target, "is a folder", f"Name a file in it, for example {target / 'picks.csv'}.")
-    if target.exists() and not force:
-        raise OutputFault(target, "exists already", REPLACE)
-    folder = _resolved(target).parent
-    if not folder.is_dir():
-        raise OutputFault(target, f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputFault(target, f"its folder {folder} may not be written to by you", "Name a file in another folder.")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise OutputFault(target, "may not be written to by you", f"Use: chmod u+w '{target}', or name another file.")
-    ending, known = target.suffix.lower(), f"Name a file that ends in {', '.join(WRITERS)}"
-    if ending in (".npy", ".npz"):
-        raise OutputFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
-    if ending not in (*WRITERS, ".html", ".htm", ".mosaic"):
-        said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
-        raise OutputFault(target, f"{said} does not say how to write it", f"{known} or .html.")
-    if rows and ending not in WRITERS:
-        raise OutputFault(target, f"rows are not written to {ending} files", f"{known}.")
+    folder, ending = Path(os.path.realpath(target)).parent, target.suffix.lower()
+    known = f"Name a file that ends in {', '.join(WRITERS)}"
+    said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
+    for wrong, fault, remedy in (
+        (target.is_dir(), "is a folder", f"Name a file in it, for example {target / 'picks.csv'}."),
+        (target.exists() and not force, "exists already", REPLACE),
+        (not folder.is_dir(), f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'"),
+        (
+            not os.access(folder, os.W_OK | os.X_OK),
+            f"its folder {folder} may not be written to by you",
+            "Name a file in another folder.",
+        ),
+        (
+            target.exists() and not os.access(target, os.W_OK),
+            "may not be written to by you",
+            f"Use: chmod u+w '{target}', or name another file.",
+        ),
+        (ending in (".npy", ".npz"), f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}."),
+        (ending not in (*WRITERS, ".html", ".htm", ".mosaic"), f"{said} does not say how to write it", f"{known} or .html."),
+        (rows and ending not in WRITERS, f"rows are not written to {ending} files", f"{known}."),
+    ):
+        if wrong:
+            raise OutputFault(target, fault, remedy)
 
 
 @contextmanager
@@ -130,7 +126,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     What was there before stays as it is until then, and for good if anything goes wrong, be it Ctrl-C or a full disk. A
     symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
     """
-    target = _resolved(Path(path))
+    target = Path(os.path.realpath(path))
     if target.exists() and not force:
         raise OutputFault(path, "exists already", REPLACE)
     try:
@@ -147,44 +143,23 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
         raise OutputFault(path, f"cannot be written ({error.strerror or error})", remedy) from error
 
 
-def _resolved(path: Path) -> Path:
-    """The file that a path leads to."""
-    try:
-        if path.is_symlink():
-            path.stat()
-    except FileNotFoundError:
-        pass  # what a link names may be missing yet
-    except OSError as error:
-        fault = f"cannot be written ({error.strerror})"
-        raise OutputFault(path, fault, "Remove the link, or name another file.") from error
-    return path.resolve()
-
-
 def escape_formulas(table: Any) -> tuple[Any, int]:
-    """A table whose texts no spreadsheet computes, and how many were changed: an apostrophe is put before them.
+    """A table whose texts no spreadsheet computes, and how many were changed: an apostrophe is put before them."""
+    changed = 0
 
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> table, changed = escape_formulas(pa.table({"name": ["=1+1", "-", "-5", "Ada"], "age": [-1, 2, 3, 4]}))
-    >>> table.column("name").to_pylist(), table.column("age").to_pylist(), changed
-    (["'=1+1", '-', '-5', 'Ada'], [-1, 2, 3, 4], 1)
-    """
-    changed, names = 0, list(table.column_names)
-    for i, kind in enumerate(table.schema.types):
-        if names[i][:1] and names[i][0] in "=+-@\t\r":
-            names[i], changed = "'" + names[i], changed + 1
-        if not is_text(kind):
-            continue
-        cells = without_categories(table.column(i)).cast(pa.large_string())
-        computed = pc.fill_null(pc.match_substring_regex(cells, COMPUTED), False)
-        if pc.any(computed).as_py():
-            computed = pc.and_(computed, pc.invert(pc.match_substring_regex(pc.fill_null(cells, ""), SIGNED_NUMBER)))
-            changed += pc.sum(computed).as_py() or 0
-            apostrophe, nothing = pa.scalar("'", cells.type), pa.scalar("", cells.type)
-            marked = pc.binary_join_element_wise(apostrophe, cells, nothing)
-            table = table.set_column(i, names[i], pc.if_else(computed, marked, cells))
-    return table.rename_columns(names), changed
+    def inert(text: str | None) -> str | None:
+        nonlocal changed
+        # One of these characters alone is no formula, and a number with its sign is none.
+        if not text or len(text) == 1 or text[0] not in "=+-@\t\r" or re.fullmatch(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?", text):
+            return text
+        changed += 1
+        return f"'{text}"
+
+    for i, column in enumerate(table.columns):
+        if is_text(column.type):
+            cells = [inert(cell) for cell in without_categories(column).to_pylist()]
+            table = table.set_column(i, table.column_names[i], pa.array(cells, pa.large_string()))
+    return table.rename_columns([inert(name) for name in table.column_names]), changed
 
 
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
@@ -234,31 +209,10 @@ def _as_text(column: Any) -> Any:
     return pa.chunked_array([pa.array([None if value is None else str(value) for value in values], pa.large_string())])
 
 
-def _json_bytes(table: Any, by_lines: bool) -> bytes:
-    """A table as JSON: a list of records, or one record a line; dates that Python does not know as text."""
-    try:
-        rows = table.to_pylist()
-    except (OverflowError, ValueError):
-        for i, field in enumerate(table.schema):
-            if types.is_temporal(field.type):
-                table = table.set_column(i, field.name, _as_text(table.column(i)))
-        rows = table.to_pylist()
-    records = [json_text({key: _json_value(value) for key, value in record.items()}) for record in rows]
-    text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
-    return text.encode()
-
-
-def _json_value(value: Any) -> Any:
-    """What JSON can hold: NaN and infinite become null, dates and other things their text."""
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+def _json_records(table: Any) -> list[str]:
+    """Every row as a JSON object; NaN and infinite become null, dates and other things their text."""
+    columns = [values_of(column) for column in table.columns]
+    return [json_text(jsonable(dict(zip(table.column_names, row, strict=True)))) for row in zip(*columns, strict=True)]
 
 
 class Scratch:
@@ -271,11 +225,9 @@ class Scratch:
         place = Path(tempfile.gettempdir())
         free = shutil.disk_usage(place).free
         if expected > 0.95 * free:
-            need = f"about {expected / 1e9:.1f} GB of numbers must be laid out on disk"
-            fault = f"{need}; {place} has {free / 1e9:.1f} GB left"
+            fault = f"about {expected / 1e9:.1f} GB must be laid out on disk; {place} has {free / 1e9:.1f} GB left"
             raise FileFault(path, fault, f"{MORE_ROOM} Or convert it to .parquet or .npy.")
         self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
-        #: Removes the folder. What is mapped from it may not be used any more.
         self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @contextmanager

@@ -22,13 +22,6 @@ def card(facts: Facts) -> str:
     """The compact report of a fit, as HTML.
 
     It includes the certificate only if ``certificate_`` was read before, because that solves one more program.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC, datasets
-    >>> html = card(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).facts_)
-    >>> "8 outliers set aside" in html, html.count("<svg")
-    (True, 1)
     """
     head, rows = ("", "row", "stands for"), [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
     if facts.detects:

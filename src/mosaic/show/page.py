@@ -14,12 +14,11 @@ from typing import Any
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.exceptions import MissingDependencyError
-from mosaic.facts import Facts
+from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import excess_text, headline, sentence, share_text
 from mosaic.rows import check_output, replacing
-from mosaic.show.ask import facts_of
-from mosaic.show.page_facts import page_facts
-from mosaic.show.page_rows import GivenRows
+from mosaic.show.page_columns import map_columns
+from mosaic.show.page_facts import GivenRows, page_facts
 
 #: The scripts of the page, in order.
 SCRIPTS = (
@@ -85,7 +84,8 @@ def report_html(
         known = model.row_names_
         names = known.names if names is None and known is not None and known.rows is None else names
         rows_of = GivenRows(facts.n_rows, names, columns, images, groups, facts.feature_names)
-    return page_of(page_facts(facts, rows_of, title, command, certificate))
+    page = page_facts(facts, rows_of, title, command, certificate)
+    return page_of(page | {"map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], page["columns"], page)})
 
 
 def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
@@ -127,7 +127,9 @@ def page_of(facts: dict[str, Any]) -> str:
         "counted": counted,
         "share": share_text,
         "whole": lambda number: f"{round(number):,}",
-        "alike": _alike,
+        "alike": lambda count, of: (
+            "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
+        ),
     }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}
@@ -136,17 +138,6 @@ def page_of(facts: dict[str, Any]) -> str:
     key, deflated = hashlib.sha256(data).hexdigest()[:16], base64.b64encode(zlib.compress(data)).decode()
     page = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
-
-
-def _alike(count: float, of: float) -> str:
-    """What an effective count says, ``of`` so many rows that a row was compared with.
-
-    Examples
-    --------
-    >>> _alike(1.004, 128), _alike(3.14159, 128)
-    ('no other row looks like it', 'about 3.1 of 128 rows look like it')
-    """
-    return "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
 
 
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:

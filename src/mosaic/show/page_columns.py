@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import zlib
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.show.page_rows import LONGEST_CELL, LONGEST_NAME, shortened
+from mosaic.show.page_facts import LONGEST_CELL, LONGEST_NAME, packed, shortened
 
 #: Bytes of all data in the page, which keep a page below 1.5 MB: columns that take most are left out if it were more.
 DATA_BYTES = 1_150_000
@@ -24,7 +23,7 @@ def map_columns(rows_of: Any, rows: IntArray, shown: list[str], others: dict[str
     ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them, ``others`` the other data of
     the page. A saved model may have kept cells of some rows only; then its page has columns of none.
     """
-    kept = getattr(rows_of, "listed", None)
+    kept = getattr(getattr(rows_of, "store", None), "listed", None)
     if not shown or (kept is not None and not np.isin(rows_of.numbers(rows), kept).all()):
         return [None] * len(shown)
     names = {shortened(name, LONGEST_NAME): name for name in _lists(rows_of.cells(rows[:0]))}
@@ -74,5 +73,4 @@ def _coded(texts: list[str]) -> dict[str, Any]:
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))
     size = 1 if len(order) <= 256 else 2
-    packed = base64.b64encode(place[codes].astype(f"<u{size}").tobytes()).decode()
-    return {"texts": values[order].tolist(), "codes": packed, "bytes": size}
+    return {"texts": values[order].tolist(), "codes": packed(place[codes], f"u{size}"), "bytes": size}

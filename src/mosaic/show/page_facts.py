@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray, in_double
 from mosaic.choosing import contrasts, counted, excess, odd_columns, oddities, typical_columns
+from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
 from mosaic.metrics import unexplained_along
-from mosaic.show.page_columns import map_columns
-from mosaic.show.page_rows import LONGEST_NAME, cells_of, cells_within, names_of, page_bytes, pictures_of, shortened, within
+from mosaic.rows.frames import columns_as_lists, n_rows
+from mosaic.rows.images import thumbnails
 
+#: Largest number of characters of a shown name, of a saved name and of a cell, of columns, and of characters of all cells.
+LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS, ALL_CELLS = 80, 500, 200, 12, 300_000
 #: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
 #: Largest number of listed rows with the lowest counts.
 MOST_LISTED = 300
 #: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
 USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
-#: Longer side of the pictures of similar rows, in pixels.
-SMALL_PICTURE_SIDE = 48
-#: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
-MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, CELL_BYTES, PICTURE_BYTES = (400_000, 200_000, 80_000, 300_000, 650_000)
+#: Longer side of the pictures of listed rows and of rows beside them, in pixels.
+PICTURE_SIDE, SMALL_PICTURE_SIDE = 96, 48
+#: Bytes of the page for names on the map, names in lists, full names, and pictures.
+MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, PICTURE_BYTES = 400_000, 200_000, 80_000, 650_000
 #: Largest size of cells, in bytes, that the page contains a second time for readers without JavaScript.
 STATIC_CELL_BYTES = 100_000
 
@@ -37,7 +42,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
     ``rows_of`` has names, cells, pictures and groups of the rows: an open file, or ``GivenRows``.
     """
     selection, bins, copies, n = facts.selection, facts.bins, facts.rows.copies, facts.rows.n
-    k, notes = 0 if facts.detects else len(selection.rows), list(rows_of.notes)
+    k, notes = facts.k, list(rows_of.notes)
     proven = facts.certificate if certificate and k else facts.known_certificate
     if certificate and k and proven.gap is None:
         notes.append(proven.sentence)
@@ -50,8 +55,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
     points = counted(n, "point")
     group_of, groups = _groups(facts, rows_of)
     suggested, ranking = facts.suggested if k else None, facts.ranking
-    lists = _lists(facts, rows_of, group_of)
-    page = {
+    return {
         "title": title or (f"{counted(k, 'representative')} of {points}" if k else f"{found} among {points}"),
         "file": None if rows_of.path is None else {"name": shortened(rows_of.path.name, 200), "kind": rows_of.kind},
         "n": n,
@@ -61,7 +65,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "compared_with": round(selection.material.count_total),
         "scaled": facts.scaled,
         "outliers": selection.settings.outliers,
-        **lists,
+        **_lists(facts, rows_of, group_of),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
         "suggested": suggested if suggested is not None and suggested <= len(ranking.points) else None,
         "moves": _moves(facts),
@@ -83,7 +87,6 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         },
         "settings": _settings(facts, notes, command),
     }
-    return page | {"map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], lists["columns"], page)}
 
 
 def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None]:
@@ -120,18 +123,19 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
     ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
     counts, n_ranks = np.asarray(facts.selection.material.counts), len(ranked)
-    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[: min(MOST_LISTED, int((~bins.safe).sum()))]
+    most = min(MOST_LISTED, int((~bins.safe).sum()))
+    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     rows = facts.row_of_point[np.concatenate([points, *beside])]
     listed, others = rows[: len(points)], rows[len(points) :]
-    pictures = within([*pictures_of(rows_of, listed), *pictures_of(rows_of, others, SMALL_PICTURE_SIDE)], PICTURE_BYTES)
-    cells = cells_within(cells_of(rows_of, listed), CELL_BYTES)
-    numbers, names = np.asarray(rows_of.numbers(rows)).tolist(), names_of(rows_of, rows)
-    short: list[str | None] = [None if names is None else shortened(name, LONGEST_NAME) for name in names or numbers]
-    full = [name if name != cut else None for name, cut in zip(names or short, short, strict=True)]
-    short, full = within(short, LISTED_NAME_BYTES), within(full, FULL_NAME_BYTES)
-    called = [{"row": r, "name": s, "picture": p} for r, s, p in zip(numbers, short, pictures, strict=True)]
+    pictures = [*pictures_of(rows_of, listed, PICTURE_SIDE), *pictures_of(rows_of, others, SMALL_PICTURE_SIDE)]
+    columns, cells = cells_of(rows_of, listed)
+    names = within(names_of(rows_of, rows), LISTED_NAME_BYTES)
+    long_names = zip(names_of(rows_of, listed, LONGEST_FULL_NAME), names, strict=False)
+    full = within([name if name != short else None for name, short in long_names], FULL_NAME_BYTES)
+    shown = zip(np.asarray(rows_of.numbers(rows)).tolist(), names, within(pictures, PICTURE_BYTES), strict=True)
+    called = [{"row": row, "name": name, "picture": picture} for row, name, picture in shown]
     reasons = [*_why_chosen(facts), *_why_odd(facts, low)]
     ends = len(points) + np.cumsum([len(some) for some in beside])
     entries: list[dict[str, Any]] = [
@@ -143,7 +147,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
             "safe": bool(bins.safe[point]),
             "group": int(group_of[point]),
             "copies": 1 if facts.scaled else int(facts.rows.copies[point]),
-            "cells": cells.texts[i],
+            "cells": cells[i],
             "reason": reasons[i],
             "members": called[ends[i] - len(beside[i]) : ends[i]],
         }
@@ -151,14 +155,8 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     ]
     for j, entry in enumerate(entries[:n_ranks]):
         entry["stands_for"] = round(float(changes.stands_for[j])) if j < len(changes.stands_for) else 0
-    return {
-        "ranking": entries[:n_ranks],
-        "lowest": entries[n_ranks:],
-        "columns": cells.columns,
-        "n_compared": cells.n_compared,
-        "places": cells.places,
-        "static_cells": page_bytes(cells.texts) <= STATIC_CELL_BYTES,
-    }
+    lists = {"ranking": entries[:n_ranks], "lowest": entries[n_ranks:]}
+    return lists | columns | {"static_cells": page_bytes(cells) <= STATIC_CELL_BYTES}
 
 
 def _usual_beside(facts: Facts, low: IntArray) -> list[IntArray]:
@@ -177,33 +175,27 @@ def _has_columns(facts: Facts) -> bool:
     return facts.columns is not None and facts.selection.usual is not None
 
 
-def _prepared(facts: Facts, points: IntArray) -> Any:
+def _reasons(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> list[Any]:
+    """What columns say about points; None where columns have no names."""
+    if not _has_columns(facts) or not len(points):
+        return [None] * len(points)
     kernel: Any = facts.selection.kernel
-    return in_double(kernel.X[points])
+    return named(facts.selection, facts.columns, in_double(kernel.X[points]), facts.row_of_point[points], points)
 
 
 def _why_odd(facts: Facts, low: IntArray) -> list[str]:
     """In which columns points with low counts are odd; empty where columns have no names."""
-    if not _has_columns(facts):
-        return [""] * len(low)
-    rows = facts.row_of_point[low]
-    reasons = odd_columns(facts.selection, facts.columns, _prepared(facts, low), rows, low)
-    return [f"{oddities(some)}." if some else "" for some in reasons]
+    return [f"{oddities(some)}." if some else "" for some in _reasons(facts, odd_columns, low)]
 
 
 def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
-    selection, ranked = facts.selection, facts.ranking.points
-    typical: list[Any] = [None] * len(ranked)
-    if _has_columns(facts) and len(ranked):
-        rows = facts.row_of_point[ranked]
-        typical = typical_columns(selection, facts.columns, _prepared(facts, ranked), rows)
-    told = []
-    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), typical, strict=True)):
+    selection, ranked, told = facts.selection, facts.ranking.points, []
+    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _reasons(facts, typical_columns, ranked), strict=True)):
         reason = "" if reasons is None else contrasts(reasons)
         if reasons is None and selection.settings.mode == "paper" and rank < len(selection.gains):
             reason = f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
-        if rank >= len(selection.rows):
+        if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
         reason = "must be included" if facts.bins.must[point] else reason
         told.append(f"{reason}." if reason else "")
@@ -217,10 +209,7 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
         view, other = _view(facts, facts.neighbours), view
     left_out = np.setdiff1d(np.arange(len(copies)), shown)
     rows = facts.row_of_point[shown]
-    called = names_of(rows_of, rows)
-    if called is not None:
-        called = [shortened(name, LONGEST_NAME) for name in called]
-        called = called if page_bytes(called) <= MAP_NAME_BYTES else None
+    names = names_of(rows_of, rows) if rows_of.has_names else None
     return {
         **view,
         "other": other,
@@ -231,7 +220,7 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
         "copies": packed(np.round(copies[shown]), "u4") if (copies != 1).any() else None,
         "group": None if (group_of < 0).all() else packed(group_of[shown], "i2"),
-        "names": called,
+        "names": None if names is None or page_bytes(names) > MAP_NAME_BYTES else names,
         "history": packed(facts.changes.ranks, "u2"),
         "history_end": packed(facts.changes.end, "u4"),
         # The number of lowest bins whose points are all on the map.
@@ -277,28 +266,131 @@ def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
 
 def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, Any]:
     settings, decisions = facts.settings, list(facts.decisions)
-    parameters = {name: value for name, value in settings.parameters.items() if name not in ("random_state", "verbose")}
+    parameters = {name: value for name, value in settings["parameters"].items() if name not in ("random_state", "verbose")}
     return {
         "sentences": decisions,
         "parameters": [[name, shortened(json.dumps(value), 200)] for name, value in parameters.items()],
-        "versions": [[name, version] for name, version in settings.versions.items()],
-        "seed": str(settings.parameters.get("random_state")),
+        "versions": list(settings["versions"].items()),
+        "seed": str(settings["parameters"].get("random_state")),
         "command": command,
         "notes": [note for note in notes if note not in decisions],
     }
 
 
 def packed(values: Any, kind: str) -> str:
-    """Base64 of little-endian numbers.
-
-    Examples
-    --------
-    >>> packed([1, 258], "u2")
-    'AQACAQ=='
-    """
+    """Base64 of little-endian numbers."""
     return base64.b64encode(np.asarray(values).astype(f"<{kind}").tobytes()).decode()
 
 
 def _numbers(values: Any) -> list[float]:
     """Whole numbers as integers, others with one digit after the point."""
     return [int(value) if float(value).is_integer() else round(float(value), 1) for value in values]
+
+
+# ------------------------------------------------------------------------------------------ names, cells and pictures
+
+
+class GivenRows:
+    """Names, columns, pictures and groups that were given beside a fit, asked for as those of an open table are."""
+
+    path: Path | None = None
+    kind: str | None = None
+    notes: Sequence[str] = ()
+
+    def __init__(self, n: int, names: Any, columns: Any, images: Any, groups: Any, compared: Sequence[str] | None):
+        self._columns = {} if columns is None else columns_as_lists(columns)
+        given = [("names", names), ("images", images), ("groups", groups)]
+        for parameter, values in [*given, *(("columns", values) for values in self._columns.values())]:
+            if values is not None and n_rows(values) != n:
+                raise InvalidInputError(
+                    f"must have one entry for each of {n} rows; got {n_rows(values)}",
+                    "Give one for each row of the fitted data, in their order.",
+                    parameter=parameter,
+                )
+        self._names, self._images = None if names is None else list(names), images
+        self.has_names, self.feature_names, self.id_name = names is not None, compared, None
+        self.groups, self.group_name = None if groups is None else list(groups), getattr(groups, "name", None)
+
+    def numbers(self, rows: IntArray) -> IntArray:
+        return rows
+
+    def names(self, rows: IntArray) -> list[Any]:
+        found = [(row, self._names[row]) for row in rows.tolist()] if self._names is not None else []
+        return [row if name is None or name != name else name for row, name in found]  # NaN is no name
+
+    def cells(self, rows: IntArray, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        return {name: [self._columns[name][row] for row in rows.tolist()] for name in columns or self._columns}
+
+    def pictures(self, rows: IntArray, side: int) -> list[bytes] | None:
+        return None if self._images is None else thumbnails([self._images[row] for row in rows.tolist()], side)
+
+
+def names_of(rows_of: Any, rows: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
+    """Names of rows, None if they have only numbers."""
+    return [shortened(name, longest) for name in rows_of.names(rows)] if rows_of.has_names else [None] * len(rows)
+
+
+def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[str]]]:
+    """Columns, those that rows are compared by first, with their places in the file, and the text of each row's cells."""
+    columns: dict[str, list[Any]] = {}
+    if len(rows):
+        found = rows_of.cells(rows)
+        columns = found if isinstance(found, dict) else found.to_pydict()
+    columns.pop(rows_of.id_name or "", None)
+    columns = {name: values for name, values in columns.items() if list not in set(map(type, values))}
+    compared = set(rows_of.feature_names or ()) & set(columns) or set(columns)
+    order = sorted(columns, key=lambda name: name not in compared)[:MOST_COLUMNS]
+    longest = int(np.clip(ALL_CELLS / max(len(rows) * len(order), 1), 16, LONGEST_CELL))
+    texts = [_texts(columns[name], longest) for name in order]
+    about = {
+        "columns": [shortened(name, LONGEST_NAME) for name in order],
+        "n_compared": len(compared.intersection(order)),
+        "places": [list(columns).index(name) for name in order],
+    }
+    return about, [list(cells) for cells in zip(*texts, strict=True)] or [[] for _ in rows]
+
+
+def _texts(values: list[Any], longest: int) -> list[str]:
+    """Cells of a column; empty where they are missing or not a number."""
+    told = []
+    for value in values:
+        if value is None or value != value:
+            told.append("")
+        elif isinstance(value, float):
+            told.append(str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}")
+        else:
+            told.append(shortened(value, longest))
+    return told
+
+
+def pictures_of(rows_of: Any, rows: IntArray, side: int) -> list[str | None]:
+    """A picture for each row, as a data URI of PNG or JPEG bytes."""
+    found = rows_of.pictures(rows, side) if len(rows) else None
+    if found is None:
+        return [None] * len(rows)
+    kinds = ["jpeg" if picture and picture.startswith(b"\xff\xd8") else "png" for picture in found]
+    return [
+        None if picture is None else f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
+        for picture, kind in zip(found, kinds, strict=True)
+    ]
+
+
+def shortened(text: Any, longest: int) -> str:
+    """Valid text on one line of limited length; the middle is left out, because names of files often differ at their ends."""
+    line = " ".join(str(text).encode("utf-8", "replace").decode().split())
+    if len(line) <= longest:
+        return line
+    half = (longest - 1) // 2
+    return f"{line[: longest - 1 - half]}…{line[-half:]}"
+
+
+def within(texts: list[str | None], limit: int) -> list[str | None]:
+    """The first texts that together take at most ``limit`` bytes of a page; None for the others."""
+    sizes = np.cumsum([0 if text is None else page_bytes(text) for text in texts])
+    return [text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)]
+
+
+def page_bytes(value: Any) -> int:
+    """Bytes that a text, or anything as JSON, takes in a page, where ``<`` is written with six characters."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return len(text.encode()) + 5 * text.count("<")

@@ -1,29 +1,89 @@
-"""The passes of a round: the sums that the program needs, and the points that are represented worst."""
+"""The points that Algorithm 3 has in memory, and its passes: sums that the program needs, points that are represented worst."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic.arrays.codes import priority, row_codes
-from mosaic.arrays.linalg import times_triangle
-from mosaic.arrays.passes import BlockResult
-from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
+from mosaic.arrays.codes import KnownRows, priority, row_codes
+from mosaic.arrays.passes import BlockResult, Task
+from mosaic.arrays.xp import times_triangle
 from mosaic.kernels import PointKernel
 from mosaic.program.factor import nothing_to_compare
-from mosaic.sketch.sample import AS_THEY_ARE
 
 #: Rows of a block whose kernel columns are in memory at a time.
 ROWS_AT_ONCE = 1024
 #: Candidates whose residual is below the first share of the largest diagonal entry make L too ill-conditioned for a certificate;
 #: those whose residual is below the second are in the span of the others, up to rounding, and may still have a row.
 DEPENDENT, IN_SPAN = 1e-7, 1e-11
+AS_THEY_ARE = Prepare()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Distinct points, prepared."""
+
+    rows: FloatArray
+    codes: NDArray[np.uint64]
+    first: NDArray[np.int64]  # number of the first row that is equal to the point
+    counts: FloatArray  # number of rows that are equal to it
+    weights: FloatArray  # rows that it stands for: copies and, in a random sample, points that were not drawn
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, places: Any) -> Sample:
+        return Sample(*(part[places] for part in vars(self).values()))
+
+    def standing_for(self, n: int) -> FloatArray:
+        """The weights, scaled to the sum n."""
+        return np.asarray(self.weights * (n / float(self.weights.sum())))
+
+    def with_more(self, other: Sample) -> Sample:
+        """These points, and those of the other sample that are not among them."""
+        new = ~np.isin(other.codes, self.codes)
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Sample(*(np.concatenate([mine, theirs[new]]) for mine, theirs in both))
+
+
+def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int64]) -> Sample:
+    """Points that were not drawn; each stands for itself only."""
+    return Sample(rows, codes, first, np.ones(len(codes)), np.ones(len(codes)))
+
+
+def counted(run: Callable[[str, Task], BlockResult], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE) -> Sample:
+    """Points that were not drawn, with the number of copies and the first row of each."""
+    if not len(points):
+        return points
+    order = np.argsort(points.codes)
+    copies = run(name, Copies(points.codes[order], prepare))
+    counts = copies["counts"].astype(np.float64)
+    return replace(points.take(order), first=copies["first"], counts=counts, weights=counts)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The number of prepared rows that have each code, in ascending order, and the first of them."""
+
+    codes: NDArray[np.uint64]
+    prepare: Prepare = AS_THEY_ARE
+
+    def map_block(self, rows: Any, start: int) -> BlockResult:
+        place = KnownRows(self.codes, np.arange(len(self.codes))).find(row_codes(self.prepare(rows)))
+        found = np.flatnonzero(place >= 0)
+        first = np.full(len(self.codes), np.iinfo(np.int64).max)
+        np.minimum.at(first, place[found], found + start)
+        return {"counts": np.bincount(place[found], minlength=len(self.codes)), "first": first}
+
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
+        return {"counts": left["counts"] + right["counts"], "first": np.minimum(left["first"], right["first"])}
 
 
 @dataclass(frozen=True)
@@ -86,7 +146,8 @@ class GramSum:
 
 @dataclass(frozen=True)
 class Scores:
-    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, the worst points, and points drawn in proportion to Δ_jj.
+    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, the worst points, and points drawn in proportion to Δ_jj; 4 · ``size`` each
+    are enough to choose from.
 
     Without V, the worst points are those with the largest z_j, the worst violators; with V, those with the largest error
     e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper. U is ``triangle(E)``.
@@ -115,15 +176,14 @@ class Scores:
         found: BlockResult = {"largest": z2.max(), "sum_left": left.sum()}
         for name, values in (("worst", worst), ("drawn", keys)):
             best = np.argsort(-values, kind="stable")[: 4 * self.size]
-            found |= _listed(name, values[best], codes[best], best + start, np.asarray(rows[best]))
-        return {name: np.asarray(value) for name, value in _distinct(found, self.size).items()}
+            points = {"values": values[best], "codes": codes[best], "first": best + start, "rows": np.asarray(rows[best])}
+            found[name] = _distinct(points, 4 * self.size)
+        return found
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        found: BlockResult = {"largest": np.maximum(left["largest"], right["largest"])}
-        found["sum_left"] = left["sum_left"] + right["sum_left"]
-        for name in (n for n in left if n not in found):
-            found[name] = np.concatenate([left[name], right[name]])
-        return _distinct(found, self.size)
+        lists = {name: _distinct(_joined(left[name], right[name]), 4 * self.size) for name in ("worst", "drawn")}
+        largest = np.maximum(left["largest"], right["largest"])
+        return {"largest": largest, "sum_left": left["sum_left"] + right["sum_left"], **lists}
 
 
 def triangle(E: FloatArray) -> FloatArray:
@@ -148,29 +208,21 @@ class LargestScores:
             codes[part] = row_codes(Y)
             longest = max(longest, float(row_norms_squared(F).max()))
             z2[part] = row_norms_squared(times_triangle(F, self.U, lower=True))
-        return self._kept(z2, codes, longest)
+        numbers = np.arange(start, start + len(z2))
+        return {"best": _distinct({"values": z2, "codes": codes, "first": numbers}, self.size), "longest": longest}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        z2, codes = (np.concatenate([left[name], right[name]]) for name in ("values", "codes"))
-        return self._kept(z2, codes, max(float(left["longest"]), float(right["longest"])))
-
-    def _kept(self, z2: FloatArray, codes: Any, longest: float) -> BlockResult:
-        _, once = np.unique(codes, return_index=True)
-        once = once[np.argsort(-z2[once], kind="stable")[: self.size]]
-        return {"values": z2[once], "codes": codes[once], "longest": np.asarray(longest)}
+        best = _distinct(_joined(left["best"], right["best"]), self.size)
+        return {"best": best, "longest": max(left["longest"], right["longest"])}
 
 
-def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> BlockResult:
-    return {f"{name}_values": values, f"{name}_codes": codes, f"{name}_first": first, f"{name}_rows": rows}
+def _joined(left: BlockResult, right: BlockResult) -> BlockResult:
+    return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
-def _distinct(found: BlockResult, size: int) -> BlockResult:
-    """The distinct points with the largest values in each list: four times ``size``, to have enough to choose from."""
-    result = dict(found)
-    for name in ("worst", "drawn"):
-        values, codes, first = found[f"{name}_values"], found[f"{name}_codes"], found[f"{name}_first"]
-        order = np.lexsort((first, -values))
-        _, once = np.unique(codes[order], return_index=True)
-        order = order[np.sort(once)][: 4 * size]
-        result |= _listed(name, values[order], codes[order], first[order], found[f"{name}_rows"][order])
-    return result
+def _distinct(points: BlockResult, most: int) -> BlockResult:
+    """The distinct points with the largest values, in descending order."""
+    order = np.lexsort((points["first"], -points["values"]))
+    _, once = np.unique(points["codes"][order], return_index=True)
+    order = order[np.sort(once)][:most]
+    return {name: part[order] for name, part in points.items()}

@@ -29,18 +29,16 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_norms_squared
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, Task
-from mosaic.arrays.scaling import Prepare
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Certificate, DesignRows, Encoding
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.loop import Solution, Status
-from mosaic.program.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
+from mosaic.program.problem import DesignProblem, DualPoint, bounds_of, critical_lam, weighted_gram
+from mosaic.program.solvers import Solution, Status
 from mosaic.program.working_set import solve_design
-from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, triangle
-from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
+from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
 
 Rule: TypeAlias = Literal["violation", "error"]
 #: Runs a pass, given its name and its task. A name is never used for two tasks.
@@ -58,41 +56,25 @@ LET_GO = 0.02
 
 
 class SketchRound(NamedTuple):
-    """The result of a round, for progress reports: the gap for all points, and the share of the kernel that is not expressed."""
+    """The number of candidates of a round, and the gap that it reached for all points."""
 
-    number: int
     candidates: int
     gap: float
-    kernel_error: float
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """The result of the rounds.
+    """The result of the rounds."""
 
-    Attributes
-    ----------
-    sample : the points in memory: a random sample of all, then the points that were added
-    candidates : numbers of the points that may have a non-zero row
-    basis, pivots : the map to features, and the numbers of its points
-    problem : the program on the candidates, C summed over all rows
-    solution : its solution
-    lam_crit : the critical strength, over the points in memory
-    missed : tr Δ
-    certificate : certificate for all rows and the kernel itself
-    rounds : the results of the rounds
-    n_iter : steps of the solver
-    """
-
-    sample: Sample
-    candidates: IntArray
+    sample: Sample  # the points in memory: a random sample of all, then the points that were added
+    candidates: IntArray  # numbers of the points that may have a non-zero row
     basis: Basis
-    pivots: IntArray
-    problem: DesignProblem
+    pivots: IntArray  # numbers of the points of the basis
+    problem: DesignProblem  # on the candidates, C summed over all rows
     solution: Solution
-    lam_crit: float
-    missed: float
-    certificate: Certificate
+    lam_crit: float  # over the points in memory
+    missed: float  # tr Δ
+    certificate: Certificate  # for all rows and the kernel itself
     rounds: tuple[SketchRound, ...] = ()
     n_iter: int = 0
 
@@ -112,12 +94,11 @@ class Sketch:
             influence=influence,
             lam=self.problem.lam,
             alpha=self.problem.lam / self.lam_crit,
-            row_norm="l2",
             status=Status.KERNEL_ERROR if solved and self.certificate.gap > tol else self.solution.status,
             n_iter=self.n_iter,
             certificate=self.certificate,
             kernel=kernel,
-            factor=Factor(F, self.pivots, residual, trace, self.missed, "rank"),
+            factor=Factor(F, self.pivots, residual, trace, self.missed, True),
             groups=EqualRows.trivial(kernel.n),
             weights=self.sample.counts,
             members=members,
@@ -184,10 +165,7 @@ def _solve(
 
 def features(basis: Basis, kernel: PointKernel) -> FloatArray:
     """f_i of a kernel's own points, as rows."""
-    F = np.empty((kernel.n, basis.kernel.n))
-    for part in row_blocks(kernel.n, 1, ROWS_AT_ONCE):
-        F[part] = basis.features(basis.kernel.cross(kernel.X[part]))
-    return F
+    return np.concatenate([F for _, _, F in basis.features_of(kernel.X, AS_THEY_ARE)])
 
 
 def run_sketch(
@@ -206,20 +184,11 @@ def run_sketch(
     prepare: Prepare = AS_THEY_ARE,
     seed: int = 0,
 ) -> Sketch:
-    """Algorithm 3.
+    """Algorithm 3, with a random sample of the distinct points; ``kernel_of`` makes the kernel over points.
 
-    Parameters
-    ----------
-    run : makes a pass over all rows; takes the name of the pass and its task
-    kernel_of : makes the kernel over given points
-    sample : a random sample of the distinct points
-    n_initial, n_added, n_rounds : the paper's r, r̂ and I; None rounds are up to three, while another one is likely to help
-    alpha, lam : strength, as a multiple of the critical one or itself
-    tol : relative gap to stop at
-    first : candidates to begin with, among the sample; by default those of ``first_candidates``
-    rule : which points are added: the worst violators (ours), or those with the largest errors (the paper's); see ``Scores``
-    prepare : preparation of rows that passes read, before they are compared
-    seed : seed of the draws
+    ``n_initial``, ``n_added`` and ``n_rounds`` are the paper's r, r̂ and I; None rounds are up to three, while another one is
+    likely to help. ``rule`` says which points are added: the worst violators (ours), or those with the largest errors (the
+    paper's). ``prepare`` is done to rows that passes read, before they are compared.
     """
     kernel = kernel_of(sample.rows)
     candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
@@ -232,17 +201,19 @@ def run_sketch(
         sums = run(f"round {number + 1}, sums", GramSum(basis, prepare))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
-        V = _error_map(solved) if rule == "error" else None
+        V = None
+        if rule == "error":  # M⁻¹/lam, from which errors are computed
+            used = np.flatnonzero(solved.found.value)
+            V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
         task = Scores(basis, triangle(solved.point.E), V, n_added, seed + number, prepare)
         scores = run(f"round {number + 1}, all rows", task)
-        s = feasible_scale(solved.point.inner, solved.point.fit, float(np.sqrt(scores["largest"])))
-        dual = max(dual, s * solved.point.inner - 0.5 * s * s * solved.point.fit)
+        dual = max(dual, bounds_of(solved.point.inner, solved.point.fit, 0.0, float(np.sqrt(scores["largest"]))).dual)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
         primal = solved.found.primal + 0.5 * strength * missed
         certificate = Certificate(primal, dual, 0.5 * strength * trace, missed / trace, len(pivots))
         if best is None or primal <= best.certificate.primal:
             best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
-        rounds.append(SketchRound(number, len(candidates), certificate.gap, missed / trace))
+        rounds.append(SketchRound(len(candidates), certificate.gap))
         enough = max(tol, GAP_TO_KERNEL_ERROR * missed / trace if n_rounds is None else 0.0)
         if certificate.gap <= enough or number + 1 == most:
             break
@@ -257,31 +228,22 @@ def run_sketch(
     return replace(best, certificate=certificate, rounds=tuple(rounds), n_iter=steps)
 
 
-def _error_map(solved: _Solved) -> FloatArray:
-    """V = M⁻¹/lam, from which errors are computed."""
-    used = np.flatnonzero(solved.found.value)
-    M_inverse = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p))
-    return np.asarray(M_inverse / solved.few.lam)
-
-
 def _newcomers(
     kernel_of: Callable[[FloatArray], PointKernel], scores: BlockResult, size: int, rule: Rule, prepare: Prepare, seed: int
 ) -> Sample:
     """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
-    worst, drawn = (
-        with_rows(prepare(scores[f"{name}_rows"]), scores[f"{name}_codes"], scores[f"{name}_first"])
-        for name in ("worst", "drawn")
-    )
+    lists = (scores[name] for name in ("worst", "drawn"))
+    worst, drawn = (with_rows(prepare(points["rows"]), points["codes"], points["first"]) for points in lists)
     if rule == "error":
         return worst.take(np.arange(min(size, len(worst))))
-    excess = np.sqrt(scores["worst_values"]) - 1.0
+    excess = np.sqrt(scores["worst"]["values"]) - 1.0
     some = worst.take(np.flatnonzero(excess > 0))
     if len(some) > size // 2:
         kernel = kernel_of(some.rows)
         weights = excess[excess > 0]
         pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
         some = some.take(pivots if len(pivots) else np.arange(size // 2))
-    finite = np.flatnonzero(np.isfinite(scores["drawn_values"]))
+    finite = np.flatnonzero(np.isfinite(scores["drawn"]["values"]))
     return some.with_more(drawn.take(finite[: size - len(some)]))
 
 

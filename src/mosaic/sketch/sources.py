@@ -16,9 +16,9 @@ from joblib import effective_n_jobs
 
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all, merge_nodes
 from mosaic.arrays.threads import one_thread, thread_imap, using_threads
-from mosaic.checks import check_jobs
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import check_jobs
 
 #: Called from time to time during a pass with the number of rows done so far.
 Watch: TypeAlias = Callable[[int], None]
@@ -30,26 +30,15 @@ BYTES_IN_THREADS = 1 << 26
 
 
 class Source(ABC):
-    """Rows of numbers, wherever they are, and the scheduling of passes over them. The task does the computation.
+    """Rows of numbers, wherever they are, and the scheduling of passes over them. The task does the computation."""
 
-    Attributes
-    ----------
-    kind : its name in messages: "Dask array", "Parquet file"
-    n : number of rows
-    n_features : number of columns
-    names : names of the columns, if they have any
-    files : files that hold the rows, if any; if one changes between passes, the fit raises an error
-    buffers : bytes that reading takes in this process beside the blocks of rows, for estimates
-    most_threads : threads of this process that a pass may use, None for any number
-    """
-
-    kind: str
+    kind: str  # in messages: "Dask array", "Parquet file"
     n: int
     n_features: int
-    names: Sequence[str] | None = None
-    files: Sequence[Path] = ()
-    buffers: float = 0.0
-    most_threads: int | None = None
+    names: Sequence[str] | None = None  # of the columns
+    files: Sequence[Path] = ()  # that hold the rows; if one changes between passes, the fit raises an error
+    buffers: float = 0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
+    most_threads: int | None = None  # of this process that a pass may use, None for any number
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
@@ -57,12 +46,9 @@ class Source(ABC):
 
 
 class Passes:
-    """Makes passes over a source, reports their progress, and raises an error if a file has changed since the first.
+    """Makes passes over a source, and raises an error if a file has changed since the first.
 
-    Parameters
-    ----------
-    source : the rows
-    tell : called with the progress of a pass: its name, the share of the rows that is done, and rows per second
+    ``tell`` is called with the progress of a pass: its name, the share of the rows that is done, and rows per second.
     """
 
     def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
@@ -96,7 +82,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 
 class LocalSource(Source):
-    """Rows that this machine can read in pieces. Subclasses for file formats define ``read``, and ``pieces`` or ``stream``."""
+    """Rows that this machine can read in pieces, by ``read``, and ``pieces`` or ``stream`` of subclasses."""
 
     n_jobs: int | None = None
 
@@ -106,8 +92,7 @@ class LocalSource(Source):
             yield start, min(start + BLOCK_ROWS, self.n)
 
     @abstractmethod
-    def read(self, start: int, stop: int) -> Any:
-        """Some rows, as a dense float array."""
+    def read(self, start: int, stop: int) -> Any: ...
 
     def stream(self) -> Iterator[tuple[int, Any]]:
         """All rows in pieces, in order, each with the number of its first row."""
@@ -125,13 +110,13 @@ class LocalSource(Source):
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         check_jobs(self.n_jobs)
-
-        def work(block: tuple[int, Any]) -> BlockResult:
-            start, rows = block
-            return task.map_block(rows, start)
+        # Threads that each have a block: two, or more if few bytes are held. A single block is divided among all threads.
+        few = 1 if self.n <= BLOCK_ROWS else max(2, BYTES_IN_THREADS // (8 * BLOCK_ROWS * self.n_features))
+        most = few if self.most_threads is None else min(few, self.most_threads)
 
         def nodes() -> Iterator[Node[BlockResult]]:
-            for number, result in enumerate(thread_imap(work, self._blocks(), self._threads())):
+            found = thread_imap(lambda block: task.map_block(block[1], block[0]), self._blocks(), most)
+            for number, result in enumerate(found):
                 done = min((number + 1) * BLOCK_ROWS, self.n)
                 self.release(done)
                 if watch is not None:
@@ -140,11 +125,6 @@ class LocalSource(Source):
 
         with using_threads(effective_n_jobs(self.n_jobs)):
             return merge_all(task.merge, nodes())
-
-    def _threads(self) -> int:
-        """Threads that each have a block: two, or more if few bytes are held. A single block is divided among all threads."""
-        few = 1 if self.n <= BLOCK_ROWS else max(2, BYTES_IN_THREADS // (8 * BLOCK_ROWS * self.n_features))
-        return few if self.most_threads is None else min(few, self.most_threads)
 
     def _blocks(self) -> Iterator[tuple[int, Any]]:
         """First row and rows of every block, in order. Pieces are cut into blocks; the rest of one is joined with the next."""

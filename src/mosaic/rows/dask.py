@@ -19,7 +19,7 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.frames import numeric_part, to_matrix
+from mosaic.rows.frames import cells_of, to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
@@ -30,14 +30,7 @@ LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
 class DaskSource(Source):
-    """Rows of a Dask array, or of the columns of a Dask dataframe that hold numbers.
-
-    Parameters
-    ----------
-    rows : Dask array of two dimensions whose chunks have known lengths; dense or sparse
-    kind : name of the collection in messages
-    names : names of the columns
-    """
+    """Rows of a Dask array of two dimensions whose chunks have known lengths, or of the numbers of a Dask dataframe."""
 
     def __init__(self, rows: Any, kind: str, names: Sequence[str] | None = None):
         self.n, self.n_features, self.kind, self.names = int(rows.shape[0]), int(rows.shape[1]), kind, names
@@ -63,17 +56,17 @@ class DaskSource(Source):
                 with cluster_faults():
                     X.compute_chunk_sizes()
             return cls(X, "Dask array")
-        numbers = numeric_part(getattr(X, "_meta", None))
-        if not hasattr(numbers, "columns"):
+        cells = cells_of(getattr(X, "_meta", None))
+        if cells is None:
             raise InvalidInputError(
                 f"X must be a Dask array or a Dask dataframe; got a Dask {type(X).__name__}",
-                "Convert it, for example with dask.array.from_delayed or Bag.to_dataframe.",
+                "Convert it, for example with to_frame, dask.array.from_delayed or Bag.to_dataframe.",
             )
-        columns = list(numbers.columns)
+        columns = [cells.columns[name].name for name in cells.features()]
         # Column-oriented formats read one column for the lengths.
         with cluster_faults():
             lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
-        rows = X[columns].map_partitions(to_matrix, meta=to_matrix(numbers))
+        rows = X[columns].map_partitions(to_matrix, meta=to_matrix(X._meta[columns]))
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
@@ -84,7 +77,7 @@ class DaskSource(Source):
         from dask.utils import parse_bytes
 
         with suppress(ImportError):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
-            import distributed
+            import distributed  # noqa: F401
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
         # The graph holds the task once, so that it survives the loss of a worker. It is sent as bytes: arrays that are sent
@@ -97,8 +90,6 @@ class DaskSource(Source):
         while len(runs) > FAN_IN:
             runs = [merged(merge_runs, shared, runs[i : i + FAN_IN]) for i in range(0, len(runs), FAN_IN)]
         part = readable_size(self._run_rows * self.n_features * self._runs.dtype.itemsize)
-        with suppress(ImportError):  # loads the settings of which one is changed; else they would be taken back with it
-            import distributed  # noqa: F401
         # Clients warn of large graphs. Raise the limit by the size of the task: a large task is fine, rows in the graph are not.
         allowed = parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + len(payload)
         with (
@@ -114,12 +105,7 @@ class DaskSource(Source):
 
 @contextmanager
 def cluster_faults(part: str = "") -> Iterator[None]:
-    """Say what a loss of workers or of the scheduler means, and what to do about it.
-
-    Parameters
-    ----------
-    part : what is known of the size of a part, as the end of a sentence
-    """
+    """Say what a loss of workers or of the scheduler means, and what to do; ``part`` tells the size of a part."""
     try:
         yield
     except CancelledError as error:

@@ -13,22 +13,15 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.frames import numeric_part, to_matrix
+from mosaic.rows.frames import cells_of, is_feature_name, to_matrix
 from mosaic.sketch.sources import Source, Watch, as_rows
 
 
 class RaySource(Source):
-    """Rows of a Ray data set.
+    """Rows of a Ray data set: of its columns of numbers, or of a single column of vectors that have ``n_features`` entries.
 
     The first row number of a stored block is known once the lengths of all blocks before it are known, so rows are numbered here,
     in order, by the lengths that come with the references. The rows themselves stay in the object store.
-
-    Parameters
-    ----------
-    X : the data set
-    columns : columns to take: columns of numbers, or a single column of vectors
-    n : number of rows, as X counts them
-    n_features : length of the vectors; None if the columns hold numbers
     """
 
     kind = "Ray data set"
@@ -59,7 +52,7 @@ class RaySource(Source):
         tensors = {name: kind for name, kind in kinds.items() if hasattr(kind, "shape") or hasattr(kind, "ndim")}
         rest = pa.schema({name: kind for name, kind in kinds.items() if name not in tensors}).empty_table()
         if not tensors:
-            return cls(X, numeric_part(rest).column_names, n)
+            return cls(X, cells_of(rest).features(), n)
         return cls(X, list(tensors), n, _width(tensors, rest))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
@@ -138,7 +131,7 @@ def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
     from ray.data.block import BlockAccessor
 
     table = BlockAccessor.for_block(block)
-    rows = table.to_numpy(columns[0]) if vectors else to_matrix(numeric_part(block, names=columns))
+    rows = table.to_numpy(columns[0]) if vectors else to_matrix(block, columns)
     return tuple(np.split(rows, cuts)) if cuts else rows
 
 
@@ -164,10 +157,7 @@ def _remote(function: Any, num_returns: int = 1) -> Any:
 def _width(tensors: dict[str, Any], rest: Any) -> int:
     """Length of the vectors of a data set that has one column of vectors and no columns of numbers."""
     (name, kind), *more = tensors.items()
-    try:
-        numbers = list(numeric_part(rest).column_names)
-    except InvalidInputError:  # no columns of numbers
-        numbers = []
+    numbers = [name for name in cells_of(rest).numbers() if is_feature_name(name)]
     if more or numbers:
         others = ", ".join(repr(other) for other in [*dict(more), *numbers])
         raise InvalidInputError(

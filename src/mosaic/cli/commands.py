@@ -1,0 +1,335 @@
+"""What each command does: it opens, fits, writes its outputs, and gives its answer."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import mosaic
+from mosaic.choosing import MOST_AUTOMATIC, counted
+from mosaic.choosing.budget import budget_of
+from mosaic.choosing.explain import PICK_COLUMNS
+from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
+from mosaic.cli.run import Run, check_outputs, opened, opened_or_loaded, rows_of_model
+from mosaic.cli.terminal import ProgressBar, visible, write, write_end, write_table, write_wrapped
+from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
+from mosaic.exceptions import InvalidInputError
+from mosaic.facts import Facts
+from mosaic.rows import is_source, read
+from mosaic.text import Library
+
+pa = Library("pyarrow")  # here, because some commands read arrays without it
+#: Share of the memory budget up to which all rows are read into memory.
+SHARE_FOR_ROWS = 0.25
+#: Number of outliers whose names a terminal shows, and length of a bar for all of the data.
+MOST_NAMED, BAR_WIDTH = 8, 40
+UNPROVEN = "The certificate takes more passes over the rows; --report and --save make them."
+SCALED = "Numbers of represented rows and of outliers are scaled up from a sample of the rows."
+
+
+# ------------------------------------------------------------------------------------------------- select and report
+
+
+def select(args: Namespace) -> int:
+    """``mosaic select``."""
+    check_outputs(args, "output", "report", "labels", "save")
+    with opened(args) as run:
+        model = run.fit()
+        bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
+        if not bound and run.is_read:
+            bound = not model.selection_.material.proof.by_passes
+            run.notes.extend([] if bound else [UNPROVEN])
+        facts = Facts(model, run.table)
+        answer, picks = answer_of(run, facts, bound=bound)
+        run.write_rows("picks", args.output, picks)
+        if args.labels is not None:
+            run.bar.update("looking at all rows")
+            labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
+            labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
+            run.write_rows("labels", args.labels, pa.table(labels))
+        run.write_page(facts, args.report)
+        run.save(model, args.save)
+    return run.finish(lambda: show_selected(run, answer), picks, **answer)
+
+
+def report(args: Namespace) -> int:
+    """``mosaic report``."""
+    check_outputs(args, "output")
+    with opened_or_loaded(args) as (run, saved):
+        facts = Facts(run.fit() if saved is None else saved, run.table)
+        answer, _ = answer_of(run, facts, bound=True)
+        run.write_page(facts, args.output)
+    return run.finish(lambda: show_selected(run, answer) if answer else run.say_notes(), **answer)
+
+
+def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[dict[str, Any], Any]:
+    """The facts of a fit, if they are read, and the table of its picks; with ``bound``, which solves one more program."""
+    if bound and not facts.detects:
+        run.bar.update("certificate")
+        facts.certificate  # noqa: B018 - from now on it is known
+    if facts.scaled:
+        run.notes.append(SCALED)
+    cells = run.table.cells([] if facts.detects else facts.selection.rows)
+    picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
+    if not run.is_read:
+        return {}, picks
+    answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
+    answer["certificate"] = answer.pop("known_certificate")
+    for pick, values in zip(answer["picks"], values_of(cells), strict=True):
+        pick["values"] = values
+    return answer, picks
+
+
+def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
+    """Number and name of all rows, and of the representative of each, a row of the fitted table; null for -1."""
+    rows, known = np.arange(run.table.n), np.unique(picks[picks >= 0])
+    number = dict(zip(known.tolist(), np.asarray(fitted.numbers(known)).tolist(), strict=True))
+    name = dict(zip(known.tolist(), fitted.names(known), strict=True))
+    return {
+        "row": run.table.numbers(rows),
+        "name": run.table.names(rows),
+        "representative_row": pa.array([number.get(pick) for pick in picks.tolist()], pa.int64()),
+        "representative": pa.array([name.get(pick) for pick in picks.tolist()], pa.string()),
+    }
+
+
+def show_selected(run: Run, answer: dict[str, Any]) -> None:
+    """Write to a terminal: the sentence, the first picks, the lowest outliers, the certificate, notes and files."""
+    write_wrapped(answer["sentence"])
+    write()
+    picks, n, lowest = answer["picks"], answer["outliers"]["n"], answer["outliers"]["lowest"]
+    if picks:
+        columns = {name.replace("_", " "): [pick[name] for pick in picks] for name in ("rank", "row", "name", "stands_for")}
+        # A reason begins with rank and number of rows, which have their own columns.
+        columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
+        write_table(columns, "" if "picks" in run.outputs else "; -o picks.csv keeps them all")
+    called = [one["name"] or f"row {one['row']}" for one in lowest[:MOST_NAMED]]
+    if called:
+        others = f" and {n - len(called):,} more" if n > len(called) else ""
+        write()
+        write_wrapped(f"{counted(n, 'outlier')}, oddest first: {', '.join(called)}{others}.")
+    write()
+    write_wrapped(answer["certificate"]["sentence"])
+    write_end(run.notes, run.outputs)
+
+
+# ----------------------------------------------------------------------------------------------------------- outliers
+
+
+def outliers(args: Namespace) -> int:
+    """``mosaic outliers``."""
+    check_outputs(args, "output", "report", "save")
+    with opened(args) as run:
+        model = _detector(run)
+        run.bar.update("looking at all rows")
+        counts, odd = np.asarray(model.effective_count_), np.asarray(model.is_outlier_)
+        found = np.flatnonzero(odd)
+        found = found[np.argsort(counts[found], kind="stable")]
+        rows = np.arange(run.table.n) if args.all else found
+        # A fit by passes says what became of an outlier, too; here nothing is rejected.
+        told = [f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table)]
+        reasons = dict(zip(found.tolist(), told, strict=True))
+        judged = {
+            "row": run.table.numbers(rows),
+            "score": np.log(counts[rows]),
+            "effective_count": counts[rows],
+            "is_outlier": odd[rows],
+            "reason": pa.array([reasons.get(int(row)) for row in rows], pa.string()),
+        }
+        facts = Facts(model, run.table, outliers_only=True)
+        table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
+        run.write_rows("outliers", args.output, table)
+        run.save(model, args.save)
+        run.write_page(facts, args.report)
+        numbers, ids = run.table.numbers(found), run.ids(found)
+    cut, n = model.selection_.cut, len(found)
+    sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'point')}."
+
+    def show() -> None:
+        write(sentence)
+        if n:
+            write()
+            # The columns that a reason names, without how many rows look like the row, which has a column of its own.
+            why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
+            columns = {"row": numbers, "name": ids, "look like it": counts[found].astype(float).tolist(), "why": why}
+            write_table(columns, "" if "outliers" in run.outputs else "; -o outliers.csv keeps them all")
+            write()
+        write_wrapped(facts.decisions[-1])
+        write_end(run.notes, run.outputs)
+
+    answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
+    answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
+    answer |= facts.to_dict("decisions", "settings") | {"rows": values_of(table) if args.json else []}
+    return run.finish(show, table, **answer)
+
+
+def _detector(run: Run) -> Any:
+    """Fit the detector, or, if the rows do not fit into memory, the selector, which finds outliers by passes."""
+    X, weights = run.table.X, run.table.weights
+    settings = run.settings(DETECTOR_SETTINGS)
+    budget = budget_of(settings.get("memory_budget"))
+    is_large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > SHARE_FOR_ROWS * budget
+    model: Any
+    if is_source(X) or is_large:
+        run.notes.append(
+            f"{run.table.path.name} is too large to be taken into memory, so a sample of the rows decides below "
+            "which count rows are outliers. A larger --memory-budget may change that."
+        )
+        if settings.pop("max_samples", None) is not None:
+            run.notes.append("--max-samples is for data in memory; it was not used.")
+        model = MOSAIC(algorithm="sketch", **settings)
+    else:
+        model = MOSAICOutlierDetector(**settings)
+    return model.fit(run.table, **({} if weights is None else {"sample_weight": weights}))
+
+
+# ------------------------------------------------------------------------------------------------------------ predict
+
+
+def predict(args: Namespace) -> int:
+    """``mosaic predict``."""
+    check_outputs(args, "output")
+    model = load(args.model)
+    if hasattr(args, "n_jobs"):
+        model.n_jobs = args.n_jobs
+    with opened(args, lambda bar: _open_new_rows(model, args, bar)) as run:
+        run.bar.update("looking at all rows")
+        new, fitted = model.explain_new(run.table), rows_of_model(model, args.model)
+        placed = _placed(run, fitted, new.representative)
+        placed |= {name: pa.array(getattr(new, name), from_pandas=True) for name in ("similarity", "representation_error")}
+        placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
+        table = pa.table(placed | {"reason": pa.array(new.reason, pa.string())})
+        run.write_rows("rows", args.output, table)
+        odd = np.flatnonzero(new.is_outlier)
+        odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
+        numbers, ids = run.table.numbers(odd), run.ids(odd)
+    picks, of, n_new = np.unique(new.representative[new.representative >= 0], return_inverse=True, return_counts=True)
+    by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
+    sentence = f"{counted(len(new), 'new row')}{by}; {counted(len(odd), 'outlier') if len(odd) else 'no outliers'}."
+
+    def show() -> None:
+        write_wrapped(sentence)
+        more = "" if run.outputs else "; -o placed.csv keeps them all"
+        if len(picks):
+            similarity = np.bincount(of, new.similarity[new.representative >= 0]) / n_new
+            order = np.argsort(-n_new, kind="stable")
+            names = fitted.names(picks[order]) if fitted.has_names else [""] * len(picks)
+            columns = {"row of the model": fitted.numbers(picks[order]), "name": names, "new rows": n_new[order].tolist()}
+            write()
+            write_table(columns | {"mean similarity": similarity[order].tolist()}, more)
+        if len(odd):
+            columns = {"new row": numbers, "name": ids, "effective count": new.effective_count[odd].tolist()}
+            write()
+            write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]}, more)
+        write_end(run.notes, run.outputs)
+
+    saved = model.selection_
+    about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
+    rows = table.to_pylist() if args.json else []
+    return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=rows)
+
+
+def _open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
+    """The file of new rows, read as that of the fit was: the same columns, in the same order, with the same rules."""
+    kept = getattr(model, "kept_rows_", None)
+    options = {} if kept is None else dict(kept.options)
+    options |= {name: getattr(args, name) for name in NEW_ROWS if hasattr(args, name) and name != "n_jobs"}
+    names = getattr(model, "feature_names_in_", None) if model.table_ is None else model.table_.names
+    if "embeddings" in options:
+        options.pop("embedding", None)
+    elsewhere = "embedding" in options or "embeddings" in options
+    if names is not None and not elsewhere:
+        options["columns"] = [str(name) for name in names]
+    plain = model.table_ is None and not elsewhere
+    return read(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
+
+
+# ------------------------------------------------------------------------------------------ explain, path and estimate
+
+
+def explain(args: Namespace) -> int:
+    """``mosaic explain``."""
+    with opened_or_loaded(args) as (run, saved):
+        rows = [run.table.find(name) for name in args.rows] + [run.row_of(number) for number in args.row]
+        model = run.fit() if saved is None else saved
+        decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
+        sentence = Facts(model, run.table).sentence
+
+    def show() -> None:
+        for line in [str(each) for each in explained] or decisions:
+            write(visible(line))
+        run.say_notes()
+
+    return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
+
+
+def path(args: Namespace) -> int:
+    """``mosaic path``."""
+    check_outputs(args, "output")
+    most = args.max_representatives
+    if most < 1:
+        raise InvalidInputError("must be at least 1", parameter="max_representatives", value=most)
+    with opened(args) as run:
+        limit = max(most, MOST_AUTOMATIC)
+        curve = mosaic.path(run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings())
+        rows = curve.indices[:most]
+        names = pa.array([name or None for name in run.ids(rows)], pa.string())
+        columns = {"k": np.arange(1, len(rows) + 1), "row": run.table.numbers(rows), "name": names}
+        table = pa.table(columns | {name: getattr(curve, name)[: len(rows)] for name in ("similarity", "coverage")})
+        run.write_rows("curve", args.output, table)
+    k = int(curve.suggested)
+    covers = "representative, which covers" if k == 1 else "representatives, which cover"
+    sentence = f"Suggested: {k} {covers} {100 * curve.coverage[k - 1]:.1f} % of {run.table.n:,} points."
+
+    def show() -> None:
+        write_wrapped(sentence)
+        write()
+        shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
+        shares = [float(curve.coverage[number - 1]) for number in shown]
+        bars = ["█" * round(BAR_WIDTH * share) for share in shares]
+        write_table({"k": shown, "coverage": [f"{100 * share:.0f} %" for share in shares], "": bars})
+        write_end(run.notes, run.outputs)
+
+    return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
+
+
+def estimate(args: Namespace) -> int:
+    """``mosaic estimate``."""
+    with opened(args) as run:
+        cost = mosaic.estimate(run.table, **run.settings())
+
+    def show() -> None:
+        write(str(cost))
+        run.say_notes()
+
+    return run.finish(show, sentence=str(cost), estimate=asdict(cost))
+
+
+# -------------------------------------------------------------------------------------------------------------- tables
+
+
+def _with_columns(table: Any, columns: dict[str, Sequence[Any]]) -> Any:
+    """The table with columns appended; a name that exists already gets a trailing underscore."""
+    for name, values in columns.items():
+        while name in table.column_names:
+            name += "_"
+        table = table.append_column(name, pa.array(values))
+    return table
+
+
+def values_of(table: Any) -> list[dict[str, Any]]:
+    """Each row as a mapping, without columns of lists, for JSON."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            continue
+        try:
+            columns[name] = column.to_pylist()
+        except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
+            columns[name] = column.cast(pa.string()).to_pylist()
+    return [{name: values[i] for name, values in columns.items()} for i in range(table.num_rows)]

@@ -1,0 +1,424 @@
+"""The seam to data frames: their columns as a matrix of numbers, or as cells of whatever kind; missing ones are known as such.
+
+Frames are seen through narwhals alone, so any library that it knows works and none is needed. Its import takes half as long as
+NumPy's and is put off until something comes that is no array.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, time
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
+
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.exceptions import InvalidInputError
+
+#: Columns that are written side by side into a row-major matrix: one cache line of float64.
+COLUMNS_AT_ONCE = 8
+#: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
+ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: Letters of the longest text that still is a name of a row.
+LONGEST_NAME = 100
+#: Texts that stand for a missing value.
+MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
+
+
+def looks_like_id(name: str) -> bool:
+    """Whether a column is called as ids are."""
+    return name.casefold() in ID_NAMES or name.casefold().endswith("_id")
+
+
+def id_names_among(names: Sequence[str]) -> list[str]:
+    """The names that ids have, most likely first."""
+    return sorted(filter(looks_like_id, names), key=lambda name: (*ID_NAMES, name.casefold()).index(name.casefold()))
+
+
+def is_added(name: str) -> bool:
+    """Whether a column is called as those that the command adds to rows; they say nothing about a point."""
+    return name.startswith("mosaic_")
+
+
+def is_feature_name(name: str) -> bool:
+    """Whether numbers in a column of this name are computed with, unless the user says otherwise; in frames and in files."""
+    return not (looks_like_id(name) or is_added(name))
+
+
+# ---- the cells of a column
+
+
+@dataclass(frozen=True)
+class Values:
+    """The cells of a column: numbers, NaN where missing, or texts as places among the different ``levels``, -1 where missing.
+
+    Kinds are "number", "span" (of time, in seconds), "moment" (days since 1970), "text", "level" (categories), "truth", "other".
+    """
+
+    kind: str
+    numbers: FloatArray | None = None
+    levels: tuple[str, ...] = ()
+    codes: IntArray | None = None
+
+    @property
+    def missing(self) -> BoolArray:
+        return np.asarray(self.codes < 0) if self.codes is not None else np.isnan(self.numbers)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    def as_levels(self) -> tuple[tuple[str, ...], IntArray]:
+        """Texts and their places; numbers are written out."""
+        if self.codes is not None:
+            return self.levels, self.codes
+        distinct, codes = np.unique(np.asarray(self.numbers), return_inverse=True)
+        found = tuple(f"{number:.15g}" for number in distinct if not np.isnan(number))
+        return found, np.where(self.missing, -1, codes.ravel())
+
+    def of_levels(self, numbers: FloatArray) -> FloatArray:
+        """Numbers of the levels, for every row; NaN where there is no level."""
+        return np.append(numbers, np.nan)[self.codes]
+
+    def take(self, rows: IntArray) -> Values:
+        """The cells of some rows, with the levels that these have."""
+        if self.codes is None:
+            return replace(self, numbers=np.asarray(self.numbers)[rows])
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        levels = tuple(self.levels[code] for code in used if code >= 0)
+        return replace(self, levels=levels, codes=codes.ravel() - (len(used) - len(levels)))
+
+    def text(self, row: int) -> str | None:
+        """What is written in a row; None where nothing is or where it is a number."""
+        return None if self.codes is None or self.codes[row] < 0 else self.levels[self.codes[row]]
+
+
+def _values_of(column: Any) -> Values:
+    """The cells of a narwhals series."""
+    import narwhals.stable.v2 as nw
+
+    kind, native = column.dtype, column.to_native()
+    if kind.is_numeric():
+        return Values("number", np.asarray(_numpy_column(column), np.float64))
+    if kind in (nw.Categorical, nw.Enum):
+        return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
+    # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
+    if _is_object(column) or kind == nw.Time:
+        return _values_of_objects(column.to_list(), np.asarray(column.is_null().to_numpy(), bool))
+    if kind == nw.String:
+        of_arrow = hasattr(native, "dictionary_encode")
+        return _coded_by_arrow(native) if of_arrow else _coded(column.to_list(), column.is_null().to_numpy())
+    if kind == nw.Boolean:
+        numbers = _numpy_column(column)
+        return Values("truth", None, ("false", "true"), np.where(np.isnan(numbers), -1, numbers).astype(np.intp))
+    if kind in (nw.Date, nw.Datetime):
+        return Values("moment", np.asarray(column.dt.timestamp("us").to_numpy(), np.float64) / 8.64e10)
+    if kind == nw.Duration:
+        return Values("span", np.asarray(column.dt.total_seconds().to_numpy(), np.float64))
+    if _holds_numbers(column):
+        return Values("number", np.asarray(_numpy_column(column), np.float64))
+    empty = bool(column.is_null().all())
+    return Values("number" if empty else "other", np.full(len(column), np.nan))
+
+
+def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
+    """Python objects: numbers where all of them are, structures where one is; else what they are written as."""
+    kinds = {type(cell) for cell, gone in zip(objects, missing, strict=True) if not gone}
+    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
+        return replace(_coded([str(cell).lower() for cell in objects], missing), kind="truth")
+    if kinds and all(issubclass(kind, time) for kind in kinds):
+        seconds = (c.hour * 3600.0 + c.minute * 60.0 + c.second if isinstance(c, time) else np.nan for c in objects)
+        return Values("span", np.array(list(seconds)))
+    if all(gone or _is_real(cell) for cell, gone in zip(objects, missing, strict=True)):
+        numbers = [np.nan if gone else float(cell) for cell, gone in zip(objects, missing, strict=True)]
+        return Values("number", np.array(numbers, np.float64))
+    if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
+        return Values("other", np.full(len(objects), np.nan))
+    return _coded(objects, missing)
+
+
+def _is_real(cell: Any) -> bool:
+    """Whether a Python object is a real number that a float holds; NumPy counts durations among its integers."""
+    if not isinstance(cell, Real | Decimal | np.bool_) or isinstance(cell, np.timedelta64):
+        return False
+    return not isinstance(cell, int) or abs(cell) <= sys.float_info.max
+
+
+def _coded(cells: Sequence[Any], missing: Any) -> Values:
+    """Different texts in the order in which they come, and for each cell its place among them."""
+    places: dict[str, int] = {}
+    codes = np.full(len(cells), -1, np.intp)
+    for row, (cell, gone) in enumerate(zip(cells, missing, strict=True)):
+        if gone or cell is None or cell != cell:
+            continue
+        text = cell if isinstance(cell, str) else str(cell)
+        if text not in MISSING_TEXTS:
+            codes[row] = places.setdefault(text, len(places))
+    return Values("text", None, tuple(places), codes)
+
+
+def _coded_by_arrow(column: Any) -> Values:
+    """The same for a column of Arrow, whose own function for it is a hundred times as fast."""
+    import pyarrow as pa
+
+    encoded = column.cast(pa.large_string()).dictionary_encode().unify_dictionaries().combine_chunks()
+    levels = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    kept = [level not in MISSING_TEXTS for level in levels]
+    places = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    return Values("text", None, tuple(level for level, keep in zip(levels, kept, strict=True) if keep), places[codes])
+
+
+# ---- the columns of a frame
+
+
+class Cells(Mapping[str, Values]):
+    """The columns of a data frame by their names, narwhals series, whose cells are read when they are asked for.
+
+    Texts are kept, because reading them takes long; numbers are not, because they would be in memory twice. ``levels`` are
+    columns that stand for categories whatever they hold.
+    """
+
+    def __init__(self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = ()):
+        self.frame, self.columns, self._levels = frame, columns, levels
+        self._kept: dict[str, Values] = {}
+
+    def __getitem__(self, name: str) -> Values:
+        values = self._kept.get(name)
+        if values is None:
+            values = _values_of(self.columns[name])
+            if name in self._levels:
+                values = Values("level", None, *values.as_levels())
+            if values.codes is not None:
+                self._kept[name] = values
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def only(self, names: Sequence[str]) -> Cells:
+        """Some of the columns, in this order; one that is not there is refused."""
+        missing = [str(name) for name in names if name not in self.columns]
+        if missing:
+            one = len(missing) == 1
+            raise InvalidInputError(
+                f"{'column' if one else 'columns'} {', '.join(map(repr, missing))} {'was' if one else 'were'} there in fit "
+                f"and {'is' if one else 'are'} missing now; X has {', '.join(map(repr, self)) or 'no columns'}",
+                "Add or rename the columns, or fit again.",
+            )
+        return Cells(self.frame, {str(name): self.columns[name] for name in names}, self._levels)
+
+    def numbers(self) -> list[str]:
+        """The columns of integers, floats, booleans and decimals, also as Python objects, whatever they are called."""
+        return [name for name, column in self.columns.items() if _holds_numbers(column) or _number_objects(column)]
+
+    def features(self) -> list[str]:
+        """The columns of numbers that are not called as ids are; refused if there is none."""
+        features = [name for name in self.numbers() if is_feature_name(name)]
+        if not features:
+            shown = ", ".join(f"{name!r} ({column.dtype})" for name, column in self.columns.items())
+            raise InvalidInputError(
+                f"X has no column of numbers to compare rows by; it has {shown or 'no columns'}",
+                "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that are called "
+                "as ids are but say something about a row.",
+            )
+        return features
+
+    def matrix(self) -> Any:
+        """The columns, all of numbers, as a row-major float64 matrix, missing values as NaN. It is float32 where all columns are,
+        and CSR where all are pandas' sparse ones filled with 0. Besides the matrix no more than eight columns are held at a time.
+        """
+        import narwhals.stable.v2 as nw
+
+        columns = list(self.columns.values())
+        for column in columns:
+            if not _holds_numbers(column) and not _number_objects(column):
+                fault = f"X must hold numbers only; column {column.name!r} is of type {column.dtype}"
+                raise InvalidInputError(fault, "Convert it to a number type, or drop it.")
+        if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
+            matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
+            return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
+        single = columns and all(column.dtype == nw.Float32 for column in columns)
+        return row_major(len(self.frame), columns, _numpy_column, np.float32 if single else np.float64)
+
+
+def cells_of(X: Any, names: Sequence[str] | None = None, *, levels: Collection[str] = ()) -> Any:
+    """The columns of a data frame, all or those that are named, as ``Cells``; None for all else."""
+    frame = _wrapped(X)
+    if frame is None or not hasattr(frame, "columns"):
+        return None
+    cells = Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
+    return cells if names is None else cells.only(names)
+
+
+def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
+    """A data frame of numbers, or the named columns of one, as a matrix, see ``Cells.matrix``."""
+    return cells_of(X, names).matrix()
+
+
+def tells_apart(column: Any) -> bool:
+    """Whether all values of a narwhals series are there, different, and no longer than names are."""
+    if not len(column) or column.is_null().any() or column.n_unique() < len(column):
+        return False
+    return all(0 < len(str(value)) <= LONGEST_NAME for value in column.to_list())
+
+
+def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
+    """A matrix in C order of n rows, from columns of which ``numbers`` gives the values; eight are held at a time."""
+    matrix = np.empty((n, len(columns)), dtype)
+    # Cache line by cache line: one column after the other would fetch every line of the matrix once for each column.
+    for start in range(0, len(columns), COLUMNS_AT_ONCE):
+        group = [numbers(column) for column in columns[start : start + COLUMNS_AT_ONCE]]
+        for rows in row_blocks(n, COLUMNS_AT_ONCE, 1 << 15):
+            for offset, values in enumerate(group):
+                matrix[rows, start + offset] = values[rows]
+    return matrix
+
+
+def _numpy_column(column: Any) -> FloatArray:
+    """The numbers of a column, missing ones as NaN."""
+    import narwhals.stable.v2 as nw
+
+    # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
+    known = (nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
+    if column.dtype in known:
+        return np.asarray(column.to_numpy())
+    if _is_object(column):
+        cells = zip(column.to_list(), column.is_null(), strict=True)
+        return np.array([np.nan if missing else float(cell) for cell, missing in cells])
+    return np.asarray(column.cast(nw.Float64).to_numpy())
+
+
+def _holds_numbers(column: Any) -> bool:
+    """Whether the type of a column says that it holds real numbers; complex ones are refused."""
+    import narwhals.stable.v2 as nw
+
+    # What narwhals has no name for, such as long doubles and pandas' sparse columns, is known by the letter of its type.
+    kind = getattr(_native_dtype(column), "kind", None)
+    if kind == "c":
+        fault = f"X must hold real numbers; column {column.name!r} is complex"
+        raise InvalidInputError(fault, "Use its real and imaginary parts as two columns, or drop it.")
+    return bool(column.dtype.is_numeric() or column.dtype == nw.Boolean or kind in ("f", "i", "u", "b"))
+
+
+def _number_objects(column: Any) -> bool:
+    """Whether a column holds Python objects that are numbers; others beside them are refused."""
+    if not _is_object(column):
+        return False
+    there = {row: cell for row, (cell, gone) in enumerate(zip(column.to_list(), column.is_null(), strict=True)) if not gone}
+    numbers = [row for row, cell in there.items() if _is_real(cell)]
+    if numbers and len(numbers) < len(there):
+        odd = min(there.keys() - numbers)
+        raise InvalidInputError(
+            f"column {column.name!r} mixes numbers with other values; row {odd} (counted from 0) holds "
+            f"{reprlib.repr(there[odd])}, row {numbers[0]} holds {reprlib.repr(there[numbers[0]])}",
+            f"Convert it with pd.to_numeric(X[{column.name!r}], errors='coerce') or drop the column; "
+            f"if it identifies rows, use X[{column.name!r}].astype(str).",
+        )
+    return bool(numbers)
+
+
+def _is_object(column: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return bool(column.dtype == nw.Object or _native_dtype(column) == np.dtype(object))
+
+
+def _native_dtype(column: Any) -> Any:
+    return getattr(column.to_native(), "dtype", None)
+
+
+# ---- rows of frames, and of all else
+
+
+def _wrapped(X: Any) -> Any:
+    """A data frame or series as narwhals sees it; None for all else."""
+    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
+        return None
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        columns = getattr(X, "column_names", None) or list(X.columns)  # PyArrow's columns are its data
+        twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
+        fault = f"X must have columns of different names; more than one is called {twice}"
+        raise InvalidInputError(fault, "Rename them or drop all but one.") from error
+    if isinstance(frame, nw.LazyFrame):
+        fault = f"X is a {type(X).__name__}; all rows are needed in memory"
+        raise InvalidInputError(fault, "Bring them there first, as with .collect(), .compute() or .toPandas().")
+    return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
+
+
+def index_names(frame: Any) -> tuple[tuple[str, ...], bool] | None:
+    """The index of a pandas data frame as text, and whether it was set to name rows: it has a name of its own, or holds other
+    values than whole numbers. None where it counts the rows, and for frames of others.
+    """
+    import narwhals.stable.v2 as nw
+
+    index = nw.maybe_get_index(frame)
+    if index is None:
+        return None
+    several = getattr(index, "nlevels", 1) > 1
+    whole = not several and getattr(index.dtype, "kind", "O") in "iu"
+    if whole and np.array_equal(index.to_numpy(), np.arange(len(index))):
+        return None
+    values = index if several or whole or index.dtype == np.dtype(object) else index.astype(str)
+    return tuple(map(str, values.tolist())), not whole or index.name is not None
+
+
+def columns_as_lists(X: Any) -> dict[str, list[Any]]:
+    """The columns of a data frame or a mapping, by their names, as lists of plain values; missing ones are None."""
+    if isinstance(X, Mapping):
+        return {str(name): np.asarray(v).tolist() if isinstance(v, np.ndarray) else list(v) for name, v in X.items()}
+    cells = cells_of(X)
+    if cells is None:
+        raise InvalidInputError(
+            f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}",
+            "For an array use {'name': array[:, 0], …}.",
+        )
+    return {
+        name: [None if gone else value for value, gone in zip(column.to_list(), column.is_null(), strict=True)]
+        for name, column in cells.columns.items()
+    }
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """X[rows], the same kind of thing as X; a memory map becomes an array, a tuple a list, sparse formats without rows CSR."""
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows)
+
+
+def n_rows(X: Any) -> int:
+    """Number of rows, points or elements."""
+    from sklearn.utils.validation import _num_samples
+
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise InvalidInputError(f"X must have rows; got a {type(X).__name__}") from error
+
+
+def row_numbers(indices: ArrayLike, length: int) -> IntArray:
+    """Row numbers in ``range(length)``, in any order and repeated at will."""
+    rows = np.asarray(indices)
+    if rows.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        fault = f"indices must be a list of row numbers; got dtype {rows.dtype}, shape {rows.shape}"
+        raise InvalidInputError(fault, "For a mask use np.flatnonzero(mask).")
+    if rows.min() < 0 or rows.max() >= length:
+        raise InvalidInputError(f"indices must lie in 0 … {length - 1}; got {rows.min()} … {rows.max()}")
+    return rows.astype(np.intp, copy=False)

@@ -1,0 +1,19 @@
+"""What tests of files share."""
+
+from __future__ import annotations
+
+import pytest
+
+#: So small a memory budget that every file is a large one.
+TINY = 16
+BUDGETS = pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+
+
+def numbers(table):
+    """The features of all rows, also where they stay in a file."""
+    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
+
+
+def write(folder, content, name="rows.csv"):
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / name
