@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import re
 import subprocess
+import zlib
 
 import numpy as np
 import pytest
@@ -183,7 +185,7 @@ def test_saved_model_is_explained_as_the_fit_was(saved, capsys):
 def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
     def facts(path):
         page = (saved / path).read_text(encoding="utf-8")
-        found = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+        found = json.loads(zlib.decompress(base64.b64decode(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.DOTALL)[1])))
         found["settings"].pop("command")
         found["settings"].pop("parameters")
         return found
