@@ -142,7 +142,7 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit: Any) -> None:
     assert "600 of 40,000 points shown" in text_of(page, "#map-text")
     assert "3 points beyond the frame are drawn at its edge" in text_of(page, "#map-text")
     assert "of 1,000,000 points; about 33,000 outliers set aside" in text_of(page, "h1")
-    assert text_of(page, "#t-text").startswith("About 33,000 rows that fewer than 2 rows look like")
+    assert text_of(page, "#t-text").startswith("About 33,000 rows with an effective count below 2")
     assert "This page and the files that it saves have the lowest 20 of about 33,000." in text_of(page, "#outliers-list")
     assert all(text.startswith("about ") for text in stands_for(page))
 
