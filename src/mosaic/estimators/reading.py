@@ -20,7 +20,7 @@ from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
 from mosaic.parameters import check_seed
 from mosaic.rows import Rows, is_source, open_source, read
-from mosaic.rows.arrays import is_stream, owner_of
+from mosaic.rows.arrays import owner_of
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import cells_of, is_feature_name
@@ -116,7 +116,7 @@ def rows_of_file(
                 remedy = f"Open it with mosaic.read({str(table.path)!r}, {ROLES[parameter][0]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
-    elif not isinstance(file, (str, PathLike)) and not is_stream(file):
+    elif not isinstance(file, (str, PathLike)):
         return None
     elif fitted is not None:
         names = getattr(fitted, "feature_names_in_", None)
@@ -127,8 +127,7 @@ def rows_of_file(
     else:
         roles: dict[str, Any] = {ROLES[name][0]: column for name, column in asked.columns.items()}
         table = read(file, memory_budget=memory_budget, **roles)
-        called = "X" if is_stream(file) else repr(str(file))
-        _warn_of_ids(table.left_out, f"choose the columns: mosaic.read({called}, columns=[…])")
+        _warn_of_ids(table.left_out, f"choose the columns: mosaic.read({str(file)!r}, columns=[…])")
         _warn_of_left_out(table.encoder)
     found = {"groups": table.groups, "sample_weight": table.weights}
     values = replace(asked, **{name: found[name] for name in asked.columns})

@@ -15,17 +15,15 @@ import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
+from mosaic.rows.build import add_groups_and_weights, check_ids
 from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.roles import Request, refuse_columns
+from mosaic.rows.roles import Request, check_names, check_weight, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
 from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
 
-#: Packages whose frames are in memory, although some of them are Arrow streams, too.
-FRAMES = ("pandas", "polars", "narwhals", "modin", "cudf")
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
 
@@ -42,20 +40,7 @@ def is_source(X: Any) -> bool:
     """
     if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
         return False
-    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS) or is_stream(X)
-
-
-def is_stream(X: Any) -> bool:
-    """Whether rows are got from X as an Arrow stream: results of DuckDB and ADBC, Hugging Face ``datasets``, and their like.
-
-    Data frames in memory are none, although some of them can be read as streams.
-    """
-    owner = owner_of(X)
-    if owner in FRAMES or isinstance(X, (type, np.ndarray, Source)):
-        return False
-    if owner == "pyarrow":
-        return type(X).__name__ in ("RecordBatchReader", "RecordBatch")
-    return hasattr(X, "__arrow_c_stream__") or (owner == "datasets" and hasattr(X, "with_format"))
+    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
 
 
 def open_source(X: Any, n_jobs: int | None = None) -> Source:
@@ -63,8 +48,8 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
     Parameters
     ----------
-    X : array, CSR matrix, memory map; path or stream of rows that :func:`mosaic.read` reads; Zarr array, HDF5 data
-        set, AnnData; Dask array or data frame; Ray data set
+    X : array, CSR matrix, memory map; path that :func:`mosaic.read` reads; Zarr array, HDF5 data set, AnnData; Dask array or
+        data frame; Ray data set
     n_jobs : threads of this machine; clusters have their own workers
 
     Examples
@@ -75,7 +60,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     ('array', 3, 3)
     """
     names = None
-    if isinstance(X, (str, PathLike)) or is_stream(X):
+    if isinstance(X, (str, PathLike)):
         from mosaic.rows.open import read
 
         rows = read(X)
@@ -273,30 +258,11 @@ def _array_rows(
     store: Any = InMemory(obs) if obs is not None else InArray(shown, names)
     if obs is None:
         refuse_columns(request)
-    scan = MissingScan(request, names, None, store.n)
-    X = _without_missing(request, X, scan)
-    rows = Rows(request.path, kind or request.kind, X, store, names, notes=[*notes, *scan.notes], dropped=scan.dropped)
+    rows = Rows(request.path, kind or request.kind, X, store, names, notes=list(notes))
     if obs is not None:
         rows.id_name = request.id or obs.column_names[0]
         add_groups_and_weights(rows, request, store)
     return rows
-
-
-def _without_missing(request: Request, X: Any, scan: MissingScan) -> Any:
-    """X without rows in which numbers are missing, which stay where they are if X is large."""
-    if isinstance(X, StoredArray):
-        if request.drop_missing:  # otherwise the fit finds missing numbers on its first pass, and names the row
-            for start, stop in X.pieces():
-                scan.update(X.read(start, stop))
-        return SelectedRows(X, scan.dropped) if len(scan.dropped) else X
-    scan.update(X)
-    scan.check()
-    n, dropped = X.shape[0], scan.dropped
-    if not len(dropped):
-        return X
-    if sp.issparse(X) or float(n - len(dropped)) * X.shape[1] * X.dtype.itemsize <= request.budget / 4:
-        return X[np.delete(np.arange(n), dropped)]
-    return SelectedRows(ArraySource(X, "memory map"), dropped)
 
 
 def _as_csr(request: Request, X: Any) -> Any:
@@ -348,7 +314,13 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         if name not in arrays:
             raise unknown_name(path, "array", name, arrays)
         obs = _obs_table(io.read_elem(store["obs"]))
-    check_beside(request, obs, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
+    if request.columns is not None or request.exclude_columns is not None or request.embedding is not None:
+        fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
+        raise FileFault(path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`.")
+    check_names(request, obs.column_names, "column of obs")
+    check_weight(request, {field.name: field.type for field in obs.schema})
+    if request.id is not None:
+        check_ids(request, obs.column(request.id))
     with readable(path):
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]

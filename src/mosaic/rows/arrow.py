@@ -1,4 +1,4 @@
-"""Tables that pyarrow reads: Parquet, Feather, Arrow streams and JSON lines.
+"""Tables that pyarrow reads: Parquet, Feather and JSON lines.
 
 What takes more than a part of the memory budget stays in Parquet files; other kinds are converted to a temporary one.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -26,7 +25,7 @@ from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.rows.write import Scratch
-from mosaic.text import Library, listed, readable_size
+from mosaic.text import Library, readable_size
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 pyarrow_json = Library("pyarrow.json")
@@ -36,8 +35,6 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 PAGES = 2 << 20
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
-#: Brackets within brackets of JSON; tables need two or three.
-DEEPEST_JSON = 100
 
 
 class InParquet:
@@ -92,8 +89,7 @@ class InParquet:
                     skip, left = max(0, skip - batch.num_rows), left - part.num_rows
                     if part.num_rows:
                         yield pa.Table.from_batches([part.select(list(columns)).cast(schema)])
-            if left and i + 1 == len(self._files):
-                raise FileFault(file, f"holds {left:,} rows less than it says", "It is damaged: write it again.")
+        pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         return self.read(0, self.n, columns)
@@ -161,12 +157,14 @@ def rows_of_batches(
             raise no_rows(request.path)
         table = pa.Table.from_batches(kept).unify_dictionaries()
         return table_rows(request, InMemory(table), notes=notes, line=line, decimal=decimal)
-    with Scratch(request.path, request.path.stat().st_size if request.stream is None else size) as scratch:
+    with Scratch(request.path, request.path.stat().st_size) as scratch:
         file = scratch.folder / "rows.parquet"
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with scratch.writing(), pq.ParquetWriter(file, kept[0].schema, **options) as writer:
             for batch in chain(kept, batches):
                 writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+        del kept[:], batch
+        pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
         said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
         return table_rows(request, store, notes=[*notes, said], line=line, decimal=decimal)
@@ -187,51 +185,10 @@ def open_feather(request: Request) -> Rows:
     return rows_of_batches(request, batches())
 
 
-def open_arrow_stream(request: Request) -> Rows:
-    """The rows of ``request.stream``: query results, data sets, and whatever else is an Arrow stream."""
-    X = request.stream
-
-    def batches() -> Iterator[Any]:
-        with readable(request.path, "Run the query again, or pass a table in memory."):
-            if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
-                fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
-                raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
-            if type(X).__module__.partition(".")[0] == "datasets":
-                tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
-            else:
-                reader = [X] if isinstance(X, pa.RecordBatch) else pa.RecordBatchReader.from_stream(X)
-                tables = (pa.Table.from_batches([batch]) for batch in reader)
-            for table in tables:
-                yield from valid(table).cast(without_views(table.schema)).combine_chunks().to_batches(BLOCK_ROWS)
-
-    return rows_of_batches(request, batches())
-
-
-def _with_classes(table: Any, features: Any) -> Any:
-    """A table of Hugging Face ``datasets`` whose numbered classes are categories with their names."""
-    for name, feature in (features or {}).items():
-        if hasattr(feature, "int2str") and name in table.column_names:
-            numbers = table.column(name).to_pylist()
-            cells = [None if number is None or number < 0 else feature.names[number] for number in numbers]
-            table = table.set_column(table.schema.get_field_index(name), name, pa.array(cells, pa.string()))
-    return table
-
-
 def without_views(schema: Any) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
-
-    def simple(kind: Any) -> Any:
-        if types.is_string_view(kind):
-            return pa.large_string()
-        if types.is_binary_view(kind):
-            return pa.large_binary()
-        if types.is_dictionary(kind):
-            return pa.dictionary(kind.index_type, simple(kind.value_type), kind.ordered)
-        if types.is_list(kind) or types.is_large_list(kind):
-            return (pa.list_ if types.is_list(kind) else pa.large_list)(simple(kind.value_type))
-        return kind
-
-    return pa.schema([field.with_type(simple(field.type)) for field in schema], schema.metadata)
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
 def valid(data: Any) -> Any:
@@ -293,14 +250,12 @@ def open_json_lines(request: Request) -> Rows:
     def batches(schema: Any = None) -> Iterator[Any]:
         options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
         read = pyarrow_json.ReadOptions(block_size=PARSED_BYTES)
-        with readable(request.path), open_stream(request) as stream:
-            try:
-                if is_small:
-                    yield from pyarrow_json.read_json(stream, read, options).to_batches()
-                else:
-                    yield from pyarrow_json.open_json(stream, read, options)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise _json_fault(request, str(error)) from error
+        remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
+        with readable(request.path, remedy), open_stream(request) as stream:
+            if is_small:
+                yield from pyarrow_json.read_json(stream, read, options).to_batches()
+            else:
+                yield from pyarrow_json.open_json(stream, read, options)
 
     def kind_of(column: Any) -> Any:
         if types.is_timestamp(column.type):  # dates stay as they are written
@@ -311,13 +266,12 @@ def open_json_lines(request: Request) -> Rows:
 
     blocks = list(islice(batches(), None if is_small else 1))
     if not blocks or not blocks[0].num_rows:
-        raise FileFault(request.path, "has no records", "Write it again with one object a line, or name another one.")
+        raise no_rows(request.path, "has no records")
     level, depth = list(blocks[0].schema.types), 0
     while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
         depth += 1
-        if depth > DEEPEST_JSON:
-            fault = f"has brackets within brackets, more than {DEEPEST_JSON} deep"
-            raise FileFault(request.path, fault, "Write one flat object a line.")
+        if depth > 100:  # functions of pyarrow that call themselves end the process
+            raise FileFault(request.path, "has brackets within brackets within brackets", "Write one flat object a line.")
     schema = pa.schema([(column.name, kind_of(column)) for column in blocks[0].schema])
     found: Iterable[Any] = blocks
     if not is_small or not schema.equals(blocks[0].schema):
@@ -330,16 +284,3 @@ def _line_of(request: Request, number: int) -> int | None:
     with open_stream(request) as stream:
         lines = (line for line, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1) if text.strip())
         return next(islice(lines, number, None), None)
-
-
-def _json_fault(request: Request, said: str) -> FileFault:
-    """Of a line that is no object, or whose values are of another kind than those before, in the words of pyarrow."""
-    said = " ".join(said.split()).removeprefix("JSON parse error: ")
-    row, column = re.search(r"\.? in row (\d+)$", said), re.match(r"Column\(/(.+?)\) ", said)
-    # Rows are counted from the beginning of the block.
-    line = _line_of(request, int(row[1])) if row and request.path.stat().st_size <= PARSED_BYTES else None
-    said = said[column.end() if column else 0 : row.start() if row else 300]
-    remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
-    return FileFault(
-        request.path, f"is no JSON line as others are: {said}", remedy, line=line, column=column[1] if column else None
-    )

@@ -355,6 +355,10 @@ def _wrapped(X: Any) -> Any:
         twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
         fault = f"X must have columns of different names; more than one is called {twice}"
         raise InvalidInputError(fault, "Rename them or drop all but one.") from error
+    if hasattr(X, "__arrow_c_stream__") and not isinstance(frame, nw.DataFrame | nw.Series):  # the result of a query
+        import pyarrow as pa
+
+        return nw.from_native(pa.table(X))
     if isinstance(frame, nw.LazyFrame):
         fault = f"X is a {type(X).__name__}; all rows are needed in memory"
         raise InvalidInputError(fault, "Bring them there first, as with .collect(), .compute() or .toPandas().")

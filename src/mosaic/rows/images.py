@@ -117,15 +117,11 @@ def open_images(request: Request) -> Rows:
     files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
     folders = [str(PurePosixPath(name).parent) for name in files]
     columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
-    notes = []
-    if not request.elsewhere:
-        shade = "colour" if request.colour else "grey"
-        notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
+    notes = [f"{len(files):,} images resized to {size}×{size}, {'colour' if request.colour else 'grey'}."]
     if len(album.sizes) > len(files):
         notes.append(f"Files that are no pictures were left out: {len(album.sizes) - len(files):,}.")
-    X = np.zeros((len(files), 0)) if request.elsewhere else _pixels(album, request)
     store = InMemory(pa.table(columns))
-    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures_of=album.thumbnails)
+    rows = Rows(path, request.kind, _pixels(album, request), store, id_name="file", notes=notes, pictures_of=album.thumbnails)
     rows.closers.append(album.close)
     add_groups_and_weights(rows, request, store)
     return rows

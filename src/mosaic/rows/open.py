@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes
-from mosaic.rows.arrays import is_stream, open_h5ad, open_npy, open_npz, open_zarr
-from mosaic.rows.arrow import COMPRESSIONS, open_arrow_stream, open_feather, open_json_lines, open_parquet
+from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
+from mosaic.rows.arrow import COMPRESSIONS, open_feather, open_json_lines, open_parquet
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
@@ -75,13 +75,12 @@ BEGINNINGS = {
 
 
 def read(
-    path: Any,
+    path: str | PathLike[str],
     *,
     id: str | None = None,
     columns: Sequence[str] | None = None,
     exclude_columns: Sequence[str] | None = None,
     embedding: str | None = None,
-    embeddings: str | PathLike[str] | None = None,
     group: str | None = None,
     weight: str | None = None,
     array: str | None = None,
@@ -89,7 +88,6 @@ def read(
     format: str | None = None,
     image_size: int = 32,
     colour: bool = False,
-    drop_missing: bool = False,
     memory_budget: float | str | None = None,
     progress: Progress | None = None,
     encoder: TableEncoder | None = None,
@@ -105,23 +103,19 @@ def read(
     Parameters
     ----------
     path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, a folder of
-        Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a path, an Arrow stream: a DuckDB
-        relation, the reader of an ADBC cursor, a data set of Hugging Face
+        Parquet files, a folder or .zip of pictures; ``"-"`` for standard input
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
         begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is compared anyway
     exclude_columns : columns that rows are not compared by, by name or pattern
     embedding : column that holds a list of numbers, which are the features
-    embeddings : another file with as many rows, whose numbers are the features. If it has the column of ids too, these must be
-        the same, in the same order
     group, weight : columns that say which group a row belongs to, and how much it counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     sheet : which sheet of an .xlsx file, by default the first
     format : what kind of file it is, such as ``"csv"``, if its name does not say so; by default, standard input is looked at
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
-    drop_missing : leave out rows with missing or infinite numbers
     memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
     progress : is called now and then with the bytes done and their total
     encoder : how columns become numbers, if a model knows it (``table_``)
@@ -146,21 +140,18 @@ def read(
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
-    if embedding is not None and embeddings is not None:
-        raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
-    ending = "" if format is None else f".{format}"
-    stream, scratch = path if is_stream(path) else None, None
-    if stream is not None:
-        file = Path(type(path).__name__)
-    elif str(path) == "-":
+    ending, scratch = "" if format is None else f".{format}", None
+    if str(path) == "-":
         scratch, ending = _spooled(ending)
         file = scratch.folder / "stdin"
     else:
-        file = _there(path)
+        refuse_address(path)
+        file = Path(path)
+        check_there(file)
         ending = ending or kind_of(file)
-    base = _base(ending)
+    base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
     has_arrays = base in (".npz", ".zarr", ".h5ad")
-    if array is not None and not has_arrays and embeddings is None:
+    if array is not None and not has_arrays:
         raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
     if sheet is not None and base != ".xlsx":
         raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
@@ -171,7 +162,6 @@ def read(
         file,
         budget_of(as_bytes(memory_budget)),
         ending=ending,
-        stream=stream,
         sheet=sheet,
         id=id,
         columns=[columns] if isinstance(columns, str) else columns,
@@ -179,19 +169,15 @@ def read(
         embedding=embedding,
         group=group,
         weight=weight,
-        array=array if has_arrays else None,
+        array=array,
         image_size=image_size,
         colour=colour,
-        drop_missing=drop_missing,
-        elsewhere=embeddings is not None,
         encoder=encoder,
         numbers_only=numbers_only,
         progress=progress,
     )
     try:
-        rows = _open(request)
-        if embeddings is not None:
-            _add_embeddings(rows, request, _there(embeddings), None if has_arrays else array)
+        rows = _open(request, base)
     except FileFault as fault:
         if scratch is not None:
             scratch.close()
@@ -204,17 +190,6 @@ def read(
     given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
     rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     return rows
-
-
-def _there(path: str | PathLike[str]) -> Path:
-    refuse_address(path)
-    check_there(Path(path))
-    return Path(path)
-
-
-def _base(ending: str) -> str:
-    """An ending without that of a compression."""
-    return ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
 
 
 def kind_of(file: Path) -> str:
@@ -240,10 +215,9 @@ def kind_of(file: Path) -> str:
     return ending
 
 
-def _open(request: Request) -> Rows:
+def _open(request: Request, base: str) -> Rows:
     """By the function that reads this kind of file, if the packages for it are there."""
-    file, base = request.path, _base(request.ending)
-    kind = KINDS[base] if request.stream is None else Kind("Arrow stream", open_arrow_stream, ("pyarrow",))
+    file, kind = request.path, KINDS[base]
     for package in kind.packages:
         library(package, file)
     try:
@@ -255,21 +229,6 @@ def _open(request: Request) -> Rows:
     if "pyarrow" in sys.modules:  # it keeps what reading took for a while
         library("pyarrow", file).default_memory_pool().release_unused()
     return rows
-
-
-def _add_embeddings(rows: Rows, request: Request, file: Path, array: str | None) -> None:
-    """Give rows the numbers of another file."""
-    given = Request(file, request.budget, ending=kind_of(file), array=array, numbers_only=True)
-    given = replace(given, drop_missing=request.drop_missing, progress=request.progress)
-    numbers = _open(given)
-    if rows.id_name in numbers.columns and numbers.feature_names is not None and numbers.id_name != rows.id_name:
-        numbers = _open(replace(given, id=rows.id_name))
-    n = numbers.n + len(numbers.dropped)
-    if n != rows.n:
-        fault = f"has {n:,} rows, {rows.path.name} has {rows.n:,}"
-        raise FileFault(file, fault, "Compute the embeddings again, a row for each, in the same order.")
-    rows.take_numbers_of(numbers)
-    rows.notes.append(f"The numbers are those of {file}, {numbers.n_features:,} for each row.")
 
 
 def ending_by_bytes(head: bytes) -> str:

@@ -21,10 +21,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called.
-
-    ``elsewhere``: the numbers come from another file. ``stream`` is what rows are got from, if it is no file.
-    """
+    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called."""
 
     path: Path
     budget: float
@@ -40,12 +37,9 @@ class Request:
     sheet: str | None = None
     image_size: int = 32
     colour: bool = False
-    drop_missing: bool = False
-    elsewhere: bool = False
     encoder: Any = None
     numbers_only: bool = False
     progress: Progress | None = None
-    stream: Any = None
 
     @property
     def named(self) -> dict[str, str]:
@@ -125,8 +119,8 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
     roles = Roles(schema, id_name=request.id)
     if request.id is None:
         _choose_id(roles, without(free, exact), kinds, names_rows, index)
-    if request.elsewhere or request.embedding is not None:
-        roles.features = [request.embedding] if request.embedding is not None else []
+    if request.embedding is not None:
+        roles.features = [request.embedding]
         return roles
     for name in exact:
         if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
@@ -246,7 +240,7 @@ def nothing_left(request: Request, schema: Any) -> FileFault:
         f"has no column of numbers, only {found}",
         (
             "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
-            "model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`)."
+            "model, in a column of lists (`embedding`)."
         ),
     )
     if any(is_number(column.type) for column in schema):
