@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import add_groups_and_weights, check_ids
-from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
+from mosaic.rows.faults import FileFault, readable, unknown_name
 from mosaic.rows.roles import Request, check_names, check_weight, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
 from mosaic.sketch.sources import ArraySource, LocalSource, Source
@@ -231,7 +231,6 @@ def open_zarr(request: Request) -> Rows:
             node = members[_chosen(request, shapes)]
         if _bytes(node) <= request.budget / 4:
             return _array_rows(request, node[:])
-        check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
     return _array_rows(request, StoredArray(node, request.kind, path))
 
 
@@ -308,8 +307,6 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     path, name, names = request.path, request.array or "X", None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
-        for part in ("obs", name) if path.is_file() else ():
-            _refuse_links(path, store, part)
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
             raise unknown_name(path, "array", name, arrays)
@@ -325,8 +322,6 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
-        if path.is_file():
-            check_unpacked(path, _bytes(node), path.stat().st_size, request.budget)
         if _bytes(node) <= request.budget / 4:
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
@@ -343,20 +338,6 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     rows = _array_rows(request, X, kind, names, notes, obs)
     rows.closers += [X.close] if isinstance(X, StoredArray) else []
     return rows
-
-
-def _refuse_links(path: Path, store: Any, name: str) -> None:
-    """Refuse a part of an HDF5 file that leads to another file: a link, or an array whose numbers are stored elsewhere."""
-    parts = ["/".join(name.split("/")[: i + 1]) for i in range(name.count("/") + 1)]
-    linked = any(isinstance(store.get(part, getlink=True), h5py.ExternalLink) for part in parts)
-    if not linked and name in store:
-        nodes = [store[name]]
-        if hasattr(nodes[0], "visititems"):
-            nodes[0].visititems(lambda _, node: nodes.append(node))
-        linked = any(getattr(node, "external", None) or getattr(node, "is_virtual", False) for node in nodes)
-    if linked:
-        fault = f"its {name!r} leads to another file, which is not followed"
-        raise FileFault(path, fault, "Write the data itself into the file.")
 
 
 def _obs_table(obs: Any) -> Any:

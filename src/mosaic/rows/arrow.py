@@ -20,7 +20,7 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows.build import Line, table_rows
-from mosaic.rows.faults import FileFault, check_unpacked, no_rows, readable
+from mosaic.rows.faults import FileFault, no_rows, readable
 from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
@@ -115,7 +115,6 @@ def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
     store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
     width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
-    check_unpacked(request.path, 8.0 * store.n * width, sum(file.stat().st_size for file in store.paths), budget)
     check_names(request, store.columns)
     if store.size <= budget / 4 and leaves_room(store.n, width, budget, copies=2):
         table = pa.concat_tables(store.batches(store.columns)).replace_schema_metadata(store.schema.metadata)
@@ -142,9 +141,7 @@ def _parquet_files(path: Path) -> list[Path]:
     return files
 
 
-def rows_of_batches(
-    request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Line = None, decimal: str | None = None
-) -> Rows:
+def rows_of_batches(request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Line = None) -> Rows:
     """Rows of ``pyarrow.RecordBatch``; those of more than a sixth of the budget are laid out in a temporary Parquet file."""
     batches, kept, size = iter(batches), [], 0
     for batch in batches:
@@ -156,8 +153,8 @@ def rows_of_batches(
         if not any(batch.num_rows for batch in kept):
             raise no_rows(request.path)
         table = pa.Table.from_batches(kept).unify_dictionaries()
-        return table_rows(request, InMemory(table), notes=notes, line=line, decimal=decimal)
-    with Scratch(request.path, request.path.stat().st_size) as scratch:
+        return table_rows(request, InMemory(table), notes=notes, line=line)
+    with Scratch(request.path) as scratch:
         file = scratch.folder / "rows.parquet"
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with scratch.writing(), pq.ParquetWriter(file, kept[0].schema, **options) as writer:
@@ -167,7 +164,7 @@ def rows_of_batches(
         pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
         said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
-        return table_rows(request, store, notes=[*notes, said], line=line, decimal=decimal)
+        return table_rows(request, store, notes=[*notes, said], line=line)
 
 
 def open_feather(request: Request) -> Rows:
@@ -267,11 +264,6 @@ def open_json_lines(request: Request) -> Rows:
     blocks = list(islice(batches(), None if is_small else 1))
     if not blocks or not blocks[0].num_rows:
         raise no_rows(request.path, "has no records")
-    level, depth = list(blocks[0].schema.types), 0
-    while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
-        depth += 1
-        if depth > 100:  # functions of pyarrow that call themselves end the process
-            raise FileFault(request.path, "has brackets within brackets within brackets", "Write one flat object a line.")
     schema = pa.schema([(column.name, kind_of(column)) for column in blocks[0].schema])
     found: Iterable[Any] = blocks
     if not is_small or not schema.equals(blocks[0].schema):

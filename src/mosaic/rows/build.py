@@ -12,7 +12,6 @@ from mosaic.choosing.budget import leaves_room
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import FileFault
 from mosaic.rows.frames import Cells, cells_of, is_feature_name, row_major, tells_apart
-from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
 from mosaic.rows.roles import (
     Request,
     Roles,
@@ -32,18 +31,13 @@ pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow
 
 #: Rows from which the rules of columns are found where not all are in memory, and the stretches of the file that they are in.
 DECIDING_ROWS, STRETCHES = 50_000, 50
-#: Share of the cells of a text column that are numbers, from which on the others are taken for mistakes.
-MOSTLY_NUMBERS = 0.5
 
 #: Of a row number, the line of a text file that the row begins on.
 Line = Callable[[int], int | None] | None
 
 
-def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line: Line = None, decimal: str | None = None) -> Rows:
-    """Rows of columns in memory or in Parquet files. Of the latter, a part of the rows decides how columns become numbers.
-
-    ``store`` is ``InMemory`` or ``InParquet``; ``decimal`` is, of a text table, the sign before fractions.
-    """
+def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line: Line = None) -> Rows:
+    """Rows of a store of columns, ``InMemory`` or ``InParquet``. Of the latter, some rows decide how columns become numbers."""
     in_memory = isinstance(store, InMemory)
     roles = assign_roles(request, store.schema, (lambda name: _names_rows(store, name)) if in_memory else None)
     if request.id is not None and in_memory:
@@ -62,8 +56,6 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
         encoder = _encoder(request, roles, cells, lambda row: place_name(int(numbers[row]), line), gaps, some)
         if encoder is not None and len(sample) < store.n:
             roles.notes.append(f"How columns are compared was found from {len(sample):,} rows spread over the file.")
-    if decimal is not None and request.encoder is None:
-        _refuse_mostly_numbers(request, store, roles, encoder, decimal, line)
     if encoder is None and not roles.features:
         raise nothing_left(request, roles.schema)
     source = TableSource(request.kind, store, roles, encoder, width)
@@ -141,29 +133,6 @@ def _encoder(
     rules = [rule_of(name, cells[name]) for name in without(roles.compared, roles.features)]
     roles.notes += not_compared([rule for rule in rules if isinstance(rule, LeftOut)])
     return None
-
-
-def _refuse_mostly_numbers(request: Request, store: Any, roles: Roles, encoder: Any, decimal: str, line: Line) -> None:
-    """Refuse text that is numbers but for some cells and not compared: to leave such a column out is hardly what is wanted."""
-    left_out = without(roles.compared, roles.features if encoder is None else encoder.names)
-    for name in [*left_out, *([roles.found_id] if roles.found_id else [])]:
-        if not is_text(store.schema.field(name).type):
-            continue
-        column = next(iter(store.batches([name]))).column(0)
-        texts = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), "")
-        missing = pc.is_in(texts, value_set=pa.array(sorted(MISSING_CELLS)))
-        number = pc.and_(pc.match_substring_regex(texts, f"^(?:{number_pattern(decimal)})$"), pc.invert(missing))
-        filled, good = len(column) - (pc.sum(missing).as_py() or 0), pc.sum(number).as_py() or 0
-        row = pc.index(pc.or_(number, missing), False).as_py()
-        if filled and good >= MOSTLY_NUMBERS * filled and row >= 0:
-            raise FileFault(
-                request.path,
-                f"{quoted(column[row].as_py())} is not a number, as {good:,} of {filled:,} cells of this column are",
-                "Correct the cell (a missing number is an empty cell or NA), or do not compare rows by the column: "
-                f"`exclude_columns={name!r}`.",
-                column=name,
-                **place_of(row, line),
-            )
 
 
 def place_of(number: int, line: Line) -> dict[str, Any]:
@@ -261,9 +230,6 @@ def number_type(kinds: Sequence[Any]) -> np.dtype[Any]:
 def check_ids(request: Request, column: Any, line: Line = None) -> None:
     """Refuse ids that the user names and that do not tell rows apart."""
     column, first_rows = without_categories(column), {}
-    empty = column.null_count or (is_text(column.type) and pc.index(column, "").as_py() >= 0)
-    if not empty and pc.count_distinct(column).as_py() == len(column):
-        return
     for row, value in enumerate(column.to_pylist()):
         if value is not None and value != "" and value not in first_rows:
             first_rows[value] = row

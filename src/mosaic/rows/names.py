@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -45,7 +45,7 @@ class RowNames:
 
     def find(self, name: str) -> int:
         """The row that is called so."""
-        place = only_row(name, self._places.get(name, []), self.origin, lambda: self.names[:COMPARED_NAMES])
+        place = only_row(name, self._places.get(name, []), self.origin, self.names[:COMPARED_NAMES])
         return place if self.rows is None else int(self.rows[place])
 
     @cached_property
@@ -59,24 +59,13 @@ class RowNames:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def only_row(
-    name: str,
-    rows: Sequence[int],
-    origin: str,
-    some: Callable[[], Sequence[str]],
-    *,
-    where: str = "",
-    remedies: tuple[str, str] = ("Give the row number.", "Check the spelling."),
-) -> int:
-    """The only one of the rows that are called so. ``some`` gives names that there are, to suggest similar ones.
-
-    ``remedies`` are for a name that several rows have, and for one that none has.
-    """
+def only_row(name: str, rows: Sequence[int], origin: str, some: Sequence[str]) -> int:
+    """The only one of the rows that are called so; ``some`` are names that there are, to suggest similar ones."""
     if len(rows) > 1:
-        fault = f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
-        raise InvalidInputError(fault, remedies[0])
+        fault = f"{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
+        raise InvalidInputError(fault, "Give the row number, or name rows by a column of different values.")
     if not rows:
-        raise InvalidInputError(f"{where}no row has {name!r} in {origin}", f"{close_to(name, some())}{remedies[1]}")
+        raise InvalidInputError(f"no row has {name!r} in {origin}", f"{close_to(name, some)}Check the spelling.")
     return rows[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import shutil
 import sys
 import zlib
@@ -24,7 +23,7 @@ from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
 from mosaic.rows.text_tables import open_text_table, open_workbook
-from mosaic.rows.write import MORE_ROOM, Scratch
+from mosaic.rows.write import Scratch
 from mosaic.text import library
 
 
@@ -68,7 +67,7 @@ BEGINNINGS = {
     b"\x89HDF": ".h5ad",
     b"PK\x03\x04": ".zip",
     b"\x1f\x8b": ".gz",
-    b"BZh": ".bz2",
+    b"BZh": ".csv.bz2",
     b"\x28\xb5\x2f\xfd": ".csv.zst",
     b"{": ".jsonl",
 }
@@ -243,17 +242,14 @@ def ending_by_bytes(head: bytes) -> str:
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         workbook = first.startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
         return ".npz" if first.endswith(b".npy") else ".xlsx" if workbook else ".zip"
-    if ending in (".gz", ".bz2"):
-        inner = b""
-        with suppress(zlib.error, OSError, EOFError):
-            unpack = zlib.decompressobj(31) if ending == ".gz" else bz2.BZ2Decompressor()
-            inner = unpack.decompress(head, 1 << 16)
-        return ending_by_bytes(inner) + ending
+    if ending == ".gz":
+        with suppress(zlib.error):
+            return ending_by_bytes(zlib.decompressobj(31).decompress(head, 1 << 16)) + ending
     return ending
 
 
 def _spooled(ending: str) -> tuple[Scratch, str]:
-    """Standard input as the file "stdin" in a temporary folder, at most half of the room on the disk; and its ending."""
+    """Standard input as the file "stdin" in a temporary folder, and its ending."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
         raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
@@ -262,13 +258,7 @@ def _spooled(ending: str) -> tuple[Scratch, str]:
     if not block:
         raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
     ending = ending or ending_by_bytes(block)
-    with Scratch(Path(STANDARD_INPUT), 1) as scratch:
-        room, written = shutil.disk_usage(scratch.folder).free // 2, 0
-        with scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
-            while block:
-                written += file.write(block)
-                if written > room:
-                    said = f"has more than {room / 1e9:.1f} GB, half of what is free in {scratch.folder.parent}"
-                    raise FileFault(STANDARD_INPUT, said, MORE_ROOM)
-                block = stream.read(1 << 20)
-        return scratch, ending
+    with Scratch(Path(STANDARD_INPUT)) as scratch, scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
+        file.write(block)
+        shutil.copyfileobj(stream, file)
+    return scratch, ending

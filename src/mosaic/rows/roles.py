@@ -60,8 +60,6 @@ class Roles:
     #: Those that are asked for by name, and those that stand for categories whatever they hold.
     forced: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
-    #: The column of text that names the rows, if that was found by its values and not by its name.
-    found_id: str | None = None
     #: Columns of numbers that are no features because they are called as ids are.
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -225,7 +223,7 @@ def _choose_id(
     if roles.id_name is not None:
         why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
         if roles.id_name in texts:
-            roles.found_id, why, keep = roles.id_name, ", whose values are all different", ""
+            why, keep = ", whose values are all different", ""
         roles.notes.append(f"Rows are named by column {roles.id_name!r}{why}. Name another one with `id`{keep}.")
 
 
@@ -234,16 +232,11 @@ def nothing_left(request: Request, schema: Any) -> FileFault:
     found = listed([f"{column.name} ({column.type})" for column in schema])
     lists = [column.name for column in schema if is_list(column.type)]
     if lists:
-        fault = f"has no column of numbers to compute with, only {found}"
-        return FileFault(request.path, fault, f"Are these embeddings? Use `embedding={lists[0]!r}`.")
-    fault, remedy = (
-        f"has no column of numbers, only {found}",
-        (
-            "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
-            "model, in a column of lists (`embedding`)."
-        ),
-    )
+        return FileFault(
+            request.path, f"has no column of numbers, only {found}", f"Are these embeddings? Use `embedding={lists[0]!r}`."
+        )
     if any(is_number(column.type) for column in schema):
         fault = f"no column of numbers is left to compute with; it has {found}"
-        remedy = "Name some with `columns`, or leave fewer out with `exclude_columns`."
-    return FileFault(request.path, fault, remedy)
+        return FileFault(request.path, fault, "Name some with `columns`, or leave fewer out with `exclude_columns`.")
+    remedy = "Text that differs in every row is taken for names; name it in `columns`, or a column of lists with `embedding`."
+    return FileFault(request.path, f"has no column of numbers, only {found}", remedy)

@@ -156,12 +156,11 @@ class Rows:
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""
-        where, is_number = f"{self.path}: ", str(name).isdecimal() and int(name) < self.n
-        if self.id_name is None and is_number:
+        if self.id_name is None and str(name).isdecimal() and int(name) < self.n:
             return int(name)
         if self.id_name is None:
             fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}"
-            raise InvalidInputError(where + fault, "Name the column of ids with `id`, if there is one.")
+            raise InvalidInputError(fault, "Name the column of ids with `id`, if there is one.")
         found: list[int] = []
         some: list[str] = []
         begin = 0
@@ -170,9 +169,7 @@ class Rows:
             found += [begin + place for place, text in enumerate(texts) if text == str(name)]
             some += texts[: COMPARED_NAMES - len(some)]
             begin += len(texts)
-        twice = "Name a column of different values with `id`, or give the row number."
-        none = f"Check the spelling, or name the column of ids with `id`.{' For a row number use `row`.' if is_number else ''}"
-        return only_row(name, found, f"column {self.id_name!r}", lambda: some, where=where, remedies=(twice, none))
+        return only_row(name, found, f"column {self.id_name!r}", some)
 
     def row_names(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some, which are then in ascending order; None where rows have none."""

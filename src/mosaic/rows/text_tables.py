@@ -16,11 +16,11 @@ from itertools import islice
 from typing import Any
 
 from mosaic.exceptions import MosaicError
-from mosaic.rows.arrow import COMPRESSIONS, check_text, open_stream, rows_of_batches
+from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.build import table_rows
-from mosaic.rows.faults import FileFault, check_unpacked, close_to, no_rows, readable
+from mosaic.rows.faults import FileFault, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
-from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
+from mosaic.rows.kinds import MISSING_CELLS, number_pattern
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library, listed
@@ -50,8 +50,8 @@ class OtherKindsError(MosaicError):
 class TextTable:
     """How a text file holds a table.
 
-    ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. Once rows were read,
-    ``kinds`` are those of the columns, and ``odd`` has, by column, row and text of the first cell below numbers that is none.
+    ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. ``kinds`` are those of the
+    columns in the rows that were read.
     """
 
     request: Request
@@ -63,7 +63,6 @@ class TextTable:
     row_bytes: float
     notes: list[str]
     kinds: list[str] = field(default_factory=list)
-    odd: dict[int, tuple[int, str]] = field(default_factory=dict)
 
     def batches(self, watched: bool) -> Iterator[Any]:
         """All rows, block by block, as columns of text."""
@@ -93,19 +92,13 @@ class TextTable:
 
     def typed(self) -> Iterator[Any]:
         """All rows, as cells of the kinds that the first ones have. If others differ, all kinds are found before it is told."""
-        row, changed = 0, False
+        changed = False
         for batch in self.batches(watched=True):
             before = self.kinds or [EMPTY] * len(self.names)
             found = list(map(self._parsed, self.names, before, batch.columns))
             kinds = [_either(kind, other) for kind, (other, _) in zip(before, found, strict=True)]
-            changed = changed or (row > 0 and kinds != self.kinds)
-            for j, kind in enumerate(before):
-                if kind in (WHOLE, FRACTION) and found[j][0] == TEXT and not self._is_name(self.names[j]):
-                    cells = pc.fill_null(filled(batch.column(j)), "0")
-                    number = pc.match_substring_regex(cells, f"^(?:{number_pattern(self.decimal)})$")
-                    place = max(pc.index(number, False).as_py(), 0)
-                    self.odd[j] = row + place, batch.column(j)[place].as_py()
-            self.kinds, row = kinds, row + batch.num_rows
+            changed = changed or (bool(self.kinds) and kinds != self.kinds)
+            self.kinds = kinds
             if not changed:
                 yield self._batch(batch.columns, found)
         if changed:
@@ -198,29 +191,19 @@ class TextTable:
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
-        path, expected, records = self.request.path, len(self.names), self._records()
+        path, expected, line, cells = self.request.path, len(self.names), 1, [""]
         check_text(self.request)
-        line, cells, what = 1, [""], "a quotation mark is opened and not closed"
-        try:
-            for line, cells in records:  # noqa: B007
-                if len(cells) != expected:
+        with suppress(csv.Error):  # a cell that is too long
+            for line, cells in self._records():  # noqa: B007
+                if len(cells) != expected or sum(cell.count("\n") for cell in cells) > 5:
                     break
-            # It runs on for many lines, or until the end of the file.
-            is_open = sum(cell.count("\n") for cell in cells) > 5 or (cells[-1].endswith("\n") and next(records, None) is None)
-        except csv.Error:
-            is_open, line, what = True, line + 1, f"a cell is longer than {LONGEST_ROW >> 20} MiB, or {what}"
-        if is_open:
+        if cells[-1].endswith("\n") or sum(cell.count("\n") for cell in cells) > 5 or len(cells) == expected:
+            what = f"a quotation mark is opened and not closed, or a cell is too long ({' '.join(said.split())[:300]})"
             return FileFault(path, what, 'Close it, or write a quotation mark in a text twice: "".', line=line)
-        if len(cells) == expected:
-            said = " ".join(said.split())[:300]
-            return FileFault(path, f"cannot be read as a table ({said})", "Write it again as CSV in UTF-8.")
+        count = f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}"
+        remedy = "Correct the line; a cell that holds the delimiter or a line break must be in quotation marks."
         like = "as the header has" if self.has_header else "as the first line has"
-        return FileFault(
-            path,
-            f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}, {like}",
-            "Correct the line; a cell that holds the delimiter or a line break must be in quotation marks.",
-            line=line,
-        )
+        return FileFault(path, f"{count}, {like}", remedy, line=line)
 
 
 def open_text_table(request: Request) -> Rows:
@@ -229,20 +212,11 @@ def open_text_table(request: Request) -> Rows:
     with readable(path):
         text = sniff_csv(request)
     check_names(request, text.names)
-    if request.ending.endswith(tuple(COMPRESSIONS)):
-        with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
-            stored, known = path.stat().st_size, len(stream.read(1 << 24))
-            unpacked = known * stored / max(1, raw.tell()) if known == 1 << 24 else known
-        check_unpacked(path, max(1.0, 8 * len(text.names) / text.row_bytes) * unpacked, stored, request.budget)
-    more: dict[str, Any] = {"notes": text.notes, "line": text.line_of, "decimal": text.decimal}
+    more: dict[str, Any] = {"notes": text.notes, "line": text.line_of}
     try:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
-        rows = rows_of_batches(request, text.typed_again(), **more)
-    for j, (row, cell) in ({} if rows.store.held else text.odd).items():  # in memory, all cells have been looked at
-        place = "" if (line := text.line_of(row)) is None else f" in line {line:,}"
-        rows.notes.append(f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {quoted(cell)}.")
-    return rows
+        return rows_of_batches(request, text.typed_again(), **more)
 
 
 def _either(one: str, other: str) -> str:
@@ -368,12 +342,10 @@ def open_workbook(request: Request) -> Rows:
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-            if GROWTH * size > request.budget / 2:
-                fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
-                remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
-                raise FileFault(path, fault, remedy)
-            if (wrong := packed.testzip()) is not None:  # sizes that are not true show here
-                raise FileFault(path, f"its part {wrong!r} is damaged", "Save it again.")
+        if GROWTH * size > request.budget / 2:
+            fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
+            remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
+            raise FileFault(path, fault, remedy)
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheets = list(book.sheet_names)
         name = request.sheet if request.sheet is not None else next(iter(sheets), None)
