@@ -61,11 +61,9 @@ NO_ARGUMENTS = ColumnArguments()
 
 
 class NamedRows(NamedTuple):
-    """Rows in memory or a source, the names of the columns that they come from, and how these became numbers.
-
-    ``table`` is None where columns are numbers as they are. ``row_names`` are those of the rows, or the open file that has them.
-    ``asked`` are groups and weights, as values. ``notes`` are sentences on columns that are not compared because of their role,
-    where ``table`` does not say so. ``file`` is the open table that the rows are in.
+    """Rows in memory or a source, the names of the columns that they come from, and how these became numbers (``table``, None
+    where they are numbers as they are); names of rows, or the open file that has them; groups and weights, as values; sentences
+    on columns that are not compared because of their role, where ``table`` does not say so; and the open file.
     """
 
     rows: Any
@@ -98,10 +96,8 @@ class NamedRows(NamedTuple):
 def rows_of_file(
     file: Any, memory_budget: float | None = None, fitted: Any = None, asked: ColumnArguments = NO_ARGUMENTS
 ) -> NamedRows | None:
-    """The rows of a path, an open table or AnnData; None for all else. They are a source where the file is large for the budget.
-
-    ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit. ``asked`` are groups and
-    weights.
+    """The rows of a path, an open table or AnnData; None for all else. Of new rows for a model (``fitted``) columns become numbers
+    as they did in its fit; ``asked`` are groups and weights.
     """
     if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
         # The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs.
@@ -152,11 +148,7 @@ def _warn_of_left_out(table: TableEncoder | None) -> None:
 
 
 def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
-    """The rows of a data frame as numbers; None where X is no data frame.
-
-    Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
-    every column has the rule of its kind, see ``mosaic.rows.encoder``.
-    """
+    """The rows of a data frame as numbers; None where X is no data frame. ``mosaic.rows.encoder`` has the rules."""
     cells = cells_of(X)
     if cells is None:
         return None

@@ -34,30 +34,15 @@ def owner_of(X: Any) -> str:
 
 
 def is_source(X: Any) -> bool:
-    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
-
-    Memory maps are arrays; whether they are taken into memory depends on their size.
-    """
+    """Whether X is read in passes: a path, a collection on a cluster … Memory maps are arrays."""
     if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
         return False
     return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
 
 
 def open_source(X: Any, n_jobs: int | None = None) -> Source:
-    """A source of the rows of X.
-
-    Parameters
-    ----------
-    X : array, CSR matrix, memory map; path that :func:`mosaic.read` reads; Zarr array, HDF5 data set, AnnData; Dask array or
-        data frame; Ray data set
-    n_jobs : threads of this machine; clusters have their own workers
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> source = open_source(np.eye(3))
-    >>> source.kind, source.n, source.n_features
-    ('array', 3, 3)
+    """A source of the rows of X: an array, CSR matrix, memory map; path that :func:`mosaic.read` reads; Zarr array, HDF5 data
+    set, AnnData; Dask array or data frame; Ray data set. ``n_jobs`` are threads of this machine.
     """
     names = None
     if isinstance(X, (str, PathLike)):
@@ -80,12 +65,8 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
         return RaySource.of(X)
     if owner == "anndata" and hasattr(X, "var_names"):
-        names, stored = [str(name) for name in X.var_names], X.X
-        if isinstance(stored, np.ndarray) or sp.issparse(stored) or owner_of(stored) in ARRAY_KINDS:
-            stored = stored.tocsr() if sp.issparse(stored) else stored
-            return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
-        fault = f"adata.X is a {type(stored).__name__}, no array in memory or in a file"
-        raise InvalidInputError(fault, "Pass it itself, or put what is to be read there: adata.X = adata.layers['counts'].")
+        names, stored = [str(name) for name in X.var_names], X.X.tocsr() if sp.issparse(X.X) else X.X
+        return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
     if hasattr(X, "shape") and owner in ARRAY_KINDS:
         return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
     if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
@@ -99,10 +80,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
 
 class StoredArray(ArraySource):
-    """An array that is stored in chunks of rows, or whatever has slices of them: pieces are whole chunks, small ones several.
-
-    ``where`` is what it is called in messages, or the file that it is in.
-    """
+    """An array that is stored in chunks of rows; pieces are whole chunks. ``where`` is its file, or what messages call it."""
 
     def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
         check_array(X.shape, X.dtype, where)
@@ -179,20 +157,13 @@ def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> No
 
 def open_npy(request: Request) -> Rows:
     """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
-    path = request.path
-    with readable(path):
-        with path.open("rb") as opened:
-            shape, dtype = _header(opened)
-            begin = opened.tell()
-        check_array(shape, dtype, path, "the array ")
-        expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
-        if found < expected:
-            fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
-            raise FileFault(path, fault, "Copy or write it again; it was not written completely.")
+    with readable(request.path):
+        X = np.load(request.path, mmap_mode="r", allow_pickle=False)
+        check_array(X.shape, X.dtype, request.path, "the array ")
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
-        is_small = dtype.kind == "f" and expected - begin <= request.budget / 4
-        X = np.load(path, mmap_mode=None if is_small else "r", allow_pickle=False)
+        if X.dtype.kind == "f" and X.nbytes <= request.budget / 4:
+            X = np.array(X)
     return _array_rows(request, X)
 
 
@@ -266,15 +237,11 @@ def _array_rows(
 
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
-    n, d = X.shape
     # Its entries by row and column and then as CSR, and some numbers a row and a column.
-    need = 24.0 * X.nnz + 32.0 * (n + d)
+    need = 24.0 * X.nnz + 32.0 * sum(X.shape)
     if need > request.budget / 2:
-        raise FileFault(
-            request.path,
-            f"its {n:,} × {d:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
-            "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
-        )
+        fault = f"needs about {need / 1e9:.1f} GB to be read, more than half of the memory budget"
+        raise FileFault(request.path, fault, "Raise `memory_budget`, or save it as .npy or .h5ad, which are read in pieces.")
     if hasattr(X, "check_format"):
         X.check_format(full_check=True)
     return X.tocsr()

@@ -40,8 +40,7 @@ PARSED_BYTES = 1 << 24
 class InParquet:
     """Rows of one Parquet file, or of several with the same columns. Every file is opened when it is read, and only then.
 
-    ``schema`` holds the values of all files; ``size`` are the bytes of all rows when they are read, ``pages`` those that are
-    unpacked at a time; ``scratch`` is the temporary folder of the files, which does not travel to other processes.
+    ``size`` are the bytes of all rows when they are read, ``pages`` those that are unpacked at a time.
     """
 
     held = 0.0
@@ -158,9 +157,11 @@ def rows_of_batches(request: Request, batches: Iterable[Any], *, notes: Sequence
         file = scratch.folder / "rows.parquet"
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with scratch.writing(), pq.ParquetWriter(file, kept[0].schema, **options) as writer:
-            for batch in chain(kept, batches):
-                writer.write_batch(batch, row_group_size=BLOCK_ROWS)
-        del kept[:], batch
+            for batch in chain(batches, [None]):
+                if batch is None or sum(one.num_rows for one in kept) >= BLOCK_ROWS:
+                    writer.write_table(pa.Table.from_batches(kept, kept[0].schema), BLOCK_ROWS)
+                    kept.clear()
+                kept.append(batch)
         pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
         said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
@@ -210,8 +211,11 @@ def check_text(request: Request, most: float = float("inf")) -> None:
         block = b"."
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
-            if not done:
-                _check_first(path, block)
+            if not done and b"\0" in block:
+                wide = block[:2] in (b"\xff\xfe", b"\xfe\xff")
+                fault = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes: it is no text but a binary file"
+                remedy = "Save it as UTF-8, or give it the ending of what it is, such as .parquet or .npy."
+                raise FileFault(path, fault, remedy, line=block[: block.index(b"\0")].count(b"\n") + 1)
             pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
             try:
                 decoder.decode(block, final=not block)
@@ -224,18 +228,6 @@ def check_text(request: Request, most: float = float("inf")) -> None:
                     line=line + data[: error.start].count(b"\n"),
                 ) from error
             line, done = line + block.count(b"\n"), done + len(block)
-
-
-def _check_first(path: Path, head: bytes) -> None:
-    """Refuse a file whose first bytes are those of UTF-16, UTF-32 or no text."""
-    bits = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None)
-    if bits is not None:
-        remedy = f"Convert it: iconv -f utf-{bits} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
-        raise FileFault(path, f"is written in UTF-{bits}", remedy, line=1)
-    if b"\0" in head:
-        fault = "holds zero bytes: it is no text but a binary file"
-        remedy = "Give it the ending of what it is, such as .parquet or .npy, or write it as text."
-        raise FileFault(path, fault, remedy, line=head[: head.index(b"\0")].count(b"\n") + 1)
 
 
 def open_json_lines(request: Request) -> Rows:

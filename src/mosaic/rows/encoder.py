@@ -73,17 +73,6 @@ class TableEncoder:
     notes : what was assumed, such as that a cell that is no number is missing
     texts, text_rows : for explanations, cells of fit that cannot be read from their code, and the numbers of their rows,
         ascending; None for all rows
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from mosaic.rows.frames import cells_of
-    >>> people = cells_of(pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]}))
-    >>> encoder = TableEncoder.of(people)
-    >>> encoder.encode(people).shape, encoder.blocks
-    ((4, 6), {'age': slice(0, 2, None), 'city': slice(2, 6, None)})
-    >>> print(*encoder.describe())
-    Compared as number: age; category: city.
     """
 
     columns: tuple[Column, ...]
@@ -101,11 +90,8 @@ class TableEncoder:
         place: Callable[[int], str] = "row {}".format,
         weights: FloatArray | None = None,
     ) -> TableEncoder:
-        """The rule for every column.
-
-        ``keep`` are columns that are not left out unless they are constant, ``place`` says what a row is called in notes.
-        ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
-        matter of rows, however often they count.
+        """The rule for every column. ``keep`` are left out only if they are constant, ``place`` is what a row is called in notes.
+        ``weights`` count in medians, spreads and shares; whether values repeat is a matter of rows, however often they count.
         """
         rows = None if weights is None or (weights == 1).all() else np.flatnonzero(weights > 0)
         weights = None if rows is None or weights is None else weights[rows]

@@ -6,7 +6,6 @@ NumPy's and is put off until something comes that is no array.
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -180,10 +179,8 @@ def _coded_by_arrow(column: Any) -> Values:
 
 
 class Cells(Mapping[str, Values]):
-    """The columns of a data frame by their names, narwhals series, whose cells are read when they are asked for.
-
-    Texts are kept, because reading them takes long; numbers are not, because they would be in memory twice. ``levels`` are
-    columns that stand for categories whatever they hold.
+    """The columns of a data frame, narwhals series. Texts are kept, because reading them takes long; numbers are not, as they would
+    be in memory twice. ``levels`` are columns that stand for categories whatever they hold.
     """
 
     def __init__(self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = ()):
@@ -312,20 +309,11 @@ def _holds_numbers(column: Any) -> bool:
 
 
 def _number_objects(column: Any) -> bool:
-    """Whether a column holds Python objects that are numbers; others beside them are refused."""
+    """Whether a column holds Python objects that are all numbers, or missing."""
     if not _is_object(column):
         return False
-    there = {row: cell for row, (cell, gone) in enumerate(zip(column.to_list(), column.is_null(), strict=True)) if not gone}
-    numbers = [row for row, cell in there.items() if _is_real(cell)]
-    if numbers and len(numbers) < len(there):
-        odd = min(there.keys() - numbers)
-        raise InvalidInputError(
-            f"column {column.name!r} mixes numbers with other values; row {odd} (counted from 0) holds "
-            f"{reprlib.repr(there[odd])}, row {numbers[0]} holds {reprlib.repr(there[numbers[0]])}",
-            f"Convert it with pd.to_numeric(X[{column.name!r}], errors='coerce') or drop the column; "
-            f"if it identifies rows, use X[{column.name!r}].astype(str).",
-        )
-    return bool(numbers)
+    there = [cell for cell, gone in zip(column.to_list(), column.is_null(), strict=True) if not gone]
+    return bool(there) and all(map(_is_real, there))
 
 
 def _is_object(column: Any) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import add_groups_and_weights
-from mosaic.rows.faults import FileFault, not_permitted, readable
+from mosaic.rows.faults import FileFault, readable
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library, listed
@@ -66,16 +66,11 @@ class Album:
                 return _grey_or_colour(ops.exif_transpose(opened))
         except FileFault:
             raise
-        except PermissionError as error:
-            raise not_permitted(where) from error
-        except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
-            fault = f"has more pixels than are safe to decode ({error})"
-            raise FileFault(where, fault, "Make it smaller, or remove it.") from error
         except Exception as error:
             said = " ".join(str(error).split()).rstrip(".")
             said = "cannot identify image file" if "cannot identify" in said else said
             fault = f"cannot be read as a picture ({said[:200]})"
-            raise FileFault(where, fault, "It is damaged: copy it again, or remove it.") from error
+            raise FileFault(where, fault, "It is damaged or too large: copy it again, or remove it.") from error
 
     def thumbnails(self, numbers: IntArray, side: int) -> list[bytes]:
         """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
@@ -92,8 +87,6 @@ class Album:
         if self._zip is None:
             return (self.path / name).open("rb")
         entry = self._zip.getinfo(name)
-        if entry.flag_bits & 1:
-            raise FileFault(where, "is encrypted", "Pack the pictures again without a password.")
         if entry.file_size > LARGEST_PICTURE:
             raise FileFault(where, f"unpacks to {entry.file_size / 1e6:,.0f} MB", "Remove it from the zip file.")
         with self._zip.open(entry) as packed:
@@ -101,10 +94,7 @@ class Album:
 
 
 def open_images(request: Request) -> Rows:
-    """Pictures of a folder, whatever folders they are in there, or of a zip file, in the order of their names.
-
-    Every picture becomes size × size numbers from 0 (black) to 1 (white), in colour three times as many.
-    """
+    """Pictures of a folder or zip file, in the order of their names: size × size numbers from 0 (black) to 1 (white), or × 3."""
     path, size = request.path, request.image_size
     if not 1 <= size <= 4096:
         raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
@@ -169,9 +159,8 @@ def _hidden(name: str) -> bool:
 
 
 def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
-    """PNG of pictures in arrays: height × width, or × 3 or × 4. Small ones are enlarged by whole pixels, so that they stay sharp.
-
-    Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
+    """PNG of pictures in arrays, height × width (× 3 or 4). Small ones are enlarged by whole pixels; numbers other than 8 bits
+    are scaled: 0 or the least value of all is black, 1 or the largest is white.
     """
     pictures = [np.asarray(pixels) for pixels in images]
     if any(picture.dtype != np.uint8 for picture in pictures):

@@ -24,12 +24,6 @@ class RowNames:
     """The names of rows, and where they come from: "column 'id'", "the index".
 
     ``rows`` are the row numbers of the names, ascending, if only some rows are named; None if all are, in their order.
-
-    Examples
-    --------
-    >>> names = RowNames(("C1", "C17", "D4"), "column 'id'")
-    >>> names.find("C17"), names[2], names.called(2)
-    (1, 'D4', 'D4 (row 2)')
     """
 
     names: tuple[str, ...]
@@ -99,11 +93,10 @@ def as_rows(given: Any, names: Any, parameter: str) -> Any:
 
 
 def names_of_frame(cells: Cells, left_out: Collection[str] | None = None) -> RowNames | None:
-    """The names of the rows of a data frame; None without any.
+    """The names of the rows of a data frame: an index that has a name or holds other values than whole numbers; else a column
+    that is called as ids are, or of text, different in every row; else any index that does not count the rows. None without any.
 
-    They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
-    and whose values are all different; else from a column of text that is different in every row; else from an index of whole
-    numbers that does not count the rows. ``left_out`` are columns that are not compared; None to look at the index only.
+    ``left_out`` are columns that are not compared; None to look at the index only.
     """
     import narwhals.stable.v2 as nw
 

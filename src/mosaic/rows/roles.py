@@ -97,10 +97,8 @@ def values_of(column: Any) -> list[Any]:
 def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool] | None = None) -> Roles:
     """Decide what every column is for.
 
-    Columns are compared, except those that are called as ids are, that mosaic itself has added, that pandas has stored as the
-    index of a frame, and those that the request gives another role or leaves out. A column that ``columns`` names outright is
-    compared anyway. ``names_rows`` says whether all values of a column are there and different; None where not all rows can be
-    looked at.
+    Columns are compared, except those that are called as ids are, that mosaic itself or pandas (its index) has added, or that the
+    request gives another role. ``names_rows``: whether all values are there and different; None where not all rows are looked at.
     """
     names, kinds = list(schema.names), {column.name: column.type for column in schema}
     check_names(request, names)
@@ -213,10 +211,10 @@ def _choose_id(
     if names_rows is None:
         for name in by_name[:1]:
             roles.id_name = name
-            roles.notes.append(
-                f"Rows are named by column {name!r}, because of what it is called; whether its values are all different was "
-                "not checked in a file of this size. Name another one with `id`."
+            said = (
+                f"Rows are named by column {name!r}; whether its values are all different was not checked in a file of this size."
             )
+            roles.notes.append(f"{said} Name another one with `id`.")
         return
     texts = without([name for name in free if is_text(kinds[name])], by_name)
     roles.id_name = next(filter(names_rows, [*by_name, *texts]), None)

@@ -117,10 +117,7 @@ class TextTable:
         return pa.RecordBatch.from_arrays(cells, names=self.names)
 
     def _parsed(self, name: str, before: str, column: Any) -> tuple[str, Any]:
-        """What the cells of a column are, and the cells as such, by what those before are.
-
-        They are tried as they are written, then without blanks and marks of missing cells.
-        """
+        """What the cells of a column are, and the cells as such: as they are written, or without blanks and marks of missing."""
         request = self.request
         if before == TEXT:
             return TEXT, column
@@ -334,10 +331,7 @@ def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str
 
 
 def open_workbook(request: Request) -> Rows:
-    """A sheet of an Excel workbook, the one that is asked for or the first; its first row that is not empty names the columns.
-
-    Read with python-calamine, a parser in Rust that runs no formulas or macros and follows no links.
-    """
+    """A sheet of an Excel workbook; its first row that is not empty names the columns. python-calamine runs no formulas."""
     path = request.path
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:

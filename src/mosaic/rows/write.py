@@ -1,7 +1,4 @@
-"""Writing files: under a temporary name first, renamed when all is written, so that nobody ever sees half a file.
-
-And a temporary folder for what does not fit into memory.
-"""
+"""Writing files, under a temporary name first; and a temporary folder for what does not fit into memory."""
 
 from __future__ import annotations
 
