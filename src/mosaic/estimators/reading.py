@@ -96,9 +96,7 @@ class NamedRows(NamedTuple):
 def rows_of_file(
     file: Any, memory_budget: float | None = None, fitted: Any = None, asked: ColumnArguments = NO_ARGUMENTS
 ) -> NamedRows | None:
-    """The rows of a path, an open table or AnnData; None for all else. Of new rows for a model (``fitted``) columns become numbers
-    as they did in its fit; ``asked`` are groups and weights.
-    """
+    """The rows of a path, an open table or AnnData; None for all else. New rows become numbers as in the fit of ``fitted``."""
     if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
         # The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs.
         values = asked.values_in({str(name): column for name, column in file.obs.items()})

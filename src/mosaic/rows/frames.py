@@ -179,8 +179,8 @@ def _coded_by_arrow(column: Any) -> Values:
 
 
 class Cells(Mapping[str, Values]):
-    """The columns of a data frame, narwhals series. Texts are kept, because reading them takes long; numbers are not, as they would
-    be in memory twice. ``levels`` are columns that stand for categories whatever they hold.
+    """The columns of a data frame, narwhals series. Texts are kept, because reading them takes long; numbers would be in memory
+    twice. ``levels`` are columns that stand for categories whatever they hold.
     """
 
     def __init__(self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = ()):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -50,27 +48,16 @@ KINDS = {
     ".npz": Kind("NumPy archive", open_npz),
     ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
     ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
-    ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
 #: All endings by which a file is known, with those of compressed text.
 ENDINGS = (*KINDS, *(e + packed for e in (".csv", ".tsv", ".tab", ".jsonl", ".ndjson") for packed in COMPRESSIONS))
-#: What the kinds are called where they are folders.
-FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
+#: Kinds of folders; Zarr arrays are among the kinds above.
+FOLDERS = {
+    ".parquet": Kind("Parquet folder", open_parquet, ("pyarrow.parquet",)),
+    "images": Kind("images in a folder", open_images, ("PIL.Image", "pyarrow")),
+}
 #: What standard input is called in messages.
 STANDARD_INPUT = "standard input"
-#: How kinds of files begin; what begins otherwise is CSV.
-BEGINNINGS = {
-    b"PAR1": ".parquet",
-    b"ARROW1": ".arrow",
-    b"\xff\xff\xff\xff": ".arrow",
-    b"\x93NUMPY": ".npy",
-    b"\x89HDF": ".h5ad",
-    b"PK\x03\x04": ".zip",
-    b"\x1f\x8b": ".gz",
-    b"BZh": ".csv.bz2",
-    b"\x28\xb5\x2f\xfd": ".csv.zst",
-    b"{": ".jsonl",
-}
 
 
 def read(
@@ -102,7 +89,7 @@ def read(
     Parameters
     ----------
     path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, a folder of
-        Parquet files, a folder or .zip of pictures; ``"-"`` for standard input
+        Parquet files, a folder of pictures; ``"-"`` for standard input
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
@@ -112,7 +99,7 @@ def read(
     group, weight : columns that say which group a row belongs to, and how much it counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     sheet : which sheet of an .xlsx file, by default the first
-    format : what kind of file it is, such as ``"csv"``, if its name does not say so; by default, standard input is looked at
+    format : what kind of file it is, such as ``"csv"``, if its name does not say so; standard input is taken as CSV
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
     memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
@@ -141,7 +128,7 @@ def read(
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     ending, scratch = "" if format is None else f".{format}", None
     if str(path) == "-":
-        scratch, ending = _spooled(ending)
+        scratch, ending = _spooled(), ending or ".csv"
         file = scratch.folder / "stdin"
     else:
         refuse_address(path)
@@ -155,7 +142,7 @@ def read(
     if sheet is not None and base != ".xlsx":
         raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
     # A model that knows the names of its columns may be asked about an array, which has none.
-    if (numbers_only or encoder is not None) and (has_arrays or base in (".npy", ".zip")):
+    if (numbers_only or encoder is not None) and (has_arrays or base in (".npy", "images")):
         columns = None
     request = Request(
         file,
@@ -192,7 +179,7 @@ def read(
 
 
 def kind_of(file: Path) -> str:
-    """The ending that says how a file or folder is read; pictures in a folder are as those in a .zip."""
+    """The ending that says how a file or folder is read; "images" for a folder of pictures."""
     ending = file.suffix.lower()
     if file.is_dir():
         if ending == ".zarr" or any((file / mark).exists() for mark in ("zarr.json", ".zarray", ".zgroup")):
@@ -201,7 +188,7 @@ def kind_of(file: Path) -> str:
         if ".parquet" in endings and endings.intersection(PICTURES):
             remedy = "Name one of the Parquet files, or move the pictures to a folder of their own."
             raise FileFault(file, "holds both Parquet files and pictures", remedy)
-        return ".parquet" if ".parquet" in endings else ".zip"
+        return ".parquet" if ".parquet" in endings else "images"
     if ending in COMPRESSIONS:
         ending = Path(file.stem).suffix.lower() + ending
     if ending not in ENDINGS:
@@ -216,11 +203,13 @@ def kind_of(file: Path) -> str:
 
 def _open(request: Request, base: str) -> Rows:
     """By the function that reads this kind of file, if the packages for it are there."""
-    file, kind = request.path, KINDS[base]
+    file = request.path
+    kind = FOLDERS.get(base, KINDS.get(base)) if file.is_dir() else KINDS[base]
+    assert kind is not None
     for package in kind.packages:
         library(package, file)
     try:
-        rows = kind.open(replace(request, kind=FOLDERS.get(base, kind.name) if file.is_dir() else kind.name))
+        rows = kind.open(replace(request, kind=kind.name))
     except FileNotFoundError as error:
         if isinstance(error, FileFault):
             raise
@@ -230,35 +219,13 @@ def _open(request: Request, base: str) -> Rows:
     return rows
 
 
-def ending_by_bytes(head: bytes) -> str:
-    """The ending that files have that begin so.
-
-    >>> ending_by_bytes(b"PAR1..."), ending_by_bytes(b'{"a": 1}'), ending_by_bytes(b"a,b")
-    ('.parquet', '.jsonl', '.csv')
-    """
-    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    ending = next((ending for magic, ending in BEGINNINGS.items() if head.startswith(magic)), ".csv")
-    if ending == ".zip":
-        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
-        workbook = first.startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
-        return ".npz" if first.endswith(b".npy") else ".xlsx" if workbook else ".zip"
-    if ending == ".gz":
-        with suppress(zlib.error):
-            return ending_by_bytes(zlib.decompressobj(31).decompress(head, 1 << 16)) + ending
-    return ending
-
-
-def _spooled(ending: str) -> tuple[Scratch, str]:
-    """Standard input as the file "stdin" in a temporary folder, and its ending."""
+def _spooled() -> Scratch:
+    """Standard input as the file "stdin" in a temporary folder."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
         raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
-    stream = sys.stdin.buffer
-    block = stream.read(1 << 20)
-    if not block:
-        raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
-    ending = ending or ending_by_bytes(block)
     with Scratch(Path(STANDARD_INPUT)) as scratch, scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
-        file.write(block)
-        shutil.copyfileobj(stream, file)
-    return scratch, ending
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        if not file.tell():
+            raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
+    return scratch

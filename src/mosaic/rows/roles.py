@@ -211,9 +211,7 @@ def _choose_id(
     if names_rows is None:
         for name in by_name[:1]:
             roles.id_name = name
-            said = (
-                f"Rows are named by column {name!r}; whether its values are all different was not checked in a file of this size."
-            )
+            said = f"Rows are named by column {name!r}; whether its values all differ was not checked in a file of this size."
             roles.notes.append(f"{said} Name another one with `id`.")
         return
     texts = without([name for name in free if is_text(kinds[name])], by_name)
