@@ -75,9 +75,6 @@ def bases(folder):
     np.savez(folder / "a.npz", X=X, y=np.arange(40))
     np.savez_compressed(folder / "b.npz", X=X)
     sp.save_npz(folder / "c.npz", sp.csr_matrix(X * (X > 0)))
-    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as z:
-        for i in range(8):
-            z.writestr(f"f{i % 2}/p{i}.png", png(rng))
     try:
         import anndata
 
@@ -440,12 +437,6 @@ def specials(d):
         "jsonl huge int": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": ' + "9" * 5000 + ', "b": 1}\n'),
         "jsonl types change": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n{"a": "x", "b": 1}\n{"a": [1], "b": 4}\n'),
         # pictures
-        "zip PNG 60000x60000": lambda: zipped(
-            "x.zip", [(f"p{i}.png", png(rng)) for i in range(5)] + [("bomb.png", png_bomb(60000, 60000))]
-        ),
-        "zip unpacks to 700 MB": lambda: zipped("x.zip", [("a.png", bytes(700 << 20))]),
-        "zip .. inside": lambda: zipped("x.zip", [(f"../../p{i}.png", png(rng)) for i in range(5)]),
-        "zip name with escape": lambda: zipped("x.zip", [(f"p\x1b]0;x\x07{i}.png", png(rng)) for i in range(5)]),
         # h5ad, zarr
         "h5ad indices out of range": lambda: h5("x.h5ad", "indices"),
         "h5ad indptr wrong": lambda: h5("x.h5ad", "indptr"),

@@ -78,7 +78,7 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
         (not folder.is_dir(), f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'"),
         (not os.access(folder, os.W_OK | os.X_OK), f"its folder {folder} may not be written to by you", "Name another folder."),
         (target.exists() and not os.access(target, os.W_OK), "may not be written to by you", "Name another file."),
-        (ending not in (*WRITERS, ".html", ".htm", ".mosaic"), f"the ending {ending!r} does not say how to write it", known),
+        (ending not in (*WRITERS, ".html", ".htm", ".mosaic"), "its ending does not say how to write it", known),
         (rows and ending not in WRITERS, f"rows are not written to {ending} files", known),
     ):
         if wrong:
@@ -152,6 +152,8 @@ def _unwritable(table: Any) -> list[str]:
 def _as_text(column: Any) -> list[str | None]:
     """Values as text; bytes that are no text as hexadecimal digits."""
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if isinstance(column.type, pa.BaseExtensionType):  # a cast to text would give its bytes
+            raise pa.ArrowNotImplementedError
         return list(without_categories(column).cast(pa.large_string()).to_pylist())
     return [value.hex() if isinstance(value, bytes) else None if value is None else str(value) for value in column.to_pylist()]
 
