@@ -167,7 +167,7 @@ def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tm
 
 
 def array_cases():
-    yield "objects", np.array([[1, "a"]], dtype=object), "holds objects", "Parquet"
+    yield "objects", np.array([[1, "a"]], dtype=object), "objects", "."
     yield "strings", np.array([["a", "b"]]), "holds text", "astype(float)"
     yield "complex", np.eye(2) * 1j, "complex128, no real numbers", "float64"
     yield "one dimension", np.arange(3.0), "1 dimensions, shape (3,)", "reshape(-1, 1)"

@@ -43,7 +43,6 @@ class ColumnArguments:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that are named, by parameter."""
         given = {name: getattr(self, name) for name in ROLES}
         return {name: str(value) for name, value in given.items() if isinstance(value, str)}
 
@@ -75,7 +74,6 @@ class NamedRows(NamedTuple):
     file: Rows | None = None
 
     def with_roles(self, given: ColumnArguments) -> NamedRows:
-        """The same, saying which columns are not compared because of their role."""
         left_out = [LeftOut(column, ROLES[name][1]) for name, column in given.columns.items()]
         if self.table is None:
             return self._replace(notes=tuple(not_compared(left_out)))
@@ -89,7 +87,6 @@ class NamedRows(NamedTuple):
         return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
 
     def names_of_rows(self, rows: IntArray | None = None) -> RowNames | None:
-        """The names of all rows, or of some of a file."""
         return self.row_names.row_names(rows) if isinstance(self.row_names, Rows) else self.row_names
 
 
@@ -138,7 +135,6 @@ def _warn_of_ids(names: list[str], remedy: str) -> None:
 
 
 def _warn_of_left_out(table: TableEncoder | None) -> None:
-    """Warn of columns of a table that a user would expect to be compared, and are not."""
     surprising = [column for column in table.left_out if column.remedy is not None] if table is not None else []
     if surprising:
         told = "; ".join(f"{column.name!r} {column.why} ({column.remedy})" for column in surprising)

@@ -29,7 +29,6 @@ ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnDat
 
 
 def owner_of(X: Any) -> str:
-    """The package that the type of X comes from."""
     return type(X).__module__.partition(".")[0]
 
 
@@ -105,7 +104,6 @@ class StoredArray(ArraySource):
             return super().read(start, stop)
 
     def close(self) -> None:
-        """Close the HDF5 file of the array, if it is in one."""
         close = getattr(getattr(_handle(self.X), "file", None), "close", None)
         if close is not None:
             close()
@@ -119,13 +117,10 @@ class StoredArray(ArraySource):
 
 @dataclass(frozen=True)
 class InFile:
-    """Where an array is in an HDF5 file."""
-
     path: str
     name: str
 
     def open(self) -> Any:
-        """The array, or a sparse data set of AnnData."""
         stored = h5py.File(self.path, "r")[self.name]
         return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
 
@@ -136,12 +131,10 @@ def _handle(X: Any) -> Any:
 
 
 def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
-    """Of a file, or of what an argument is called."""
     return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
 
 
 def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> None:
-    """Refuse an array that is no table of real numbers."""
     shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
     if kind not in "fiub":
         said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
@@ -190,7 +183,6 @@ def open_npz(request: Request) -> Rows:
 
 
 def open_zarr(request: Request) -> Rows:
-    """A Zarr array, one array of a group, or AnnData in Zarr."""
     path = request.path
     with readable(path):
         node = zarr.open(str(path), mode="r")
@@ -206,7 +198,6 @@ def open_zarr(request: Request) -> Rows:
 
 
 def open_h5ad(request: Request) -> Rows:
-    """An .h5ad file: X or another array of it, with the columns of obs."""
     with readable(request.path):
         store = h5py.File(request.path, "r")
     with store:
@@ -308,7 +299,6 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
 
 
 def _obs_table(obs: Any) -> Any:
-    """Columns of obs as a ``pyarrow.Table``, its index first."""
     name = str(obs.index.name or "obs_names")
     while name in obs.columns:
         name += "_"

@@ -169,8 +169,6 @@ def rows_of_batches(request: Request, batches: Iterable[Any], *, notes: Sequence
 
 
 def open_feather(request: Request) -> Rows:
-    """A Feather or Arrow file, with or without an index of its batches."""
-
     def batches() -> Iterator[Any]:
         with readable(request.path), pa.OSFile(os.fsencode(request.path)) as file:  # not every name is UTF-8
             indexed = file.read(6) == b"ARROW1"
@@ -264,7 +262,6 @@ def open_json_lines(request: Request) -> Rows:
 
 
 def _line_of(request: Request, number: int) -> int | None:
-    """The line of a record; empty lines hold none."""
     with open_stream(request) as stream:
         lines = (line for line, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1) if text.strip())
         return next(islice(lines, number, None), None)

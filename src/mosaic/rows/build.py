@@ -228,7 +228,6 @@ def number_type(kinds: Sequence[Any]) -> np.dtype[Any]:
 
 
 def check_ids(request: Request, column: Any, line: Line = None) -> None:
-    """Refuse ids that the user names and that do not tell rows apart."""
     column, first_rows = without_categories(column), {}
     for row, value in enumerate(column.to_pylist()):
         if value is not None and value != "" and value not in first_rows:
@@ -241,7 +240,6 @@ def check_ids(request: Request, column: Any, line: Line = None) -> None:
 
 
 def add_groups_and_weights(rows: Rows, request: Request, store: Any) -> None:
-    """Give rows the values of the columns of groups and weights."""
     rows.groups, rows.weights = _groups(request, store), _weights(request, store)
 
 

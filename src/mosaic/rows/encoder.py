@@ -119,27 +119,22 @@ class TableEncoder:
 
     @property
     def names(self) -> list[str]:
-        """The columns that are compared."""
         return [column.name for column in self.columns]
 
     @property
     def blocks(self) -> dict[str, slice]:
-        """Where the numbers of each column are."""
         ends = np.cumsum([column.width for column in self.columns])
         return {c.name: slice(int(end) - c.width, int(end)) for c, end in zip(self.columns, ends, strict=True)}
 
     @property
     def width(self) -> int:
-        """How many numbers a row has."""
         return sum(column.width for column in self.columns)
 
     @property
     def number_names(self) -> list[str]:
-        """For each number, the column that it comes from."""
         return [column.name for column in self.columns for _ in range(column.width)]
 
     def encode(self, cells: Mapping[str, Values]) -> FloatArray:
-        """Rows × numbers."""
         if not self.columns:
             shown = listed([f"{column.name!r} {column.why}" for column in self.left_out])
             raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
@@ -189,11 +184,9 @@ class TableEncoder:
         return column.contrast(z) if isinstance(column, Number) else ""
 
     def is_unusual(self, name: str, z: FloatArray) -> bool:
-        """Whether a value by itself is a reason to call a row odd."""
         return self._by_name(name).is_unusual(z)
 
     def describe(self) -> tuple[str, ...]:
-        """What was used, how, and what was left out and why, in sentences."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns:
             kinds.setdefault(column.how, []).append(column.name)
@@ -205,7 +198,6 @@ class TableEncoder:
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:
-    """A sentence on columns that are left out, if there are any."""
     return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."] if columns else []
 
 

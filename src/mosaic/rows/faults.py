@@ -50,7 +50,6 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         self.where = ", ".join(part for part in parts if part) or None
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """Which file, where in it, and the other parts."""
         return f"{printable(self.file)}{', ' + self.where if self.where else ''}: {super().message(wording)}"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -88,7 +87,6 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
 
 
 def refuse_address(path: str | PathLike[str]) -> None:
-    """Refuse an address on a network: nothing is fetched."""
     scheme, there, _ = str(path).partition("://")
     if there and scheme.isalnum() and len(scheme) > 1:
         remedy = "Download it first, or pipe it into the command (curl … | mosaic select -)."

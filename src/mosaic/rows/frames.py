@@ -33,12 +33,10 @@ MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "N
 
 
 def looks_like_id(name: str) -> bool:
-    """Whether a column is called as ids are."""
     return name.casefold() in ID_NAMES or name.casefold().endswith("_id")
 
 
 def id_names_among(names: Sequence[str]) -> list[str]:
-    """The names that ids have, most likely first."""
     return sorted(filter(looks_like_id, names), key=lambda name: (*ID_NAMES, name.casefold()).index(name.casefold()))
 
 
@@ -83,7 +81,6 @@ class Values:
         return found, np.where(self.missing, -1, codes.ravel())
 
     def of_levels(self, numbers: FloatArray) -> FloatArray:
-        """Numbers of the levels, for every row; NaN where there is no level."""
         return np.append(numbers, np.nan)[self.codes]
 
     def take(self, rows: IntArray) -> Values:
@@ -95,12 +92,10 @@ class Values:
         return replace(self, levels=levels, codes=codes.ravel() - (len(used) - len(levels)))
 
     def text(self, row: int) -> str | None:
-        """What is written in a row; None where nothing is or where it is a number."""
         return None if self.codes is None or self.codes[row] < 0 else self.levels[self.codes[row]]
 
 
 def _values_of(column: Any) -> Values:
-    """The cells of a narwhals series."""
     import narwhals.stable.v2 as nw
 
     kind, native = column.dtype, column.to_native()
@@ -283,7 +278,6 @@ def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArra
 
 
 def _numpy_column(column: Any) -> FloatArray:
-    """The numbers of a column, missing ones as NaN."""
     import narwhals.stable.v2 as nw
 
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
@@ -309,7 +303,6 @@ def _holds_numbers(column: Any) -> bool:
 
 
 def _number_objects(column: Any) -> bool:
-    """Whether a column holds Python objects that are all numbers, or missing."""
     if not _is_object(column):
         return False
     there = [cell for cell, gone in zip(column.to_list(), column.is_null(), strict=True) if not gone]
@@ -394,7 +387,6 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def n_rows(X: Any) -> int:
-    """Number of rows, points or elements."""
     from sklearn.utils.validation import _num_samples
 
     try:

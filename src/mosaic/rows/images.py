@@ -26,8 +26,6 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
 class Album:
-    """Names of pictures in a folder, and a way to open them."""
-
     def __init__(self, path: Path):
         self.path = path
         sizes = {file.relative_to(path).as_posix(): file.stat().st_size for file in path.rglob("*") if file.is_file()}
@@ -93,7 +91,6 @@ def open_images(request: Request) -> Rows:
 
 
 def _pixels(album: Album, request: Request) -> Any:
-    """Numbers of all pictures."""
     size, progress = request.image_size, request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1)
     if 4.0 * shape[0] * shape[1] > request.budget / 2:

@@ -34,11 +34,9 @@ class RowNames:
         return self.names[row if self.rows is None else int(np.searchsorted(self.rows, row))]
 
     def called(self, row: int) -> str:
-        """The name of a row for a sentence, with its number."""
         return f"{self[row]} (row {row})"
 
     def find(self, name: str) -> int:
-        """The row that is called so."""
         place = only_row(name, self._places.get(name, []), self.origin, self.names[:COMPARED_NAMES])
         return place if self.rows is None else int(self.rows[place])
 

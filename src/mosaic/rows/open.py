@@ -220,7 +220,6 @@ def _open(request: Request, base: str) -> Rows:
 
 
 def _spooled() -> Scratch:
-    """Standard input as the file "stdin" in a temporary folder."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
         raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)

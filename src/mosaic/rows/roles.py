@@ -71,7 +71,6 @@ def is_number(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of pyarrow holds strings, be it as categories."""
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
@@ -147,7 +146,6 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
 
 
 def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
-    """The names that are not among others, in their order."""
     gone = set(others)
     return [name for name in names if name not in gone]
 
@@ -164,7 +162,6 @@ def check_names(request: Request, names: list[str], what: str = "column") -> Non
 
 
 def check_weight(request: Request, kinds: dict[str, Any]) -> None:
-    """Refuse weights that are no numbers."""
     if request.weight is not None and not is_number(kinds[request.weight]):
         fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
         raise FileFault(request.path, fault, "Name another column.", column=request.weight)
@@ -224,7 +221,6 @@ def _choose_id(
 
 
 def nothing_left(request: Request, schema: Any) -> FileFault:
-    """Refuses a table without a column to compare rows by."""
     found = listed([f"{column.name} ({column.type})" for column in schema])
     lists = [column.name for column in schema if is_list(column.type)]
     if lists:

@@ -32,8 +32,6 @@ SHOWN_FEATURES = 50
 
 
 class InMemory:
-    """A ``pyarrow.Table``."""
-
     def __init__(self, table: Any):
         self.table, self.schema = table, table.schema
         self.columns, self.n = list(table.column_names), table.num_rows
@@ -277,7 +275,6 @@ class SavedRows:
 
 
 def shape_of(X: Any) -> tuple[int, int]:
-    """Rows and features of an array, a matrix or a source."""
     if hasattr(X, "n_features"):
         return int(X.n), int(X.n_features)
     return int(X.shape[0]), int(X.shape[1])

@@ -64,8 +64,7 @@ class TextTable:
     notes: list[str]
     kinds: list[str] = field(default_factory=list)
 
-    def batches(self, watched: bool) -> Iterator[Any]:
-        """All rows, block by block, as columns of text."""
+    def batches(self) -> Iterator[Any]:
         request, path = self.request, self.request.path
         block = max(min(PARSED_BYTES, max(1 << 16, request.budget / PARSED_SHARE)), 64 * self.row_bytes)
         options = {
@@ -85,7 +84,7 @@ class TextTable:
                 for batch in arrow.open_csv(stream, **options):
                     if batch.num_rows:
                         yield batch
-                    if watched and request.progress is not None:
+                    if request.progress is not None:
                         request.progress(min(raw.tell(), size), size)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 raise self._fault(str(error)) from error
@@ -93,7 +92,7 @@ class TextTable:
     def typed(self) -> Iterator[Any]:
         """All rows, as cells of the kinds that the first ones have. If others differ, all kinds are found before it is told."""
         changed = False
-        for batch in self.batches(watched=True):
+        for batch in self.batches():
             before = self.kinds or [EMPTY] * len(self.names)
             found = list(map(self._parsed, self.names, before, batch.columns))
             kinds = [_either(kind, other) for kind, (other, _) in zip(before, found, strict=True)]
@@ -104,12 +103,8 @@ class TextTable:
         if changed:
             raise OtherKindsError("The first rows do not show the kinds of all columns.")
 
-    def typed_again(self) -> Iterator[Any]:
-        """All rows, as cells of the kinds that are known by now."""
-        for batch in self.batches(watched=False):
-            yield self._batch(batch.columns, [(TEXT, column) for column in batch.columns])
-
     def _batch(self, columns: list[Any], found: list[tuple[str, Any]]) -> Any:
+        """Columns of text as cells of the kinds that are known, as far as they are not found yet."""
         cells = [
             cells if was == kind else self._cast(column, kind)
             for column, (was, cells), kind in zip(columns, found, self.kinds, strict=True)
@@ -147,7 +142,6 @@ class TextTable:
         return (TEXT, column) if truth is None else (TRUTH, truth)
 
     def _is_name(self, name: str) -> bool:
-        """Whether the cells of a column name rows or groups and are not computed with."""
         request = self.request
         computed = name in (*(request.columns or ()), request.weight)
         return not computed and (name in (request.id, request.group) or looks_like_id(name))
@@ -213,11 +207,11 @@ def open_text_table(request: Request) -> Rows:
     try:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
-        return rows_of_batches(request, text.typed_again(), **more)
+        again = (text._batch(batch.columns, [(TEXT, column) for column in batch.columns]) for batch in text.batches())
+        return rows_of_batches(request, again, **more)
 
 
 def _either(one: str, other: str) -> str:
-    """The kind of a column in which there are cells of two kinds."""
     if EMPTY in (one, other) or one == other:
         return other if one == EMPTY else one
     if {one, other} <= {WHOLE, CODE, FRACTION}:
@@ -232,7 +226,6 @@ def filled(column: Any) -> Any:
 
 
 def sniff_csv(request: Request) -> TextTable:
-    """Find out how a text table is written, from its first lines."""
     path, ending = request.path, request.ending.partition(".")[2].partition(".")[0]
     head, step, whole = b"", 1 << 18, False
     with open_stream(request) as stream:
@@ -278,7 +271,6 @@ def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
-    """Records of the first lines, as far as they can be read."""
     records: list[list[str]] = []
     with suppress(csv.Error):
         records.extend(record for _, record in records_of(io.StringIO(text, newline=""), delimiter))
@@ -306,14 +298,12 @@ def _delimiter_of(text: str) -> str:
 
 
 def _has_decimal_comma(records: list[list[str]]) -> bool:
-    """Whether more cells are numbers with a decimal comma than with a point."""
     cells = [cell.strip() for record in records for cell in record]
     commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
     return commas > sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
 
 
 def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
-    """Names of the columns, and whether the first line holds them."""
     cells = [cell.strip() for cell in first]
     said = [cell for cell in cells if cell not in MISSING_CELLS or not cell]
     if said and all(is_number(cell, decimal) for cell in said):
@@ -375,5 +365,4 @@ def _column(cells: list[Any]) -> Any:
 
 
 def _text(cell: Any) -> str:
-    """A cell as it would be written."""
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)

@@ -145,7 +145,6 @@ class _Lines(list[str]):
 
 
 def _unwritable(table: Any) -> list[str]:
-    """Columns that CSV cannot hold: lists and other nested values."""
     return [field.name for field in table.schema if types.is_nested(field.type)]
 
 
@@ -176,7 +175,6 @@ class Scratch:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn an error of the disk into a fault that says what to do."""
         try:
             yield
         except OSError as error:
