@@ -167,12 +167,11 @@ def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tm
 
 
 def array_cases():
-    yield "objects", np.array([[1, "a"]], dtype=object), "objects", "."
-    yield "strings", np.array([["a", "b"]]), "holds text", "astype(float)"
-    yield "complex", np.eye(2) * 1j, "complex128, no real numbers", "float64"
-    yield "one dimension", np.arange(3.0), "1 dimensions, shape (3,)", "reshape(-1, 1)"
-    yield "five dimensions", np.zeros((2, 3, 4, 3, 2)), "5 dimensions, shape (2, 3, 4, 3, 2)", "reshape(len(X), -1)"
-    yield "no rows", np.zeros((0, 3)), "is empty, shape (0, 3)", "Save it again"
+    yield "objects", np.array([[1, "a"]], dtype=object), "object", "."
+    yield "strings", np.array([["a", "b"]]), "must hold real numbers; got dtype <U1", "Convert"
+    yield "complex", np.eye(2) * 1j, "must hold real numbers; got dtype complex128", "Convert"
+    yield "one dimension", np.arange(3.0), "two dimensions (points × features); got shape (3,)", "reshape(-1, 1)"
+    yield "no rows", np.zeros((0, 3)), "at least one point and one feature; got shape (0, 3)", "Save it again"
 
 
 @pytest.mark.parametrize(("array", "said", "remedy"), [c[1:] for c in array_cases()], ids=[c[0] for c in array_cases()])

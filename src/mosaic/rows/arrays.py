@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import add_groups_and_weights, check_ids
 from mosaic.rows.faults import FileFault, readable, unknown_name
@@ -82,10 +83,10 @@ class StoredArray(ArraySource):
     """An array that is stored in chunks of rows; pieces are whole chunks. ``where`` is its file, or what messages call it."""
 
     def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
-        check_array(X.shape, X.dtype, where)
         if getattr(X, "format", "csr") != "csr":
-            fault = f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
-            raise fault_of(where, fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+            fault = f"{where} is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
+            raise InvalidInputError(fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+        check_numbers(X.dtype)
         super().__init__(X, kind, n_jobs)
         self.where, self.names = where, names
         self.files = [where] if isinstance(where, Path) and where.is_file() else []
@@ -104,13 +105,13 @@ class StoredArray(ArraySource):
             return super().read(start, stop)
 
     def close(self) -> None:
-        close = getattr(getattr(_handle(self.X), "file", None), "close", None)
-        if close is not None:
-            close()
+        handle = getattr(self.X, "group", self.X)  # sparse data sets of AnnData are groups
+        if hasattr(handle, "file"):
+            handle.file.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # HDF5 handles belong to a process; another one opens the file itself when it reads.
-        handle = _handle(self.X)
+        handle = getattr(self.X, "group", self.X)
         in_file = owner_of(handle) == "h5py"
         return self.__dict__ | {"X": InFile(handle.file.filename, handle.name) if in_file else self.X}
 
@@ -125,34 +126,19 @@ class InFile:
         return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
 
 
-def _handle(X: Any) -> Any:
-    """What knows the file of an array; sparse data sets of AnnData are groups."""
-    return getattr(X, "group", X)
-
-
-def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
-    return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
-
-
-def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> None:
-    shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
-    if kind not in "fiub":
-        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
-        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
-        raise fault_of(where, f"{what}holds {said}, no real numbers", remedy)
-    if len(shape) != 2:
-        fault = f"{what}has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
-        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
-        raise fault_of(where, fault, f"Save it as a table: {remedy}.")
-    if 0 in shape:
-        raise fault_of(where, f"{what}is empty, shape {shape}", "Save it again with its rows and columns.")
+def check_array(shape: Any, dtype: Any, path: Path) -> None:
+    try:
+        check_numbers(np.dtype(dtype))
+        check_shape(tuple(shape))
+    except InvalidInputError as error:
+        raise FileFault(path, error.fault, error.remedy or "Save it again, as a table of numbers.") from error
 
 
 def open_npy(request: Request) -> Rows:
     """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
     with readable(request.path):
         X = np.load(request.path, mmap_mode="r", allow_pickle=False)
-        check_array(X.shape, X.dtype, request.path, "the array ")
+        check_array(X.shape, X.dtype, request.path)
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
         if X.dtype.kind == "f" and X.nbytes <= request.budget / 4:
@@ -173,7 +159,7 @@ def open_npz(request: Request) -> Rows:
             return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    check_array(shape, dtype, path, f"array {name!r} ")
+    check_array(shape, dtype, path)
     size = float(np.prod(shape)) * dtype.itemsize
     if size > request.budget / 2:
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
@@ -210,7 +196,7 @@ def _array_rows(
     """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
     shown = X
     if not isinstance(X, StoredArray):
-        check_array(X.shape, X.dtype, request.path, "the array ")
+        check_array(X.shape, X.dtype, request.path)
         if sp.issparse(X):
             X = shown = sp.csr_array(X)
             X.sum_duplicates()
