@@ -28,7 +28,6 @@ import sys
 import tempfile
 import time
 import zipfile
-import zlib
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -39,12 +38,6 @@ LIMIT_S, LIMIT_BYTES = 25, 4 << 30
 
 
 # ------------------------------------------------------------------ whole files
-def png(rng, w=12, h=12):
-    from PIL import Image
-
-    b = io.BytesIO()
-    Image.fromarray(rng.integers(0, 255, (h, w, 3), dtype=np.uint8)).save(b, "PNG")
-    return b.getvalue()
 
 
 def bases(folder):
@@ -306,18 +299,6 @@ def npy_header(shape, descr="<f8", extra=b""):
     h = str({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     h += b" " * (63 - (len(h) + 10) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h + extra
-
-
-def png_bomb(w, h):
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 8, 0, 0, 0, 0))
-        + chunk(b"IDAT", zlib.compress(bytes(10_000_000), 9))
-        + chunk(b"IEND", b"")
-    )
 
 
 def specials(d):

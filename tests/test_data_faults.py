@@ -160,7 +160,7 @@ def test_bad_json_lines_say_where(content, said, budget, tmp_path):
 def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tmp_path):
     path = write(tmp_path, '{"v": [1.5, 2]}\n{"v": [3]}\n{"v": null}\n', "v.jsonl")
     fault = fault_of(path, embedding="v", memory_budget=budget)
-    assert fault.where == "line 2, column 'v'"
+    assert fault.where == "row 1 (counted from 0), column 'v'"
     assert "has 1 numbers, other rows have 2" in fault.fault
     fault = fault_of(write(tmp_path, '{"v": ["a"], "x": 1}\n', "v.jsonl"), embedding="v", memory_budget=budget)
     assert "no lists of numbers" in fault.fault

@@ -6,7 +6,6 @@ What takes more than a part of the memory budget stays in Parquet files; other k
 from __future__ import annotations
 
 import codecs
-import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
@@ -258,10 +257,4 @@ def open_json_lines(request: Request) -> Rows:
     found: Iterable[Any] = blocks
     if not is_small or not schema.equals(blocks[0].schema):
         found = (batch.select(list(schema.names)) for batch in batches(schema))
-    return rows_of_batches(request, found, line=lambda number: _line_of(request, number))
-
-
-def _line_of(request: Request, number: int) -> int | None:
-    with open_stream(request) as stream:
-        lines = (line for line, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1) if text.strip())
-        return next(islice(lines, number, None), None)
+    return rows_of_batches(request, found)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -215,6 +215,7 @@ class SavedRows:
     cells: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    held: ClassVar[float] = 0.0
 
     @classmethod
     def of(cls, rows: Rows, selection: Any) -> SavedRows:
@@ -256,10 +257,6 @@ class SavedRows:
     @property
     def columns(self) -> list[str]:
         return [*([] if self.id_name is None else [self.id_name]), *self.cells]
-
-    @property
-    def held(self) -> float:
-        return 0.0
 
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """Cells, missing ones as null; names are known of all rows in memory."""
