@@ -269,23 +269,6 @@ def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, mon
     assert ran.out.startswith(f"Row {row}: not chosen: row {by} stands for it with similarity ")
 
 
-def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
-    lines = (folder / "points.csv").read_text().splitlines()
-    lines[1] = "p0,,1.0,a,é"
-    lines[6] = "p5,,1.0,a,é"
-    (folder / "holes.csv").write_text("\n".join(lines) + "\n")
-    ran = run(capsys, "select", "holes.csv", "-k", "5", "--drop-missing", "-q", "--labels", "labels.csv")
-    picks = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
-    assert picks["id"].to_pylist() == [f"p{row}" for row in picks["mosaic_row"].to_pylist()]
-    labels = pa.csv.read_csv(folder / "labels.csv")
-    assert labels["row"].to_pylist() == [i for i in range(400) if i not in (0, 5)]
-    assert labels["name"].to_pylist() == [f"p{row}" for row in labels["row"].to_pylist()]
-    ran = run(capsys, "explain", "holes.csv", "--drop-missing", "-k", "5", "--row", "7", "-q")
-    assert ran.out.startswith("p7 (row 7): ")
-    ran = run(capsys, "explain", "holes.csv", "--drop-missing", "--row", "5", "-q")
-    assert (ran.code, "it was left out" in ran.err) == (2, True)
-
-
 def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv", "-q").out
     assert out.startswith("30 representatives cover ")

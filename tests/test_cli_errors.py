@@ -35,13 +35,6 @@ def taken(folder):
     (folder / "picks.csv").write_text("mine")
 
 
-def gaps(folder):
-    """The first row is left out with --drop-missing, so that rows of X have other numbers than those of the file."""
-    lines = (folder / "points.csv").read_text().splitlines()
-    lines[1] = "p0,,1.0,a,"
-    (folder / "gaps.csv").write_text("\n".join(lines) + "\n")
-
-
 def twins(folder):
     lines = (folder / "points.csv").read_text().splitlines()
     lines[9] = lines[8].replace("p7", "p8")
@@ -67,7 +60,7 @@ FAULTS = [
     (nothing, "select points.csv --columns hieght", "input", 3, ["hieght", "points.csv"]),
     (nothing, "select points.csv -k 1000", "usage", 2, ["1000", "more than there are points"]),
     (nothing, "select points.csv -k 5 --contamination 0.9", "usage", 2, ["contamination", "0.9"]),
-    (nothing, "select points.csv -k 5 --must-include q7", "usage", 2, ["'q7'", "points.csv"]),
+    (nothing, "select points.csv -k 5 --must-include q7", "usage", 2, ["'q7'", "column 'id'"]),
     (nothing, "explain points.npy --row 400", "usage", 2, ["no row 400", "the last one is 399"]),
     (nothing, "path points.npy --max-representatives 0", "usage", 2, ["max-representatives", "0"]),
     (taken, "select points.csv -k 5 -o picks.csv", "output", 4, ["picks.csv", "exists", "--force"]),
@@ -79,8 +72,8 @@ FAULTS = [
     (nothing, "select points.csv -o a.csv --labels ./a.csv", "output", 4, ["a.csv", "--output"]),
     (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["KiB", "Raise --memory-budget"]),
     (nothing, "select points.npy --algorithm sketch --memory-budget 850kB", "memory", 5, ["--memory-budget", "MiB"]),
-    (gaps, "select gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["--exclude", "p7 (row 7)"]),
-    (gaps, "path gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["--exclude", "p7 (row 7)"]),
+    (nothing, "select points.csv --must-include p7 --exclude p7", "usage", 2, ["--exclude", "p7 (row 7)"]),
+    (nothing, "path points.csv --must-include p7 --exclude p7", "usage", 2, ["--exclude", "p7 (row 7)"]),
     (twins, "select twins.csv --must-include p3 p7 p8 --columns x,y", "usage", 2, ["p7 (row 7) and p8 (row 8), which"]),
     (twins, "select twins.csv --weight times --must-include p3 p6", "usage", 2, ["p6 (row 6), whose --weight is 0"]),
     (nothing, "select points.csv -k 2 --must-include p1 p2 p3", "usage", 2, ["names 3 rows", "only 2"]),
@@ -88,10 +81,8 @@ FAULTS = [
     (nothing, "select points.csv -k 2 --title T", "usage", 2, ["--title", "Add --report"]),
     (nothing, "select points.csv -k 2 --colour", "usage", 2, ["--colour is for", "points.csv"]),
     (nothing, "outliers points.npy --image-size 8", "usage", 2, ["--image-size is for", "points.npy"]),
-    (taken, "select points.npy --embeddings picks.csv -o picks.csv -f", "output", 4, ["it is --embeddings, too"]),
     (stores, "select parts -k 1 -o parts/two.parquet", "output", 4, ["parts/two.parquet", "lies in the input, "]),
     (stores, "report array.zarr -o array.zarr/report.html", "output", 4, ["lies in the input, "]),
-    (stores, "outliers points.csv --embeddings parts -o parts/o.csv", "output", 4, ["lies in --embeddings, "]),
 ]
 
 
@@ -191,12 +182,11 @@ def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
 
 def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch):
     def fit(self, X, **constraints):
-        fault = "names `row 6`, which is equal to another row that it names"
+        fault = "names `row 7`, which is equal to another row that it names"
         raise InvalidInputError(fault, "Give it a `sample_weight`.", parameter="must_include")
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
-    gaps(folder)
-    ran = run(capsys, "select", "gaps.csv", "--drop-missing")
+    ran = run(capsys, "select", "points.csv")
     said = "--must-include names p7 (row 7), which is equal to another row that it names. Give it a --weight."
     assert ran.err == f"mosaic: error: {said}\n"
 
@@ -206,7 +196,7 @@ def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch
     [
         (InvalidInputError("must have 2 columns", "Add one.", parameter="X"), "input", "points.csv", "points.csv must"),
         (InvalidInputError("`sample_weight` and `groups` differ from `X`"), "usage", None, "--weight and --group differ from"),
-        (InvalidInputError("n", "Use `scale=True`, `drop_missing=True`."), "usage", None, "--scale yes, --drop-missing."),
+        (InvalidInputError("n", "Use `scale=True`, `colour=True`."), "usage", None, "--scale yes, --colour."),
         (MemoryBudgetError("`algorithm='paper'` needs 9 MiB"), "memory", None, "--algorithm paper needs 9 MiB."),
         (InvalidInputError("a sentence about tol and row 7."), "usage", None, "a sentence about tol and row 7."),
         (InvalidInputError("`candidates` are few"), "usage", None, "candidates are few."),

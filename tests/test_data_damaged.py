@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -57,45 +56,13 @@ def test_indices_out_of_range_are_refused(tmp_path, change, form, capsys):
 # ------------------------------------------------------------------------------------------------------------------ HDF5
 
 
-@pytest.fixture
-def annotated(tmp_path):
-    anndata = pytest.importorskip("anndata")
-    anndata.AnnData(X=sp.csr_array(X * (X > 0))).write_h5ad(tmp_path / "x.h5ad")
-    return tmp_path / "x.h5ad"
-
-
-@pytest.mark.parametrize("what", ["X", "obs", "X/data"])
-def test_a_link_to_another_file_is_not_followed(annotated, tmp_path, what, capsys):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "secret.h5", "w") as other:
-        other["numbers"] = X
-    with h5py.File(annotated, "r+") as store:
-        del store[what]
-        if what == "X/data":
-            (tmp_path / "raw").write_bytes(X.tobytes())
-            store.create_dataset(what, (160,), "f8", external=[(str(tmp_path / "raw"), 0, X.nbytes)])
-        else:
-            store[what] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/numbers")
-    assert main(["select", str(annotated), "-k", "3"]) == 3
-    assert "leads to another file" in capsys.readouterr().err
-
-
-# ----------------------------------------------------------------------------------------------------------------- bombs
-
-
-def test_text_that_is_packed_more_tightly_than_any_table_is_refused(tmp_path):
-    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 5_000_000))
-    with pytest.raises(FileFault, match="more than 200 times as much"):
-        read(tmp_path / "x.csv.gz", memory_budget=20e6)
-
-
 # -------------------------------------------------------------------------------------------------------------- messages
 
 
 @pytest.mark.parametrize("bits", [16, 32])
 def test_wide_encodings_are_called_by_their_names(tmp_path, bits):
     (tmp_path / "x.csv").write_bytes("a,b\n1,2\n".encode(f"utf-{bits}"))
-    with pytest.raises(FileFault, match=f"UTF-{bits}.*iconv -f utf-{bits}"):
+    with pytest.raises(FileFault, match=f"UTF-{bits}.*as UTF-8"):
         read(tmp_path / "x.csv")
 
 
@@ -112,10 +79,3 @@ def test_control_characters_of_names_are_written_out(tmp_path, capsys):
     with pytest.raises(FileFault) as told:
         read(file)
     assert str(told.value).isprintable()
-
-
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
-def test_json_that_is_nested_deeply_is_refused(tmp_path, opening, closing):
-    (tmp_path / "x.jsonl").write_text('{"b": 1, "a":' + opening * 1500 + "1" + closing * 1500 + "}\n")
-    with pytest.raises(FileFault, match="brackets within brackets"):
-        read(tmp_path / "x.jsonl")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mosaic.rows import FileFault, read
+from mosaic.rows import read
 from read_files import BUDGETS, TINY, numbers, write
 
 pa = pytest.importorskip("pyarrow")
@@ -15,25 +15,6 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 def lines(folder, records, name="rows.jsonl"):
     return write(folder, "".join(json.dumps(record) + "\n" for record in records), name)
-
-
-@pytest.fixture
-def documents(tmp_path):
-    return write(tmp_path, "id,title\nd0,a\nd1,b\nd2,c\n", "documents.csv")
-
-
-def test_embeddings_whose_ids_come_in_another_order_are_refused(tmp_path, documents):
-    other = write(tmp_path, "id,a,b\nd0,1,2\nd2,5,6\nd1,3,4\n", "embeddings.csv")
-    with pytest.raises(FileFault, match=r"row 1 .*'d2'.*documents.csv.*'d1'") as caught:
-        read(documents, embeddings=other)
-    assert "same order" in caught.value.remedy
-
-
-def test_embeddings_with_the_same_ids_are_taken(tmp_path, documents):
-    other = write(tmp_path, "id,a,b\nd0,1,2\nd1,3,4\nd2,5,6\n", "embeddings.csv")
-    with read(documents, embeddings=other) as table:
-        assert numbers(table).tolist() == [[1, 2], [3, 4], [5, 6]]
-        assert table.feature_names == ["a", "b"]
 
 
 @BUDGETS

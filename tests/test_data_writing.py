@@ -76,11 +76,10 @@ def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path,
     refused(tmp_path, "is a folder", "Name a file in it")
     refused(tmp_path / "nowhere" / "new.csv", "does not exist", "mkdir -p")
     refused(old / "new.csv", "does not exist", "mkdir -p")
-    refused(tmp_path / "new.xlsx", "'.xlsx' does not say how", ".csv")
-    refused(tmp_path / "new", "without an ending", ".csv")
-    refused(tmp_path / "new.npy", "ids and other columns would be lost", ".parquet")
+    for name in ("new.xlsx", "new", "new.npy"):
+        refused(tmp_path / name, "ending does not say how", ".parquet")
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(old))
-    refused(old, "may not be written to by you", "chmod u+w", force=True)
+    refused(old, "may not be written to by you", "another file", force=True)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     refused(tmp_path / "new.csv", "may not be written to by you", "another folder")
     monkeypatch.undo()
@@ -159,12 +158,6 @@ def test_csv_holds_what_has_no_text_as_hexadecimal_digits_or_words():
     assert cells[:2] == ["00ff", "feff"]
     assert cells[2].replace("-", "") == bytes(range(16)).hex()
     assert len(cells) >= 5
-
-
-def test_an_empty_text_differs_from_a_missing_one_where_both_occur():
-    table = pa.table({"a": ["", None, "x"], "b": ["", "y", "z"]})
-    assert csv_bytes(table) == b'a,b\n"",\n,y\nx,z\n'
-    assert csv_bytes(pa.table({"a": ["", None]})) == b'a\n""\n""\n'
 
 
 def test_dates_that_python_does_not_know_are_written_as_text(tmp_path):

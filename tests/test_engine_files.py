@@ -192,13 +192,11 @@ def test_groups_are_refused_with_what_to_pass_instead(tmp_path):
 def test_arrays_that_are_no_table_of_numbers_are_refused(tmp_path):
     with h5py.File(tmp_path / "all.h5", "w") as file:
         file["names"] = [["Ada"], ["Max"]]
-        file["nothing"] = h5py.Empty("f8")
         for array, told in (
-            (zarr.array(X[:5, 0]), r"X has 1 dimensions, shape \(5,\)"),
-            (zarr.array(X[:5] * 1j), r"X holds complex128, no real numbers"),
-            (zarr.array(X[:0]), r"X is empty, shape \(0, 3\)"),
-            (file["names"], r"X holds objects, no real numbers"),
-            (file["nothing"], r"X has 0 dimensions, shape \(\)"),
+            (zarr.array(X[:5, 0]), r"X must have two dimensions .* got shape \(5,\)"),
+            (zarr.array(X[:5] * 1j), r"X must hold real numbers; got dtype complex128"),
+            (zarr.array(X[:0]), r"X must have at least one point .* got shape \(0, 3\)"),
+            (file["names"], r"X must hold real numbers; got dtype object"),
         ):
             with pytest.raises(InvalidInputError, match=told):
                 open_source(array)
@@ -282,10 +280,6 @@ def test_rows_of_a_file_that_was_converted_are_read_as_long_as_somebody_has_the_
 def test_other_objects_are_refused():
     with pytest.raises(InvalidInputError, match="X must be a table of numbers whose rows can be read; got dict"):
         open_source({})
-    dask_like = type("Array", (), {"__module__": "dask.array", "shape": (3, 3)})()
-    adata = type("AnnData", (), {"__module__": "anndata", "X": dask_like, "var_names": NAMES})()
-    with pytest.raises(InvalidInputError, match=r"adata\.X is a Array.*Pass it itself"):
-        open_source(adata)
 
 
 def test_threads_of_an_open_source_are_those_that_are_asked_for(tmp_path):

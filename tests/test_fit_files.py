@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -129,8 +128,7 @@ def test_every_kind_of_file_is_fitted_as_its_rows_are(name, rows, tmp_path):
     assert getattr(found, "feature_names_in_", np.array([])).tolist() == (NAMES if has_names else [])
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
-def test_pictures_are_fitted_as_their_pixels_are(packed, tmp_path):
+def test_pictures_are_fitted_as_their_pixels_are(tmp_path):
     image = pytest.importorskip("PIL.Image")
     rng = np.random.default_rng(0)
     album = tmp_path / "album"
@@ -138,13 +136,7 @@ def test_pictures_are_fitted_as_their_pixels_are(packed, tmp_path):
     for i in range(40):
         pixels = np.clip(rng.normal(60 if i % 2 else 190, 5, (32, 32)), 0, 255).astype(np.uint8)
         image.fromarray(pixels).save(album / f"{i:02}.png")
-    path = album
-    if packed:
-        path = tmp_path / "album.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for file in album.iterdir():
-                archive.write(file, file.name)
-    found = MOSAIC(2, outliers="keep").fit(path)
+    found = MOSAIC(2, outliers="keep").fit(album)
     assert found.n_features_in_ == 32 * 32
     assert sorted(found.representative_indices_ % 2) == [0, 1]
 

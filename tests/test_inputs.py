@@ -207,7 +207,6 @@ REFUSED = {
     "inf, pandas": (lambda: pd.DataFrame(with_entry(np.inf), columns=NAMES), "1 inf.*in row 7, column 'x2'"),
     "inf, polars": (lambda: pl.DataFrame(with_entry(np.inf), schema=NAMES), "1 inf.*in row 7, column 'x2'"),
     "lazy": (lambda: pl.DataFrame(X, schema=NAMES).lazy(), r"LazyFrame; all rows are needed in memory. .*\.collect\(\)"),
-    "mixed": (lambda: pd.DataFrame({"a": [1.0, "two"], "b": [3.0, 4.0]}), "column 'a' mixes numbers with other values"),
     "no numbers": (lambda: pd.DataFrame({"a": ["one", "two"]}), "X has no column of numbers .*'a'"),
     "twice": (lambda: pd.DataFrame(X[:, :2], columns=["a", "a"]), "more than one is called 'a'"),
     "complex column": (lambda: pd.DataFrame({"a": [1j, 2j], "b": [1.0, 2.0]}), "column 'a' is complex"),

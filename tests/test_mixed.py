@@ -430,7 +430,7 @@ def test_model_of_numbers_refuses_a_file_with_gaps(tmp_path):
     model = MOSAIC(5).fit(write(frame, tmp_path, "csv"))
     assert model.table_ is None
     frame.loc[3, "y"] = np.nan
-    with pytest.raises(InvalidInputError, match=r"line 5, column 'y': a number is missing"):
+    with pytest.raises(InvalidInputError, match=r"1 NaN. The first is .* in row 3, column 'y'"):
         model.predict(write(frame, tmp_path, "csv"))
 
 

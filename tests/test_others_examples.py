@@ -1,4 +1,4 @@
-"""Libraries that users come from, used as they use them: AnnData and scanpy, and ``datasets`` of Hugging Face.
+"""Libraries that users come from, used as they use them: AnnData and scanpy.
 
 Dask, Ray and Spark have files of their own (``test_engine_*.py``). Nothing is fetched from the network.
 """
@@ -14,9 +14,8 @@ import scipy.sparse as sp
 
 from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
-from mosaic.rows import read
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default:::(anndata|scanpy|datasets|numba|umap|legacy_api_wrap)")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default:::(anndata|scanpy|numba|umap|legacy_api_wrap)")]
 
 
 def library(name):
@@ -113,64 +112,3 @@ def test_after_the_usual_steps_of_scanpy_every_kind_is_represented(processed, tm
     ran = run(capsys, "select", tmp_path / "cells.h5ad", "-k", 9, "--array", "obsm/X_pca", "-q")
     assert ran.code == 0
     assert [row["obs_names"] for row in csv.DictReader(ran.out.splitlines())] == chosen.obs_names.tolist()
-
-
-# ------------------------------------------------------------------------------------------------ Hugging Face
-
-
-@pytest.fixture(scope="module")
-def X():
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(200, 3)) + 5.0 * rng.integers(0, 3, (200, 1))
-
-
-@pytest.fixture
-def people(X):
-    return library("datasets").Dataset.from_dict({name: X[:, j] for j, name in enumerate("abc")})
-
-
-@pytest.fixture
-def expected(X):
-    return MOSAIC(5).fit(X).representative_indices_.tolist()
-
-
-def test_a_data_set_in_any_format_has_the_representatives_of_its_numbers(people, X, expected):
-    for format in (None, "numpy", "pandas", "arrow", "polars"):
-        model = MOSAIC(5).fit(people.with_format(format))
-        assert model.representative_indices_.tolist() == expected, format
-        np.testing.assert_array_equal(model.predict(people.with_format(format)), MOSAIC(5).fit(X).predict(X))
-    assert people.select(model.representative_indices_)["a"][:] == X[expected, 0].tolist()
-
-
-def test_a_data_set_that_streams(people, X, expected):
-    datasets = library("datasets")
-    rows = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
-    for stream in (
-        people.to_iterable_dataset(),
-        people.to_iterable_dataset(num_shards=4),
-        datasets.IterableDataset.from_generator(lambda: iter(rows)),
-    ):
-        assert MOSAIC(5).fit(stream).representative_indices_.tolist() == expected
-        assert MOSAIC(5).fit(stream).representative_indices_.tolist() == expected  # it can be read again
-
-
-def test_a_data_set_that_is_loaded_from_files(people, expected, tmp_path):
-    datasets = library("datasets")
-    people.to_csv(tmp_path / "people.csv")
-    people.to_parquet(tmp_path / "people.parquet")
-    for kind in ("csv", "parquet"):
-        where = {"data_files": str(tmp_path / f"people.{kind}"), "cache_dir": str(tmp_path / "cache")}
-        for streaming in (False, True):
-            loaded = datasets.load_dataset(kind, split="train", streaming=streaming, **where)
-            assert MOSAIC(5).fit(loaded).representative_indices_.tolist() == expected
-        with pytest.raises(InvalidInputError, match=r"holds 1 data sets: 'train'\. Pass one of them, as in X\[name\]"):
-            MOSAIC(5).fit(datasets.load_dataset(kind, **where))
-
-
-def test_embeddings_in_a_column(X, expected):
-    data = library("datasets").Dataset.from_dict({"text": [f"document {i}" for i in range(200)], "embedding": X.tolist()})
-    with read(data, embedding="embedding") as table:
-        assert MOSAIC(5).fit(table).representative_indices_.tolist() == expected
-    assert MOSAIC(5).fit(data.with_format("numpy")[:]["embedding"]).representative_indices_.tolist() == expected
-    with pytest.raises(InvalidInputError, match="embedding='embedding'"):
-        MOSAIC(5).fit(data)

@@ -434,24 +434,6 @@ def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_ch
     assert facts["map"] == facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)["map"]
 
 
-def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
-    pytest.importorskip("pyarrow")
-    from mosaic.rows import read
-
-    X = datasets.swiss_roll(100).astype(str).tolist()
-    X[0][1] = X[5][2] = ""
-    (tmp_path / "holes.csv").write_text("a,b,c\n" + "\n".join(",".join(row) for row in X))
-    with read(tmp_path / "holes.csv", drop_missing=True) as table:
-        model = MOSAIC(5).fit(table.X)
-        facts = facts_of(model, facts=Facts(model, table), certificate=False)
-    rows = [entry["row"] for entry in facts["ranking"][:5]]
-    shift = 1 + (model.representative_indices_ >= 4)
-    assert rows == (model.representative_indices_ + shift).tolist()
-    assert facts["ranking"][0]["cells"][0] == f"{float(X[rows[0]][0]):.6g}"
-    assert {0, 5}.isdisjoint(unpacked(facts["map"]["row"], "u4").tolist())
-    assert facts["file"] == {"name": "holes.csv", "kind": "CSV file"}
-
-
 def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
     model = MOSAIC(50, outliers="keep").fit(datasets.swiss_roll(3000))
     facts = facts_of(model, certificate=False)

@@ -109,7 +109,7 @@ class RowLabels:
     file: Any = None
 
     def numbers(self, rows: IntArray) -> list[int]:
-        return rows.tolist() if self.file is None else [int(row) for row in self.file.numbers(rows)]
+        return [int(row) for row in rows]
 
     def number(self, row: int) -> int:
         return self.numbers(np.array([row]))[0]

@@ -88,12 +88,11 @@ def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[dict[str, Any], A
 def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
     """Number and name of all rows, and of the representative of each, a row of the fitted table; null for -1."""
     rows, known = np.arange(run.table.n), np.unique(picks[picks >= 0])
-    number = dict(zip(known.tolist(), np.asarray(fitted.numbers(known)).tolist(), strict=True))
     name = dict(zip(known.tolist(), fitted.names(known), strict=True))
     return {
-        "row": run.table.numbers(rows),
+        "row": rows,
         "name": run.table.names(rows),
-        "representative_row": pa.array([number.get(pick) for pick in picks.tolist()], pa.int64()),
+        "representative_row": pa.array([pick if pick >= 0 else None for pick in picks.tolist()], pa.int64()),
         "representative": pa.array([name.get(pick) for pick in picks.tolist()], pa.string()),
     }
 
@@ -135,7 +134,7 @@ def outliers(args: Namespace) -> int:
         told = [f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table)]
         reasons = dict(zip(found.tolist(), told, strict=True))
         judged = {
-            "row": run.table.numbers(rows),
+            "row": rows,
             "score": np.log(counts[rows]),
             "effective_count": counts[rows],
             "is_outlier": odd[rows],
@@ -146,7 +145,7 @@ def outliers(args: Namespace) -> int:
         run.write_rows("outliers", args.output, table)
         run.save(model, args.save)
         run.write_page(facts, args.report)
-        numbers, ids = run.table.numbers(found), run.ids(found)
+        numbers, ids = found, run.ids(found)
     cut, n = model.selection_.cut, len(found)
     sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'point')}."
 
@@ -207,7 +206,7 @@ def predict(args: Namespace) -> int:
         run.write_rows("rows", args.output, table)
         odd = np.flatnonzero(new.is_outlier)
         odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
-        numbers, ids = run.table.numbers(odd), run.ids(odd)
+        numbers, ids = odd, run.ids(odd)
     picks, of, n_new = np.unique(new.representative[new.representative >= 0], return_inverse=True, return_counts=True)
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
     sentence = f"{counted(len(new), 'new row')}{by}; {counted(len(odd), 'outlier') if len(odd) else 'no outliers'}."
@@ -219,7 +218,7 @@ def predict(args: Namespace) -> int:
             similarity = np.bincount(of, new.similarity[new.representative >= 0]) / n_new
             order = np.argsort(-n_new, kind="stable")
             names = fitted.names(picks[order]) if fitted.has_names else [""] * len(picks)
-            columns = {"row of the model": fitted.numbers(picks[order]), "name": names, "new rows": n_new[order].tolist()}
+            columns = {"row of the model": picks[order], "name": names, "new rows": n_new[order].tolist()}
             write()
             write_table(columns | {"mean similarity": similarity[order].tolist()}, more)
         if len(odd):
@@ -240,12 +239,9 @@ def _open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
     options = {} if kept is None else dict(kept.options)
     options |= {name: getattr(args, name) for name in NEW_ROWS if hasattr(args, name) and name != "n_jobs"}
     names = getattr(model, "feature_names_in_", None) if model.table_ is None else model.table_.names
-    if "embeddings" in options:
-        options.pop("embedding", None)
-    elsewhere = "embedding" in options or "embeddings" in options
-    if names is not None and not elsewhere:
+    if names is not None and "embedding" not in options:
         options["columns"] = [str(name) for name in names]
-    plain = model.table_ is None and not elsewhere
+    plain = model.table_ is None and "embedding" not in options
     return read(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
 
 
@@ -279,7 +275,7 @@ def path(args: Namespace) -> int:
         curve = mosaic.path(run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings())
         rows = curve.indices[:most]
         names = pa.array([name or None for name in run.ids(rows)], pa.string())
-        columns = {"k": np.arange(1, len(rows) + 1), "row": run.table.numbers(rows), "name": names}
+        columns = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
         table = pa.table(columns | {name: getattr(curve, name)[: len(rows)] for name in ("similarity", "coverage")})
         run.write_rows("curve", args.output, table)
     k = int(curve.suggested)

@@ -57,7 +57,7 @@ def compare(args: Namespace) -> int:
         shares = [np.array([(one.representative == pick).mean() for pick in picks]) for one in (here, there)]
         order = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")
         found = {
-            "row": np.asarray(run.table.numbers(picks[order])).tolist(),
+            "row": picks[order].tolist(),
             "name": run.ids(picks[order]),
             "share": shares[0][order].tolist(),
             "share_in_other": shares[1][order].tolist(),
@@ -91,7 +91,7 @@ def dedup(args: Namespace) -> int:
         model = MOSAIC(1, outliers="keep", **run.settings()).fit(run.table)
         run.bar.update("comparing rows")
         rows, of = near_copies(on_host(prepared(model, run.table)))
-        names = {"row": run.table.numbers(rows), "copy_of_row": run.table.numbers(of), "copy_of": run.table.names(of)}
+        names = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": run.table.names(of)}
         table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)
         shown = {"row": names["row"], "name": run.ids(rows), "copy of": list(names["copy_of"])}

@@ -140,13 +140,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--columns", "columns to compare rows by (default: all of them)", **_LIST),
         _option("--exclude-columns", "columns that are not compared", **_LIST),
         _option("--embedding", "a column of vectors to compare", "COLUMN"),
-        _option("--embeddings", "file with the vectors to compare, one for each row", "ARRAY"),
         _option("--array", "name of the array in an npz, zarr or h5ad file", "NAME"),
         _option("--sheet", "sheet of an xlsx file (default: the first)", "NAME"),
         _option("--format", "csv, jsonl, parquet …: what FILE is, if its name does not say it", "KIND"),
         _option("--image-size", "side of resized images (default: 32)", "PIXELS", int),
         _option("--colour --color", "compare images in colour instead of grey", **_FLAG),
-        _option("--drop-missing", "leave out rows with missing or infinite numbers", **_FLAG),
     ),
     "constraints": (
         _option("--group", "column of labels; every label gets its share of the picks", "COLUMN"),

@@ -7,7 +7,6 @@ import shlex
 import sys
 import warnings
 from argparse import Namespace
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,8 +62,7 @@ class Run:
         """The name of a row for a sentence."""
         if self.table is None or row >= self.table.n:
             return f"row {row}"
-        number = f"row {self.table.numbers([row])[0]}"
-        return f"{self.table.names([row])[0]} ({number})" if self.table.has_names else number
+        return f"{self.table.names([row])[0]} (row {row})" if self.table.has_names else f"row {row}"
 
     def ids(self, rows: Any) -> list[str]:
         """Names of rows; empty texts if they have only numbers."""
@@ -72,13 +70,10 @@ class Run:
 
     def row_of(self, number: int) -> int:
         """The row with this number in the file."""
-        n, numbers = self.table.n, self.table.numbers
-        row = bisect_left(range(n), number, key=lambda i: int(numbers([i])[0]))
-        if row < n and numbers([row])[0] == number:
-            return row
-        last = int(numbers([n - 1])[0])
-        why = "it was left out because of missing numbers" if 0 <= number < last else f"the last one is {last:,}"
-        raise InvalidInputError(f"there is no row {number}: {why}", "Rows count from 0, without the header.")
+        if 0 <= number < self.table.n:
+            return number
+        fault = f"there is no row {number}: the last one is {self.table.n - 1:,}"
+        raise InvalidInputError(fault, "Rows count from 0, without the header.")
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         """Parameters that were given."""
@@ -219,7 +214,6 @@ def rows_of_model(model: Any, path: str) -> Any:
 def check_outputs(args: Namespace, *names: str) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
     inputs = {"the input": args.file, "the model": getattr(args, "model", None)}
-    inputs["--embeddings"] = getattr(args, "embeddings", None)
     seen = {os.path.realpath(path): what for what, path in inputs.items() if path is not None}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
     for name in names:

@@ -230,11 +230,11 @@ def ask(model: Any, X: Any, question: str) -> Any:
 
 
 def _by_pass(source: Source, selection: Selection, question: str) -> Any:
-    return source.run(PerRow(partial(_answers_at, selection, question)))["answer"]
+    return source.run(PerRow(partial(_answers_at, selection, question, source.names)))["answer"]
 
 
-def _answers_at(selection: Selection, question: str, rows: Any, start: int) -> BlockResult:
-    check_entries(rows, None, first_row=start)
+def _answers_at(selection: Selection, question: str, names: Any, rows: Any, start: int) -> BlockResult:
+    check_entries(rows, names, first_row=start)
     return {"answer": getattr(selection, question)(selection.material.geometry.prepare(rows))}
 
 

@@ -20,7 +20,7 @@ from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
 from mosaic.parameters import check_seed
 from mosaic.rows import Rows, is_source, open_source, read
-from mosaic.rows.arrays import is_stream, owner_of
+from mosaic.rows.arrays import owner_of
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import cells_of, is_feature_name
@@ -43,7 +43,6 @@ class ColumnArguments:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that are named, by parameter."""
         given = {name: getattr(self, name) for name in ROLES}
         return {name: str(value) for name, value in given.items() if isinstance(value, str)}
 
@@ -61,11 +60,9 @@ NO_ARGUMENTS = ColumnArguments()
 
 
 class NamedRows(NamedTuple):
-    """Rows in memory or a source, the names of the columns that they come from, and how these became numbers.
-
-    ``table`` is None where columns are numbers as they are. ``row_names`` are those of the rows, or the open file that has them.
-    ``asked`` are groups and weights, as values. ``notes`` are sentences on columns that are not compared because of their role,
-    where ``table`` does not say so. ``file`` is the open table that the rows are in.
+    """Rows in memory or a source, the names of the columns that they come from, and how these became numbers (``table``, None
+    where they are numbers as they are); names of rows, or the open file that has them; groups and weights, as values; sentences
+    on columns that are not compared because of their role, where ``table`` does not say so; and the open file.
     """
 
     rows: Any
@@ -77,7 +74,6 @@ class NamedRows(NamedTuple):
     file: Rows | None = None
 
     def with_roles(self, given: ColumnArguments) -> NamedRows:
-        """The same, saying which columns are not compared because of their role."""
         left_out = [LeftOut(column, ROLES[name][1]) for name, column in given.columns.items()]
         if self.table is None:
             return self._replace(notes=tuple(not_compared(left_out)))
@@ -91,18 +87,13 @@ class NamedRows(NamedTuple):
         return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
 
     def names_of_rows(self, rows: IntArray | None = None) -> RowNames | None:
-        """The names of all rows, or of some of a file."""
         return self.row_names.row_names(rows) if isinstance(self.row_names, Rows) else self.row_names
 
 
 def rows_of_file(
     file: Any, memory_budget: float | None = None, fitted: Any = None, asked: ColumnArguments = NO_ARGUMENTS
 ) -> NamedRows | None:
-    """The rows of a path, an open table or AnnData; None for all else. They are a source where the file is large for the budget.
-
-    ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit. ``asked`` are groups and
-    weights.
-    """
+    """The rows of a path, an open table or AnnData; None for all else. New rows become numbers as in the fit of ``fitted``."""
     if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
         # The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs.
         values = asked.values_in({str(name): column for name, column in file.obs.items()})
@@ -116,7 +107,7 @@ def rows_of_file(
                 remedy = f"Open it with mosaic.read({str(table.path)!r}, {ROLES[parameter][0]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
-    elif not isinstance(file, (str, PathLike)) and not is_stream(file):
+    elif not isinstance(file, (str, PathLike)):
         return None
     elif fitted is not None:
         names = getattr(fitted, "feature_names_in_", None)
@@ -127,8 +118,7 @@ def rows_of_file(
     else:
         roles: dict[str, Any] = {ROLES[name][0]: column for name, column in asked.columns.items()}
         table = read(file, memory_budget=memory_budget, **roles)
-        called = "X" if is_stream(file) else repr(str(file))
-        _warn_of_ids(table.left_out, f"choose the columns: mosaic.read({called}, columns=[…])")
+        _warn_of_ids(table.left_out, f"choose the columns: mosaic.read({str(file)!r}, columns=[…])")
         _warn_of_left_out(table.encoder)
     found = {"groups": table.groups, "sample_weight": table.weights}
     values = replace(asked, **{name: found[name] for name in asked.columns})
@@ -145,7 +135,6 @@ def _warn_of_ids(names: list[str], remedy: str) -> None:
 
 
 def _warn_of_left_out(table: TableEncoder | None) -> None:
-    """Warn of columns of a table that a user would expect to be compared, and are not."""
     surprising = [column for column in table.left_out if column.remedy is not None] if table is not None else []
     if surprising:
         told = "; ".join(f"{column.name!r} {column.why} ({column.remedy})" for column in surprising)
@@ -153,11 +142,7 @@ def _warn_of_left_out(table: TableEncoder | None) -> None:
 
 
 def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
-    """The rows of a data frame as numbers; None where X is no data frame.
-
-    Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
-    every column has the rule of its kind, see ``mosaic.rows.encoder``.
-    """
+    """The rows of a data frame as numbers; None where X is no data frame. ``mosaic.rows.encoder`` has the rules."""
     cells = cells_of(X)
     if cells is None:
         return None

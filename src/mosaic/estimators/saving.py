@@ -47,7 +47,7 @@ from mosaic.rows.rows import SavedRows
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 4, "structure"
+FORMAT, STRUCTURE = 5, "structure"
 #: Attributes that are kept.
 KEPT = (*FITTED, "sample_indices_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.

@@ -14,68 +14,38 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
-from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.roles import Request, refuse_columns
+from mosaic.rows.build import add_groups_and_weights, check_ids
+from mosaic.rows.faults import FileFault, readable, unknown_name
+from mosaic.rows.roles import Request, check_names, check_weight, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
 from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
 
-#: Packages whose frames are in memory, although some of them are Arrow streams, too.
-FRAMES = ("pandas", "polars", "narwhals", "modin", "cudf")
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
 
 
 def owner_of(X: Any) -> str:
-    """The package that the type of X comes from."""
     return type(X).__module__.partition(".")[0]
 
 
 def is_source(X: Any) -> bool:
-    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
-
-    Memory maps are arrays; whether they are taken into memory depends on their size.
-    """
+    """Whether X is read in passes: a path, a collection on a cluster … Memory maps are arrays."""
     if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
         return False
-    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS) or is_stream(X)
-
-
-def is_stream(X: Any) -> bool:
-    """Whether rows are got from X as an Arrow stream: results of DuckDB and ADBC, Hugging Face ``datasets``, and their like.
-
-    Data frames in memory are none, although some of them can be read as streams.
-    """
-    owner = owner_of(X)
-    if owner in FRAMES or isinstance(X, (type, np.ndarray, Source)):
-        return False
-    if owner == "pyarrow":
-        return type(X).__name__ in ("RecordBatchReader", "RecordBatch")
-    return hasattr(X, "__arrow_c_stream__") or (owner == "datasets" and hasattr(X, "with_format"))
+    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
 
 
 def open_source(X: Any, n_jobs: int | None = None) -> Source:
-    """A source of the rows of X.
-
-    Parameters
-    ----------
-    X : array, CSR matrix, memory map; path or stream of rows that :func:`mosaic.read` reads; Zarr array, HDF5 data
-        set, AnnData; Dask array or data frame; Ray data set
-    n_jobs : threads of this machine; clusters have their own workers
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> source = open_source(np.eye(3))
-    >>> source.kind, source.n, source.n_features
-    ('array', 3, 3)
+    """A source of the rows of X: an array, CSR matrix, memory map; path that :func:`mosaic.read` reads; Zarr array, HDF5 data
+    set, AnnData; Dask array or data frame; Ray data set. ``n_jobs`` are threads of this machine.
     """
     names = None
-    if isinstance(X, (str, PathLike)) or is_stream(X):
+    if isinstance(X, (str, PathLike)):
         from mosaic.rows.open import read
 
         rows = read(X)
@@ -95,12 +65,8 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
         return RaySource.of(X)
     if owner == "anndata" and hasattr(X, "var_names"):
-        names, stored = [str(name) for name in X.var_names], X.X
-        if isinstance(stored, np.ndarray) or sp.issparse(stored) or owner_of(stored) in ARRAY_KINDS:
-            stored = stored.tocsr() if sp.issparse(stored) else stored
-            return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
-        fault = f"adata.X is a {type(stored).__name__}, no array in memory or in a file"
-        raise InvalidInputError(fault, "Pass it itself, or put what is to be read there: adata.X = adata.layers['counts'].")
+        names, stored = [str(name) for name in X.var_names], X.X.tocsr() if sp.issparse(X.X) else X.X
+        return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
     if hasattr(X, "shape") and owner in ARRAY_KINDS:
         return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
     if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
@@ -114,16 +80,13 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
 
 class StoredArray(ArraySource):
-    """An array that is stored in chunks of rows, or whatever has slices of them: pieces are whole chunks, small ones several.
-
-    ``where`` is what it is called in messages, or the file that it is in.
-    """
+    """An array that is stored in chunks of rows; pieces are whole chunks. ``where`` is its file, or what messages call it."""
 
     def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
-        check_array(X.shape, X.dtype, where)
         if getattr(X, "format", "csr") != "csr":
-            fault = f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
-            raise fault_of(where, fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+            fault = f"{where} is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
+            raise InvalidInputError(fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+        check_numbers(X.dtype)
         super().__init__(X, kind, n_jobs)
         self.where, self.names = where, names
         self.files = [where] if isinstance(where, Path) and where.is_file() else []
@@ -142,72 +105,44 @@ class StoredArray(ArraySource):
             return super().read(start, stop)
 
     def close(self) -> None:
-        """Close the HDF5 file of the array, if it is in one."""
-        close = getattr(getattr(_handle(self.X), "file", None), "close", None)
-        if close is not None:
-            close()
+        handle = getattr(self.X, "group", self.X)  # sparse data sets of AnnData are groups
+        if hasattr(handle, "file"):
+            handle.file.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # HDF5 handles belong to a process; another one opens the file itself when it reads.
-        handle = _handle(self.X)
+        handle = getattr(self.X, "group", self.X)
         in_file = owner_of(handle) == "h5py"
         return self.__dict__ | {"X": InFile(handle.file.filename, handle.name) if in_file else self.X}
 
 
 @dataclass(frozen=True)
 class InFile:
-    """Where an array is in an HDF5 file."""
-
     path: str
     name: str
 
     def open(self) -> Any:
-        """The array, or a sparse data set of AnnData."""
         stored = h5py.File(self.path, "r")[self.name]
         return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
 
 
-def _handle(X: Any) -> Any:
-    """What knows the file of an array; sparse data sets of AnnData are groups."""
-    return getattr(X, "group", X)
-
-
-def fault_of(where: str | Path, fault: str, remedy: str) -> InvalidInputError:
-    """Of a file, or of what an argument is called."""
-    return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
-
-
-def check_array(shape: Any, dtype: Any, where: str | Path, what: str = "") -> None:
-    """Refuse an array that is no table of real numbers."""
-    shape, kind = tuple(int(size) for size in shape or ()), np.dtype(dtype).kind
-    if kind not in "fiub":
-        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
-        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
-        raise fault_of(where, f"{what}holds {said}, no real numbers", remedy)
-    if len(shape) != 2:
-        fault = f"{what}has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
-        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
-        raise fault_of(where, fault, f"Save it as a table: {remedy}.")
-    if 0 in shape:
-        raise fault_of(where, f"{what}is empty, shape {shape}", "Save it again with its rows and columns.")
+def check_array(shape: Any, dtype: Any, path: Path) -> None:
+    try:
+        check_numbers(np.dtype(dtype))
+        check_shape(tuple(shape))
+    except InvalidInputError as error:
+        raise FileFault(path, error.fault, error.remedy or "Save it again, as a table of numbers.") from error
 
 
 def open_npy(request: Request) -> Rows:
     """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
-    path = request.path
-    with readable(path):
-        with path.open("rb") as opened:
-            shape, dtype = _header(opened)
-            begin = opened.tell()
-        check_array(shape, dtype, path, "the array ")
-        expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
-        if found < expected:
-            fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
-            raise FileFault(path, fault, "Copy or write it again; it was not written completely.")
+    with readable(request.path):
+        X = np.load(request.path, mmap_mode="r", allow_pickle=False)
+        check_array(X.shape, X.dtype, request.path)
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
-        is_small = dtype.kind == "f" and expected - begin <= request.budget / 4
-        X = np.load(path, mmap_mode=None if is_small else "r", allow_pickle=False)
+        if X.dtype.kind == "f" and X.nbytes <= request.budget / 4:
+            X = np.array(X)
     return _array_rows(request, X)
 
 
@@ -224,7 +159,7 @@ def open_npz(request: Request) -> Rows:
             return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    check_array(shape, dtype, path, f"array {name!r} ")
+    check_array(shape, dtype, path)
     size = float(np.prod(shape)) * dtype.itemsize
     if size > request.budget / 2:
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
@@ -234,7 +169,6 @@ def open_npz(request: Request) -> Rows:
 
 
 def open_zarr(request: Request) -> Rows:
-    """A Zarr array, one array of a group, or AnnData in Zarr."""
     path = request.path
     with readable(path):
         node = zarr.open(str(path), mode="r")
@@ -246,12 +180,10 @@ def open_zarr(request: Request) -> Rows:
             node = members[_chosen(request, shapes)]
         if _bytes(node) <= request.budget / 4:
             return _array_rows(request, node[:])
-        check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
     return _array_rows(request, StoredArray(node, request.kind, path))
 
 
 def open_h5ad(request: Request) -> Rows:
-    """An .h5ad file: X or another array of it, with the columns of obs."""
     with readable(request.path):
         store = h5py.File(request.path, "r")
     with store:
@@ -264,7 +196,7 @@ def _array_rows(
     """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
     shown = X
     if not isinstance(X, StoredArray):
-        check_array(X.shape, X.dtype, request.path, "the array ")
+        check_array(X.shape, X.dtype, request.path)
         if sp.issparse(X):
             X = shown = sp.csr_array(X)
             X.sum_duplicates()
@@ -273,43 +205,20 @@ def _array_rows(
     store: Any = InMemory(obs) if obs is not None else InArray(shown, names)
     if obs is None:
         refuse_columns(request)
-    scan = MissingScan(request, names, None, store.n)
-    X = _without_missing(request, X, scan)
-    rows = Rows(request.path, kind or request.kind, X, store, names, notes=[*notes, *scan.notes], dropped=scan.dropped)
+    rows = Rows(request.path, kind or request.kind, X, store, names, notes=list(notes))
     if obs is not None:
         rows.id_name = request.id or obs.column_names[0]
         add_groups_and_weights(rows, request, store)
     return rows
 
 
-def _without_missing(request: Request, X: Any, scan: MissingScan) -> Any:
-    """X without rows in which numbers are missing, which stay where they are if X is large."""
-    if isinstance(X, StoredArray):
-        if request.drop_missing:  # otherwise the fit finds missing numbers on its first pass, and names the row
-            for start, stop in X.pieces():
-                scan.update(X.read(start, stop))
-        return SelectedRows(X, scan.dropped) if len(scan.dropped) else X
-    scan.update(X)
-    scan.check()
-    n, dropped = X.shape[0], scan.dropped
-    if not len(dropped):
-        return X
-    if sp.issparse(X) or float(n - len(dropped)) * X.shape[1] * X.dtype.itemsize <= request.budget / 4:
-        return X[np.delete(np.arange(n), dropped)]
-    return SelectedRows(ArraySource(X, "memory map"), dropped)
-
-
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
-    n, d = X.shape
     # Its entries by row and column and then as CSR, and some numbers a row and a column.
-    need = 24.0 * X.nnz + 32.0 * (n + d)
+    need = 24.0 * X.nnz + 32.0 * sum(X.shape)
     if need > request.budget / 2:
-        raise FileFault(
-            request.path,
-            f"its {n:,} × {d:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
-            "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
-        )
+        fault = f"needs about {need / 1e9:.1f} GB to be read, more than half of the memory budget"
+        raise FileFault(request.path, fault, "Raise `memory_budget`, or save it as .npy or .h5ad, which are read in pieces.")
     if hasattr(X, "check_format"):
         X.check_format(full_check=True)
     return X.tocsr()
@@ -342,19 +251,21 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     path, name, names = request.path, request.array or "X", None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
-        for part in ("obs", name) if path.is_file() else ():
-            _refuse_links(path, store, part)
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
             raise unknown_name(path, "array", name, arrays)
         obs = _obs_table(io.read_elem(store["obs"]))
-    check_beside(request, obs, "column of obs", "Name another array with `array`, for example `array='obsm/X_pca'`.")
+    if request.columns is not None or request.exclude_columns is not None or request.embedding is not None:
+        fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
+        raise FileFault(path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`.")
+    check_names(request, obs.column_names, "column of obs")
+    check_weight(request, {field.name: field.type for field in obs.schema})
+    if request.id is not None:
+        check_ids(request, obs.column(request.id))
     with readable(path):
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
-        if path.is_file():
-            check_unpacked(path, _bytes(node), path.stat().st_size, request.budget)
         if _bytes(node) <= request.budget / 4:
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
@@ -373,22 +284,7 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     return rows
 
 
-def _refuse_links(path: Path, store: Any, name: str) -> None:
-    """Refuse a part of an HDF5 file that leads to another file: a link, or an array whose numbers are stored elsewhere."""
-    parts = ["/".join(name.split("/")[: i + 1]) for i in range(name.count("/") + 1)]
-    linked = any(isinstance(store.get(part, getlink=True), h5py.ExternalLink) for part in parts)
-    if not linked and name in store:
-        nodes = [store[name]]
-        if hasattr(nodes[0], "visititems"):
-            nodes[0].visititems(lambda _, node: nodes.append(node))
-        linked = any(getattr(node, "external", None) or getattr(node, "is_virtual", False) for node in nodes)
-    if linked:
-        fault = f"its {name!r} leads to another file, which is not followed"
-        raise FileFault(path, fault, "Write the data itself into the file.")
-
-
 def _obs_table(obs: Any) -> Any:
-    """Columns of obs as a ``pyarrow.Table``, its index first."""
     name = str(obs.index.name or "obs_names")
     while name in obs.columns:
         name += "_"

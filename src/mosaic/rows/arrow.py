@@ -1,4 +1,4 @@
-"""Tables that pyarrow reads: Parquet, Feather, Arrow streams and JSON lines.
+"""Tables that pyarrow reads: Parquet, Feather and JSON lines.
 
 What takes more than a part of the memory budget stays in Parquet files; other kinds are converted to a temporary one.
 """
@@ -6,9 +6,7 @@ What takes more than a part of the memory budget stays in Parquet files; other k
 from __future__ import annotations
 
 import codecs
-import io
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -21,12 +19,12 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows.build import Line, table_rows
-from mosaic.rows.faults import FileFault, check_unpacked, no_rows, readable
+from mosaic.rows.faults import FileFault, no_rows, readable
 from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.rows.write import Scratch
-from mosaic.text import Library, listed, readable_size
+from mosaic.text import Library, readable_size
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 pyarrow_json = Library("pyarrow.json")
@@ -36,15 +34,12 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 PAGES = 2 << 20
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
-#: Brackets within brackets of JSON; tables need two or three.
-DEEPEST_JSON = 100
 
 
 class InParquet:
     """Rows of one Parquet file, or of several with the same columns. Every file is opened when it is read, and only then.
 
-    ``schema`` holds the values of all files; ``size`` are the bytes of all rows when they are read, ``pages`` those that are
-    unpacked at a time; ``scratch`` is the temporary folder of the files, which does not travel to other processes.
+    ``size`` are the bytes of all rows when they are read, ``pages`` those that are unpacked at a time.
     """
 
     held = 0.0
@@ -92,8 +87,7 @@ class InParquet:
                     skip, left = max(0, skip - batch.num_rows), left - part.num_rows
                     if part.num_rows:
                         yield pa.Table.from_batches([part.select(list(columns)).cast(schema)])
-            if left and i + 1 == len(self._files):
-                raise FileFault(file, f"holds {left:,} rows less than it says", "It is damaged: write it again.")
+        pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         return self.read(0, self.n, columns)
@@ -119,7 +113,6 @@ def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
     store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
     width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
-    check_unpacked(request.path, 8.0 * store.n * width, sum(file.stat().st_size for file in store.paths), budget)
     check_names(request, store.columns)
     if store.size <= budget / 4 and leaves_room(store.n, width, budget, copies=2):
         table = pa.concat_tables(store.batches(store.columns)).replace_schema_metadata(store.schema.metadata)
@@ -146,9 +139,7 @@ def _parquet_files(path: Path) -> list[Path]:
     return files
 
 
-def rows_of_batches(
-    request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Line = None, decimal: str | None = None
-) -> Rows:
+def rows_of_batches(request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Line = None) -> Rows:
     """Rows of ``pyarrow.RecordBatch``; those of more than a sixth of the budget are laid out in a temporary Parquet file."""
     batches, kept, size = iter(batches), [], 0
     for batch in batches:
@@ -160,21 +151,23 @@ def rows_of_batches(
         if not any(batch.num_rows for batch in kept):
             raise no_rows(request.path)
         table = pa.Table.from_batches(kept).unify_dictionaries()
-        return table_rows(request, InMemory(table), notes=notes, line=line, decimal=decimal)
-    with Scratch(request.path, request.path.stat().st_size if request.stream is None else size) as scratch:
+        return table_rows(request, InMemory(table), notes=notes, line=line)
+    with Scratch(request.path) as scratch:
         file = scratch.folder / "rows.parquet"
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with scratch.writing(), pq.ParquetWriter(file, kept[0].schema, **options) as writer:
-            for batch in chain(kept, batches):
-                writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+            for batch in chain(batches, [None]):
+                if batch is None or sum(one.num_rows for one in kept) >= BLOCK_ROWS:
+                    writer.write_table(pa.Table.from_batches(kept, kept[0].schema), BLOCK_ROWS)
+                    kept.clear()
+                kept.append(batch)
+        pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
         said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
-        return table_rows(request, store, notes=[*notes, said], line=line, decimal=decimal)
+        return table_rows(request, store, notes=[*notes, said], line=line)
 
 
 def open_feather(request: Request) -> Rows:
-    """A Feather or Arrow file, with or without an index of its batches."""
-
     def batches() -> Iterator[Any]:
         with readable(request.path), pa.OSFile(os.fsencode(request.path)) as file:  # not every name is UTF-8
             indexed = file.read(6) == b"ARROW1"
@@ -187,51 +180,10 @@ def open_feather(request: Request) -> Rows:
     return rows_of_batches(request, batches())
 
 
-def open_arrow_stream(request: Request) -> Rows:
-    """The rows of ``request.stream``: query results, data sets, and whatever else is an Arrow stream."""
-    X = request.stream
-
-    def batches() -> Iterator[Any]:
-        with readable(request.path, "Run the query again, or pass a table in memory."):
-            if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
-                fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
-                raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
-            if type(X).__module__.partition(".")[0] == "datasets":
-                tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
-            else:
-                reader = [X] if isinstance(X, pa.RecordBatch) else pa.RecordBatchReader.from_stream(X)
-                tables = (pa.Table.from_batches([batch]) for batch in reader)
-            for table in tables:
-                yield from valid(table).cast(without_views(table.schema)).combine_chunks().to_batches(BLOCK_ROWS)
-
-    return rows_of_batches(request, batches())
-
-
-def _with_classes(table: Any, features: Any) -> Any:
-    """A table of Hugging Face ``datasets`` whose numbered classes are categories with their names."""
-    for name, feature in (features or {}).items():
-        if hasattr(feature, "int2str") and name in table.column_names:
-            numbers = table.column(name).to_pylist()
-            cells = [None if number is None or number < 0 else feature.names[number] for number in numbers]
-            table = table.set_column(table.schema.get_field_index(name), name, pa.array(cells, pa.string()))
-    return table
-
-
 def without_views(schema: Any) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
-
-    def simple(kind: Any) -> Any:
-        if types.is_string_view(kind):
-            return pa.large_string()
-        if types.is_binary_view(kind):
-            return pa.large_binary()
-        if types.is_dictionary(kind):
-            return pa.dictionary(kind.index_type, simple(kind.value_type), kind.ordered)
-        if types.is_list(kind) or types.is_large_list(kind):
-            return (pa.list_ if types.is_list(kind) else pa.large_list)(simple(kind.value_type))
-        return kind
-
-    return pa.schema([field.with_type(simple(field.type)) for field in schema], schema.metadata)
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
 def valid(data: Any) -> Any:
@@ -256,8 +208,11 @@ def check_text(request: Request, most: float = float("inf")) -> None:
         block = b"."
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
-            if not done:
-                _check_first(path, block)
+            if not done and b"\0" in block:
+                wide = block[:2] in (b"\xff\xfe", b"\xfe\xff")
+                fault = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes: it is no text but a binary file"
+                remedy = "Save it as UTF-8, or give it the ending of what it is, such as .parquet or .npy."
+                raise FileFault(path, fault, remedy, line=block[: block.index(b"\0")].count(b"\n") + 1)
             pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
             try:
                 decoder.decode(block, final=not block)
@@ -272,18 +227,6 @@ def check_text(request: Request, most: float = float("inf")) -> None:
             line, done = line + block.count(b"\n"), done + len(block)
 
 
-def _check_first(path: Path, head: bytes) -> None:
-    """Refuse a file whose first bytes are those of UTF-16, UTF-32 or no text."""
-    bits = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None)
-    if bits is not None:
-        remedy = f"Convert it: iconv -f utf-{bits} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
-        raise FileFault(path, f"is written in UTF-{bits}", remedy, line=1)
-    if b"\0" in head:
-        fault = "holds zero bytes: it is no text but a binary file"
-        remedy = "Give it the ending of what it is, such as .parquet or .npy, or write it as text."
-        raise FileFault(path, fault, remedy, line=head[: head.index(b"\0")].count(b"\n") + 1)
-
-
 def open_json_lines(request: Request) -> Rows:
     """A .jsonl file. Of a large one, the first block decides the types of the columns."""
     check_text(request)  # pyarrow takes strings of JSON as they come
@@ -293,14 +236,12 @@ def open_json_lines(request: Request) -> Rows:
     def batches(schema: Any = None) -> Iterator[Any]:
         options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
         read = pyarrow_json.ReadOptions(block_size=PARSED_BYTES)
-        with readable(request.path), open_stream(request) as stream:
-            try:
-                if is_small:
-                    yield from pyarrow_json.read_json(stream, read, options).to_batches()
-                else:
-                    yield from pyarrow_json.open_json(stream, read, options)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise _json_fault(request, str(error)) from error
+        remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
+        with readable(request.path, remedy), open_stream(request) as stream:
+            if is_small:
+                yield from pyarrow_json.read_json(stream, read, options).to_batches()
+            else:
+                yield from pyarrow_json.open_json(stream, read, options)
 
     def kind_of(column: Any) -> Any:
         if types.is_timestamp(column.type):  # dates stay as they are written
@@ -311,35 +252,9 @@ def open_json_lines(request: Request) -> Rows:
 
     blocks = list(islice(batches(), None if is_small else 1))
     if not blocks or not blocks[0].num_rows:
-        raise FileFault(request.path, "has no records", "Write it again with one object a line, or name another one.")
-    level, depth = list(blocks[0].schema.types), 0
-    while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
-        depth += 1
-        if depth > DEEPEST_JSON:
-            fault = f"has brackets within brackets, more than {DEEPEST_JSON} deep"
-            raise FileFault(request.path, fault, "Write one flat object a line.")
+        raise no_rows(request.path, "has no records")
     schema = pa.schema([(column.name, kind_of(column)) for column in blocks[0].schema])
     found: Iterable[Any] = blocks
     if not is_small or not schema.equals(blocks[0].schema):
         found = (batch.select(list(schema.names)) for batch in batches(schema))
-    return rows_of_batches(request, found, line=lambda number: _line_of(request, number))
-
-
-def _line_of(request: Request, number: int) -> int | None:
-    """The line of a record; empty lines hold none."""
-    with open_stream(request) as stream:
-        lines = (line for line, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1) if text.strip())
-        return next(islice(lines, number, None), None)
-
-
-def _json_fault(request: Request, said: str) -> FileFault:
-    """Of a line that is no object, or whose values are of another kind than those before, in the words of pyarrow."""
-    said = " ".join(said.split()).removeprefix("JSON parse error: ")
-    row, column = re.search(r"\.? in row (\d+)$", said), re.match(r"Column\(/(.+?)\) ", said)
-    # Rows are counted from the beginning of the block.
-    line = _line_of(request, int(row[1])) if row and request.path.stat().st_size <= PARSED_BYTES else None
-    said = said[column.end() if column else 0 : row.start() if row else 300]
-    remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
-    return FileFault(
-        request.path, f"is no JSON line as others are: {said}", remedy, line=line, column=column[1] if column else None
-    )
+    return rows_of_batches(request, found)

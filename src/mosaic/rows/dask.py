@@ -117,13 +117,11 @@ def cluster_faults(part: str = "") -> Iterator[None]:
         distributed = sys.modules.get("distributed")
         if distributed is None or not isinstance(error, distributed.KilledWorker):
             raise
-        limit = error.last_worker.memory_limit
-        may = f"may use {readable_size(limit)} of memory" if limit else "has no memory limit"
         raise MosaicError(
             f"{error.allowed_failures + 1} workers of the Dask cluster have died of the same part of a pass, most likely because "
-            f"they ran out of memory. The last one, {error.last_worker.address}, {may}{part}",
+            f"they ran out of memory. The last one is {error.last_worker.address}{part}",
             "Give each worker more memory (memory_limit=… of LocalCluster, dask worker --memory-limit …), or make the chunks "
-            "of X smaller (X.rechunk). If that does not help, the logs of the workers say what ended them.",
+            "of X smaller (X.rechunk).",
         ) from error
 
 

@@ -73,17 +73,6 @@ class TableEncoder:
     notes : what was assumed, such as that a cell that is no number is missing
     texts, text_rows : for explanations, cells of fit that cannot be read from their code, and the numbers of their rows,
         ascending; None for all rows
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from mosaic.rows.frames import cells_of
-    >>> people = cells_of(pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]}))
-    >>> encoder = TableEncoder.of(people)
-    >>> encoder.encode(people).shape, encoder.blocks
-    ((4, 6), {'age': slice(0, 2, None), 'city': slice(2, 6, None)})
-    >>> print(*encoder.describe())
-    Compared as number: age; category: city.
     """
 
     columns: tuple[Column, ...]
@@ -101,11 +90,8 @@ class TableEncoder:
         place: Callable[[int], str] = "row {}".format,
         weights: FloatArray | None = None,
     ) -> TableEncoder:
-        """The rule for every column.
-
-        ``keep`` are columns that are not left out unless they are constant, ``place`` says what a row is called in notes.
-        ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
-        matter of rows, however often they count.
+        """The rule for every column. ``keep`` are left out only if they are constant, ``place`` is what a row is called in notes.
+        ``weights`` count in medians, spreads and shares; whether values repeat is a matter of rows, however often they count.
         """
         rows = None if weights is None or (weights == 1).all() else np.flatnonzero(weights > 0)
         weights = None if rows is None or weights is None else weights[rows]
@@ -133,27 +119,22 @@ class TableEncoder:
 
     @property
     def names(self) -> list[str]:
-        """The columns that are compared."""
         return [column.name for column in self.columns]
 
     @property
     def blocks(self) -> dict[str, slice]:
-        """Where the numbers of each column are."""
         ends = np.cumsum([column.width for column in self.columns])
         return {c.name: slice(int(end) - c.width, int(end)) for c, end in zip(self.columns, ends, strict=True)}
 
     @property
     def width(self) -> int:
-        """How many numbers a row has."""
         return sum(column.width for column in self.columns)
 
     @property
     def number_names(self) -> list[str]:
-        """For each number, the column that it comes from."""
         return [column.name for column in self.columns for _ in range(column.width)]
 
     def encode(self, cells: Mapping[str, Values]) -> FloatArray:
-        """Rows × numbers."""
         if not self.columns:
             shown = listed([f"{column.name!r} {column.why}" for column in self.left_out])
             raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
@@ -203,11 +184,9 @@ class TableEncoder:
         return column.contrast(z) if isinstance(column, Number) else ""
 
     def is_unusual(self, name: str, z: FloatArray) -> bool:
-        """Whether a value by itself is a reason to call a row odd."""
         return self._by_name(name).is_unusual(z)
 
     def describe(self) -> tuple[str, ...]:
-        """What was used, how, and what was left out and why, in sentences."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns:
             kinds.setdefault(column.how, []).append(column.name)
@@ -219,7 +198,6 @@ class TableEncoder:
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:
-    """A sentence on columns that are left out, if there are any."""
     return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."] if columns else []
 
 

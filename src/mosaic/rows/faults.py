@@ -11,8 +11,6 @@ from pathlib import Path
 from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 from mosaic.text import listed, printable
 
-#: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
-MOST_UNPACKED = 200
 DAMAGED = (
     "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says. "
     "Write or copy it again."
@@ -52,7 +50,6 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         self.where = ", ".join(part for part in parts if part) or None
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """Which file, where in it, and the other parts."""
         return f"{printable(self.file)}{', ' + self.where if self.where else ''}: {super().message(wording)}"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -71,12 +68,8 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
     except MosaicError:
         raise
     except MemoryError as error:
-        raise FileFault(
-            file,
-            "asks for more memory than this machine has",
-            "It is damaged and claims to hold more than it does, or it is too large to be read at once; with a lower "
-            "`memory_budget` most kinds of files are read in pieces.",
-        ) from error
+        remedy = "It is damaged, or too large to be read at once; with a lower `memory_budget` most files are read in pieces."
+        raise FileFault(file, "asks for more memory than this machine has", remedy) from error
     except PermissionError as error:
         raise not_permitted(file) from error
     except Exception as error:
@@ -94,25 +87,15 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
 
 
 def refuse_address(path: str | PathLike[str]) -> None:
-    """Refuse an address on a network: nothing is fetched."""
-    address = str(path)
-    scheme, there, _ = address.partition("://")
-    if not there or not scheme.isalnum() or len(scheme) < 2:
-        return
-    fetch = f"curl -O '{address}'" if scheme in ("http", "https", "ftp") else f"fsspec.filesystem({scheme!r}).get(…)"
-    raise FileFault(
-        address,
-        "is an address, and nothing is fetched from the network",
-        f"Download it first ({fetch}), pipe it into the command (curl … | mosaic select -), or read it with another library and "
-        f"pass the table: pandas.read_{'parquet' if address.endswith('.parquet') else 'csv'}({address!r}).",
-    )
+    scheme, there, _ = str(path).partition("://")
+    if there and scheme.isalnum() and len(scheme) > 1:
+        remedy = "Download it first, or pipe it into the command (curl … | mosaic select -)."
+        raise FileFault(path, "is an address, and nothing is fetched from the network", remedy)
 
 
 def check_there(path: Path) -> None:
-    """Refuse a path where nothing can be read: missing, closed to us, empty, or a pointer of Git LFS."""
+    """Refuse a path where nothing can be read: missing, closed to us, empty, no file, or a pointer of Git LFS."""
     try:
-        if path.is_symlink() and not path.exists():
-            raise FileFault(path, "is a link to a file that is not there", "Mend the link, or name another file.")
         if not path.exists():
             near = sorted(other.name for other in path.parent.iterdir())[:10_000] if path.parent.is_dir() else []
             hint = close_to(path.name, near) or "Check the name. "
@@ -120,21 +103,16 @@ def check_there(path: Path) -> None:
             raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are seen from {Path.cwd()}.")
         if path.is_dir():
             if not any(path.iterdir()):
-                raise FileFault(path, "the folder is empty", "Name the folder or file that the data is in.")
+                raise no_rows(path, "the folder is empty")
             return
         if not path.is_file():  # reading a pipe would wait for ever, and it cannot be read twice
-            fault = "is neither a file nor a folder, but a pipe, socket or device"
-            raise FileFault(path, fault, "Save what it holds to a file first.")
+            raise FileFault(path, "is neither a file nor a folder", "Save what it holds to a file first.")
         with path.open("rb") as file:
             head = file.read(23)
     except PermissionError as error:
         raise not_permitted(path) from error
-    except OSError as error:
-        if isinstance(error, FileFault):
-            raise
-        raise FileFault(path, f"cannot be opened ({error.strerror})", "Check the path and the disk.") from error
     if not head:
-        raise FileFault(path, "the file is empty", "Write it again, or name another one.")
+        raise no_rows(path, "the file is empty")
     if head == b"version https://git-lfs":
         remedy = f"Fetch the data with: git lfs pull --include {path.name}"
         raise FileFault(path, "is a pointer of Git LFS, not the data itself", remedy)
@@ -152,12 +130,3 @@ def unknown_name(file: str | Path, what: str, name: str, names: Sequence[str], p
     there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
     by = "" if parameter is None else f" (`{parameter}`)"
     return FileFault(file, f"has no {what} {name!r}{by}", close_to(name, names) + there)
-
-
-def check_unpacked(path: Path, unpacked: float, stored: float, budget: float) -> None:
-    """Refuse a file that claims to hold far more bytes than are stored, if that is large for the budget in bytes."""
-    if unpacked > max(budget / 4, MOST_UNPACKED * stored):
-        claim = (
-            f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB, more than {MOST_UNPACKED} times as much"
-        )
-        raise FileFault(path, claim, "It is damaged, or made to fill memory and disk. If it is sound, unpack it first.")

@@ -6,7 +6,6 @@ NumPy's and is put off until something comes that is no array.
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -34,12 +33,10 @@ MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "N
 
 
 def looks_like_id(name: str) -> bool:
-    """Whether a column is called as ids are."""
     return name.casefold() in ID_NAMES or name.casefold().endswith("_id")
 
 
 def id_names_among(names: Sequence[str]) -> list[str]:
-    """The names that ids have, most likely first."""
     return sorted(filter(looks_like_id, names), key=lambda name: (*ID_NAMES, name.casefold()).index(name.casefold()))
 
 
@@ -84,7 +81,6 @@ class Values:
         return found, np.where(self.missing, -1, codes.ravel())
 
     def of_levels(self, numbers: FloatArray) -> FloatArray:
-        """Numbers of the levels, for every row; NaN where there is no level."""
         return np.append(numbers, np.nan)[self.codes]
 
     def take(self, rows: IntArray) -> Values:
@@ -96,12 +92,10 @@ class Values:
         return replace(self, levels=levels, codes=codes.ravel() - (len(used) - len(levels)))
 
     def text(self, row: int) -> str | None:
-        """What is written in a row; None where nothing is or where it is a number."""
         return None if self.codes is None or self.codes[row] < 0 else self.levels[self.codes[row]]
 
 
 def _values_of(column: Any) -> Values:
-    """The cells of a narwhals series."""
     import narwhals.stable.v2 as nw
 
     kind, native = column.dtype, column.to_native()
@@ -180,10 +174,8 @@ def _coded_by_arrow(column: Any) -> Values:
 
 
 class Cells(Mapping[str, Values]):
-    """The columns of a data frame by their names, narwhals series, whose cells are read when they are asked for.
-
-    Texts are kept, because reading them takes long; numbers are not, because they would be in memory twice. ``levels`` are
-    columns that stand for categories whatever they hold.
+    """The columns of a data frame, narwhals series. Texts are kept, because reading them takes long; numbers would be in memory
+    twice. ``levels`` are columns that stand for categories whatever they hold.
     """
 
     def __init__(self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = ()):
@@ -286,7 +278,6 @@ def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArra
 
 
 def _numpy_column(column: Any) -> FloatArray:
-    """The numbers of a column, missing ones as NaN."""
     import narwhals.stable.v2 as nw
 
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
@@ -312,20 +303,10 @@ def _holds_numbers(column: Any) -> bool:
 
 
 def _number_objects(column: Any) -> bool:
-    """Whether a column holds Python objects that are numbers; others beside them are refused."""
     if not _is_object(column):
         return False
-    there = {row: cell for row, (cell, gone) in enumerate(zip(column.to_list(), column.is_null(), strict=True)) if not gone}
-    numbers = [row for row, cell in there.items() if _is_real(cell)]
-    if numbers and len(numbers) < len(there):
-        odd = min(there.keys() - numbers)
-        raise InvalidInputError(
-            f"column {column.name!r} mixes numbers with other values; row {odd} (counted from 0) holds "
-            f"{reprlib.repr(there[odd])}, row {numbers[0]} holds {reprlib.repr(there[numbers[0]])}",
-            f"Convert it with pd.to_numeric(X[{column.name!r}], errors='coerce') or drop the column; "
-            f"if it identifies rows, use X[{column.name!r}].astype(str).",
-        )
-    return bool(numbers)
+    there = [cell for cell, gone in zip(column.to_list(), column.is_null(), strict=True) if not gone]
+    return bool(there) and all(map(_is_real, there))
 
 
 def _is_object(column: Any) -> bool:
@@ -355,6 +336,10 @@ def _wrapped(X: Any) -> Any:
         twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
         fault = f"X must have columns of different names; more than one is called {twice}"
         raise InvalidInputError(fault, "Rename them or drop all but one.") from error
+    if hasattr(X, "__arrow_c_stream__") and not isinstance(frame, nw.DataFrame | nw.Series):  # the result of a query
+        import pyarrow as pa
+
+        return nw.from_native(pa.table(X))
     if isinstance(frame, nw.LazyFrame):
         fault = f"X is a {type(X).__name__}; all rows are needed in memory"
         raise InvalidInputError(fault, "Bring them there first, as with .collect(), .compute() or .toPandas().")
@@ -402,7 +387,6 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def n_rows(X: Any) -> int:
-    """Number of rows, points or elements."""
     from sklearn.utils.validation import _num_samples
 
     try:

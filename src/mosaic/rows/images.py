@@ -1,22 +1,21 @@
-"""Pictures in a folder, in a zip file or in an array: every picture is a row, its pixels are the features."""
+"""Pictures in a folder or in an array: every picture is a row, its pixels are the features."""
 
 from __future__ import annotations
 
 import io
 import os
 import warnings
-import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import add_groups_and_weights
-from mosaic.rows.faults import FileFault, not_permitted, readable
+from mosaic.rows.faults import FileFault
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library, listed
@@ -24,58 +23,37 @@ from mosaic.text import Library, listed
 pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
-#: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.
-LARGEST_PICTURE = 1 << 29
 
 
 class Album:
-    """Names of pictures and a way to open them, in a folder or in a zip file. Nothing is unpacked to the disk."""
-
     def __init__(self, path: Path):
         self.path = path
-        self._zip: zipfile.ZipFile | None = None
-        if path.is_dir():
-            sizes = {file.relative_to(path).as_posix(): file.stat().st_size for file in path.rglob("*") if file.is_file()}
-        else:
-            with readable(path, "It is damaged or no zip file. Pack it again."):
-                self._zip = zipfile.ZipFile(path)
-                sizes = {entry.filename: entry.file_size for entry in self._zip.infolist() if not entry.is_dir()}
-        self.sizes = {name: sizes[name] for name in sorted(sizes) if not _hidden(name)}
+        sizes = {file.relative_to(path).as_posix(): file.stat().st_size for file in path.rglob("*") if file.is_file()}
+        # What begins with a point or is called so was put there by a system and not by a person.
+        hidden = (name for name in sizes if any(part[0] == "." or part == "Thumbs.db" for part in PurePosixPath(name).parts))
+        self.sizes = {name: sizes[name] for name in sorted(sizes.keys() - set(hidden))}
         self.names = [name for name in self.sizes if PurePosixPath(name).suffix.lower() in PICTURES]
         if not self.names:
-            self.close()
             raise FileFault(
                 path,
                 f"holds no pictures, Parquet files or Zarr array, but {listed(list(self.sizes)) or 'nothing'}",
                 f"Name one of the files, or a folder of pictures ({', '.join(PICTURES)}).",
             )
 
-    def close(self) -> None:
-        if self._zip is not None:
-            self._zip.close()
-
     def picture(self, name: str, draft: int) -> Any:
         """A picture, turned as its camera says, in grey or colour over white; whole pictures are decoded, or refused."""
-        where = f"{self.path}/{name}"
         try:
-            with self._open(name, where) as stream, warnings.catch_warnings():
+            with (self.path / name).open("rb") as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", image.DecompressionBombWarning)
                 warnings.filterwarnings("ignore", category=UserWarning, module="PIL")
                 opened = image.open(stream)
                 opened.draft(None, (2 * draft, 2 * draft))
                 return _grey_or_colour(ops.exif_transpose(opened))
-        except FileFault:
-            raise
-        except PermissionError as error:
-            raise not_permitted(where) from error
-        except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
-            fault = f"has more pixels than are safe to decode ({error})"
-            raise FileFault(where, fault, "Make it smaller, or remove it.") from error
         except Exception as error:
             said = " ".join(str(error).split()).rstrip(".")
             said = "cannot identify image file" if "cannot identify" in said else said
             fault = f"cannot be read as a picture ({said[:200]})"
-            raise FileFault(where, fault, "It is damaged: copy it again, or remove it.") from error
+            raise FileFault(self.path / name, fault, "It is damaged or too large: copy it again, or remove it.") from error
 
     def thumbnails(self, numbers: IntArray, side: int) -> list[bytes]:
         """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
@@ -88,23 +66,9 @@ class Album:
             files.append(stream.getvalue())
         return files
 
-    def _open(self, name: str, where: str) -> IO[bytes]:
-        if self._zip is None:
-            return (self.path / name).open("rb")
-        entry = self._zip.getinfo(name)
-        if entry.flag_bits & 1:
-            raise FileFault(where, "is encrypted", "Pack the pictures again without a password.")
-        if entry.file_size > LARGEST_PICTURE:
-            raise FileFault(where, f"unpacks to {entry.file_size / 1e6:,.0f} MB", "Remove it from the zip file.")
-        with self._zip.open(entry) as packed:
-            return io.BytesIO(packed.read(LARGEST_PICTURE))
-
 
 def open_images(request: Request) -> Rows:
-    """Pictures of a folder, whatever folders they are in there, or of a zip file, in the order of their names.
-
-    Every picture becomes size × size numbers from 0 (black) to 1 (white), in colour three times as many.
-    """
+    """Pictures of a folder, in the order of their names: size × size numbers from 0 (black) to 1 (white), or × 3."""
     path, size = request.path, request.image_size
     if not 1 <= size <= 4096:
         raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
@@ -117,22 +81,16 @@ def open_images(request: Request) -> Rows:
     files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
     folders = [str(PurePosixPath(name).parent) for name in files]
     columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
-    notes = []
-    if not request.elsewhere:
-        shade = "colour" if request.colour else "grey"
-        notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
+    notes = [f"{len(files):,} images resized to {size}×{size}, {'colour' if request.colour else 'grey'}."]
     if len(album.sizes) > len(files):
         notes.append(f"Files that are no pictures were left out: {len(album.sizes) - len(files):,}.")
-    X = np.zeros((len(files), 0)) if request.elsewhere else _pixels(album, request)
     store = InMemory(pa.table(columns))
-    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures_of=album.thumbnails)
-    rows.closers.append(album.close)
+    rows = Rows(path, request.kind, _pixels(album, request), store, id_name="file", notes=notes, pictures_of=album.thumbnails)
     add_groups_and_weights(rows, request, store)
     return rows
 
 
 def _pixels(album: Album, request: Request) -> Any:
-    """Numbers of all pictures."""
     size, progress = request.image_size, request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1)
     if 4.0 * shape[0] * shape[1] > request.budget / 2:
@@ -166,16 +124,9 @@ def _grey_or_colour(picture: Any) -> Any:
     return picture.convert("L" if picture.mode in ("1", "L") else "RGB")
 
 
-def _hidden(name: str) -> bool:
-    """Whether it was put there by a system and not by a person."""
-    parts = PurePosixPath(name).parts
-    return any(part in ("__MACOSX", "Thumbs.db") or (part[0] == "." and part != "..") for part in parts)
-
-
 def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
-    """PNG of pictures in arrays: height × width, or × 3 or × 4. Small ones are enlarged by whole pixels, so that they stay sharp.
-
-    Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
+    """PNG of pictures in arrays, height × width (× 3 or 4). Small ones are enlarged by whole pixels; numbers other than 8 bits
+    are scaled: 0 or the least value of all is black, 1 or the largest is white.
     """
     pictures = [np.asarray(pixels) for pixels in images]
     if any(picture.dtype != np.uint8 for picture in pictures):

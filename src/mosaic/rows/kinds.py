@@ -370,7 +370,6 @@ Column: TypeAlias = Number | Category | Text
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks, shortened."""
     return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
@@ -380,12 +379,10 @@ def _length(share: Any) -> Any:
 
 
 def is_long(texts: Sequence[str]) -> bool:
-    """Whether half of the texts have at least ``LONG_TEXT`` words."""
     return bool(np.median([len(text.split()) for text in texts[:TEXT_ROWS]]) >= LONG_TEXT)
 
 
 def _counts(texts: Sequence[str], long: bool) -> Any:
-    """Counts of three letters, or of words."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     parts: dict[str, Any] = {} if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
@@ -430,7 +427,6 @@ def _asymmetry(x: FloatArray, weights: FloatArray) -> float:
 
 @cache
 def number_pattern(decimal: str) -> str:
-    """A regular expression for plain numbers with this sign before fractions."""
     d = re.escape(decimal)
     return rf"[-+]?(\d+{d}?\d*([eE][-+]?\d+)?|{d}\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
 
@@ -467,7 +463,6 @@ def _number(match: re.Match[str] | None, decimal: str) -> float:
 
 
 def _decimal_comma(digits: Sequence[str]) -> bool:
-    """Whether a comma divides whole parts from fractions."""
     both = [d for d in digits if "," in d and "." in d]
     if both:
         return sum(d.rfind(",") > d.rfind(".") for d in both) > len(both) / 2
@@ -510,5 +505,4 @@ def _days(text: str, form: str) -> float:
 
 
 def _nearly_all(known: BoolArray, counts: IntArray) -> bool:
-    """Whether nearly all different texts, or nearly all cells, are known."""
     return bool(known.mean() >= NEARLY_ALL or np.average(known, weights=counts) >= NEARLY_ALL)

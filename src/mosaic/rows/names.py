@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,12 +24,6 @@ class RowNames:
     """The names of rows, and where they come from: "column 'id'", "the index".
 
     ``rows`` are the row numbers of the names, ascending, if only some rows are named; None if all are, in their order.
-
-    Examples
-    --------
-    >>> names = RowNames(("C1", "C17", "D4"), "column 'id'")
-    >>> names.find("C17"), names[2], names.called(2)
-    (1, 'D4', 'D4 (row 2)')
     """
 
     names: tuple[str, ...]
@@ -40,12 +34,10 @@ class RowNames:
         return self.names[row if self.rows is None else int(np.searchsorted(self.rows, row))]
 
     def called(self, row: int) -> str:
-        """The name of a row for a sentence, with its number."""
         return f"{self[row]} (row {row})"
 
     def find(self, name: str) -> int:
-        """The row that is called so."""
-        place = only_row(name, self._places.get(name, []), self.origin, lambda: self.names[:COMPARED_NAMES])
+        place = only_row(name, self._places.get(name, []), self.origin, self.names[:COMPARED_NAMES])
         return place if self.rows is None else int(self.rows[place])
 
     @cached_property
@@ -59,24 +51,13 @@ class RowNames:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def only_row(
-    name: str,
-    rows: Sequence[int],
-    origin: str,
-    some: Callable[[], Sequence[str]],
-    *,
-    where: str = "",
-    remedies: tuple[str, str] = ("Give the row number.", "Check the spelling."),
-) -> int:
-    """The only one of the rows that are called so. ``some`` gives names that there are, to suggest similar ones.
-
-    ``remedies`` are for a name that several rows have, and for one that none has.
-    """
+def only_row(name: str, rows: Sequence[int], origin: str, some: Sequence[str]) -> int:
+    """The only one of the rows that are called so; ``some`` are names that there are, to suggest similar ones."""
     if len(rows) > 1:
-        fault = f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
-        raise InvalidInputError(fault, remedies[0])
+        fault = f"{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
+        raise InvalidInputError(fault, "Give the row number, or name rows by a column of different values.")
     if not rows:
-        raise InvalidInputError(f"{where}no row has {name!r} in {origin}", f"{close_to(name, some())}{remedies[1]}")
+        raise InvalidInputError(f"no row has {name!r} in {origin}", f"{close_to(name, some)}Check the spelling.")
     return rows[0]
 
 
@@ -110,11 +91,10 @@ def as_rows(given: Any, names: Any, parameter: str) -> Any:
 
 
 def names_of_frame(cells: Cells, left_out: Collection[str] | None = None) -> RowNames | None:
-    """The names of the rows of a data frame; None without any.
+    """The names of the rows of a data frame: an index that has a name or holds other values than whole numbers; else a column
+    that is called as ids are, or of text, different in every row; else any index that does not count the rows. None without any.
 
-    They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
-    and whose values are all different; else from a column of text that is different in every row; else from an index of whole
-    numbers that does not count the rows. ``left_out`` are columns that are not compared; None to look at the index only.
+    ``left_out`` are columns that are not compared; None to look at the index only.
     """
     import narwhals.stable.v2 as nw
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import bz2
 import shutil
 import sys
-import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes
-from mosaic.rows.arrays import is_stream, open_h5ad, open_npy, open_npz, open_zarr
-from mosaic.rows.arrow import COMPRESSIONS, open_arrow_stream, open_feather, open_json_lines, open_parquet
+from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
+from mosaic.rows.arrow import COMPRESSIONS, open_feather, open_json_lines, open_parquet
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
 from mosaic.rows.text_tables import open_text_table, open_workbook
-from mosaic.rows.write import MORE_ROOM, Scratch
+from mosaic.rows.write import Scratch
 from mosaic.text import library
 
 
@@ -51,37 +48,25 @@ KINDS = {
     ".npz": Kind("NumPy archive", open_npz),
     ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
     ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
-    ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
 #: All endings by which a file is known, with those of compressed text.
 ENDINGS = (*KINDS, *(e + packed for e in (".csv", ".tsv", ".tab", ".jsonl", ".ndjson") for packed in COMPRESSIONS))
-#: What the kinds are called where they are folders.
-FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
+#: Kinds of folders; Zarr arrays are among the kinds above.
+FOLDERS = {
+    ".parquet": Kind("Parquet folder", open_parquet, ("pyarrow.parquet",)),
+    "images": Kind("images in a folder", open_images, ("PIL.Image", "pyarrow")),
+}
 #: What standard input is called in messages.
 STANDARD_INPUT = "standard input"
-#: How kinds of files begin; what begins otherwise is CSV.
-BEGINNINGS = {
-    b"PAR1": ".parquet",
-    b"ARROW1": ".arrow",
-    b"\xff\xff\xff\xff": ".arrow",
-    b"\x93NUMPY": ".npy",
-    b"\x89HDF": ".h5ad",
-    b"PK\x03\x04": ".zip",
-    b"\x1f\x8b": ".gz",
-    b"BZh": ".bz2",
-    b"\x28\xb5\x2f\xfd": ".csv.zst",
-    b"{": ".jsonl",
-}
 
 
 def read(
-    path: Any,
+    path: str | PathLike[str],
     *,
     id: str | None = None,
     columns: Sequence[str] | None = None,
     exclude_columns: Sequence[str] | None = None,
     embedding: str | None = None,
-    embeddings: str | PathLike[str] | None = None,
     group: str | None = None,
     weight: str | None = None,
     array: str | None = None,
@@ -89,7 +74,6 @@ def read(
     format: str | None = None,
     image_size: int = 32,
     colour: bool = False,
-    drop_missing: bool = False,
     memory_budget: float | str | None = None,
     progress: Progress | None = None,
     encoder: TableEncoder | None = None,
@@ -105,23 +89,19 @@ def read(
     Parameters
     ----------
     path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, a folder of
-        Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a path, an Arrow stream: a DuckDB
-        relation, the reader of an ADBC cursor, a data set of Hugging Face
+        Parquet files, a folder of pictures; ``"-"`` for standard input
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
         begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is compared anyway
     exclude_columns : columns that rows are not compared by, by name or pattern
     embedding : column that holds a list of numbers, which are the features
-    embeddings : another file with as many rows, whose numbers are the features. If it has the column of ids too, these must be
-        the same, in the same order
     group, weight : columns that say which group a row belongs to, and how much it counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     sheet : which sheet of an .xlsx file, by default the first
-    format : what kind of file it is, such as ``"csv"``, if its name does not say so; by default, standard input is looked at
+    format : what kind of file it is, such as ``"csv"``, if its name does not say so; standard input is taken as CSV
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
-    drop_missing : leave out rows with missing or infinite numbers
     memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
     progress : is called now and then with the bytes done and their total
     encoder : how columns become numbers, if a model knows it (``table_``)
@@ -146,32 +126,28 @@ def read(
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
-    if embedding is not None and embeddings is not None:
-        raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
-    ending = "" if format is None else f".{format}"
-    stream, scratch = path if is_stream(path) else None, None
-    if stream is not None:
-        file = Path(type(path).__name__)
-    elif str(path) == "-":
-        scratch, ending = _spooled(ending)
+    ending, scratch = "" if format is None else f".{format}", None
+    if str(path) == "-":
+        scratch, ending = _spooled(), ending or ".csv"
         file = scratch.folder / "stdin"
     else:
-        file = _there(path)
+        refuse_address(path)
+        file = Path(path)
+        check_there(file)
         ending = ending or kind_of(file)
-    base = _base(ending)
+    base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
     has_arrays = base in (".npz", ".zarr", ".h5ad")
-    if array is not None and not has_arrays and embeddings is None:
+    if array is not None and not has_arrays:
         raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
     if sheet is not None and base != ".xlsx":
         raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
     # A model that knows the names of its columns may be asked about an array, which has none.
-    if (numbers_only or encoder is not None) and (has_arrays or base in (".npy", ".zip")):
+    if (numbers_only or encoder is not None) and (has_arrays or base in (".npy", "images")):
         columns = None
     request = Request(
         file,
         budget_of(as_bytes(memory_budget)),
         ending=ending,
-        stream=stream,
         sheet=sheet,
         id=id,
         columns=[columns] if isinstance(columns, str) else columns,
@@ -179,19 +155,15 @@ def read(
         embedding=embedding,
         group=group,
         weight=weight,
-        array=array if has_arrays else None,
+        array=array,
         image_size=image_size,
         colour=colour,
-        drop_missing=drop_missing,
-        elsewhere=embeddings is not None,
         encoder=encoder,
         numbers_only=numbers_only,
         progress=progress,
     )
     try:
-        rows = _open(request)
-        if embeddings is not None:
-            _add_embeddings(rows, request, _there(embeddings), None if has_arrays else array)
+        rows = _open(request, base)
     except FileFault as fault:
         if scratch is not None:
             scratch.close()
@@ -206,19 +178,8 @@ def read(
     return rows
 
 
-def _there(path: str | PathLike[str]) -> Path:
-    refuse_address(path)
-    check_there(Path(path))
-    return Path(path)
-
-
-def _base(ending: str) -> str:
-    """An ending without that of a compression."""
-    return ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
-
-
 def kind_of(file: Path) -> str:
-    """The ending that says how a file or folder is read; pictures in a folder are as those in a .zip."""
+    """The ending that says how a file or folder is read; "images" for a folder of pictures."""
     ending = file.suffix.lower()
     if file.is_dir():
         if ending == ".zarr" or any((file / mark).exists() for mark in ("zarr.json", ".zarray", ".zgroup")):
@@ -227,7 +188,7 @@ def kind_of(file: Path) -> str:
         if ".parquet" in endings and endings.intersection(PICTURES):
             remedy = "Name one of the Parquet files, or move the pictures to a folder of their own."
             raise FileFault(file, "holds both Parquet files and pictures", remedy)
-        return ".parquet" if ".parquet" in endings else ".zip"
+        return ".parquet" if ".parquet" in endings else "images"
     if ending in COMPRESSIONS:
         ending = Path(file.stem).suffix.lower() + ending
     if ending not in ENDINGS:
@@ -240,14 +201,15 @@ def kind_of(file: Path) -> str:
     return ending
 
 
-def _open(request: Request) -> Rows:
+def _open(request: Request, base: str) -> Rows:
     """By the function that reads this kind of file, if the packages for it are there."""
-    file, base = request.path, _base(request.ending)
-    kind = KINDS[base] if request.stream is None else Kind("Arrow stream", open_arrow_stream, ("pyarrow",))
+    file = request.path
+    kind = FOLDERS.get(base, KINDS.get(base)) if file.is_dir() else KINDS[base]
+    assert kind is not None
     for package in kind.packages:
         library(package, file)
     try:
-        rows = kind.open(replace(request, kind=FOLDERS.get(base, kind.name) if file.is_dir() else kind.name))
+        rows = kind.open(replace(request, kind=kind.name))
     except FileNotFoundError as error:
         if isinstance(error, FileFault):
             raise
@@ -257,59 +219,12 @@ def _open(request: Request) -> Rows:
     return rows
 
 
-def _add_embeddings(rows: Rows, request: Request, file: Path, array: str | None) -> None:
-    """Give rows the numbers of another file."""
-    given = Request(file, request.budget, ending=kind_of(file), array=array, numbers_only=True)
-    given = replace(given, drop_missing=request.drop_missing, progress=request.progress)
-    numbers = _open(given)
-    if rows.id_name in numbers.columns and numbers.feature_names is not None and numbers.id_name != rows.id_name:
-        numbers = _open(replace(given, id=rows.id_name))
-    n = numbers.n + len(numbers.dropped)
-    if n != rows.n:
-        fault = f"has {n:,} rows, {rows.path.name} has {rows.n:,}"
-        raise FileFault(file, fault, "Compute the embeddings again, a row for each, in the same order.")
-    rows.take_numbers_of(numbers)
-    rows.notes.append(f"The numbers are those of {file}, {numbers.n_features:,} for each row.")
-
-
-def ending_by_bytes(head: bytes) -> str:
-    """The ending that files have that begin so.
-
-    >>> ending_by_bytes(b"PAR1..."), ending_by_bytes(b'{"a": 1}'), ending_by_bytes(b"a,b")
-    ('.parquet', '.jsonl', '.csv')
-    """
-    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    ending = next((ending for magic, ending in BEGINNINGS.items() if head.startswith(magic)), ".csv")
-    if ending == ".zip":
-        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
-        workbook = first.startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
-        return ".npz" if first.endswith(b".npy") else ".xlsx" if workbook else ".zip"
-    if ending in (".gz", ".bz2"):
-        inner = b""
-        with suppress(zlib.error, OSError, EOFError):
-            unpack = zlib.decompressobj(31) if ending == ".gz" else bz2.BZ2Decompressor()
-            inner = unpack.decompress(head, 1 << 16)
-        return ending_by_bytes(inner) + ending
-    return ending
-
-
-def _spooled(ending: str) -> tuple[Scratch, str]:
-    """Standard input as the file "stdin" in a temporary folder, at most half of the room on the disk; and its ending."""
+def _spooled() -> Scratch:
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
         raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
-    stream = sys.stdin.buffer
-    block = stream.read(1 << 20)
-    if not block:
-        raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
-    ending = ending or ending_by_bytes(block)
-    with Scratch(Path(STANDARD_INPUT), 1) as scratch:
-        room, written = shutil.disk_usage(scratch.folder).free // 2, 0
-        with scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
-            while block:
-                written += file.write(block)
-                if written > room:
-                    said = f"has more than {room / 1e9:.1f} GB, half of what is free in {scratch.folder.parent}"
-                    raise FileFault(STANDARD_INPUT, said, MORE_ROOM)
-                block = stream.read(1 << 20)
-        return scratch, ending
+    with Scratch(Path(STANDARD_INPUT)) as scratch, scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        if not file.tell():
+            raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
+    return scratch

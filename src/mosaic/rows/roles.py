@@ -21,10 +21,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called.
-
-    ``elsewhere``: the numbers come from another file. ``stream`` is what rows are got from, if it is no file.
-    """
+    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called."""
 
     path: Path
     budget: float
@@ -40,12 +37,9 @@ class Request:
     sheet: str | None = None
     image_size: int = 32
     colour: bool = False
-    drop_missing: bool = False
-    elsewhere: bool = False
     encoder: Any = None
     numbers_only: bool = False
     progress: Progress | None = None
-    stream: Any = None
 
     @property
     def named(self) -> dict[str, str]:
@@ -66,8 +60,6 @@ class Roles:
     #: Those that are asked for by name, and those that stand for categories whatever they hold.
     forced: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
-    #: The column of text that names the rows, if that was found by its values and not by its name.
-    found_id: str | None = None
     #: Columns of numbers that are no features because they are called as ids are.
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -79,7 +71,6 @@ def is_number(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of pyarrow holds strings, be it as categories."""
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
@@ -105,10 +96,8 @@ def values_of(column: Any) -> list[Any]:
 def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool] | None = None) -> Roles:
     """Decide what every column is for.
 
-    Columns are compared, except those that are called as ids are, that mosaic itself has added, that pandas has stored as the
-    index of a frame, and those that the request gives another role or leaves out. A column that ``columns`` names outright is
-    compared anyway. ``names_rows`` says whether all values of a column are there and different; None where not all rows can be
-    looked at.
+    Columns are compared, except those that are called as ids are, that mosaic itself or pandas (its index) has added, or that the
+    request gives another role. ``names_rows``: whether all values are there and different; None where not all rows are looked at.
     """
     names, kinds = list(schema.names), {column.name: column.type for column in schema}
     check_names(request, names)
@@ -125,8 +114,8 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
     roles = Roles(schema, id_name=request.id)
     if request.id is None:
         _choose_id(roles, without(free, exact), kinds, names_rows, index)
-    if request.elsewhere or request.embedding is not None:
-        roles.features = [request.embedding] if request.embedding is not None else []
+    if request.embedding is not None:
+        roles.features = [request.embedding]
         return roles
     for name in exact:
         if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
@@ -157,7 +146,6 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
 
 
 def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
-    """The names that are not among others, in their order."""
     gone = set(others)
     return [name for name in names if name not in gone]
 
@@ -174,7 +162,6 @@ def check_names(request: Request, names: list[str], what: str = "column") -> Non
 
 
 def check_weight(request: Request, kinds: dict[str, Any]) -> None:
-    """Refuse weights that are no numbers."""
     if request.weight is not None and not is_number(kinds[request.weight]):
         fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
         raise FileFault(request.path, fault, "Name another column.", column=request.weight)
@@ -221,35 +208,27 @@ def _choose_id(
     if names_rows is None:
         for name in by_name[:1]:
             roles.id_name = name
-            roles.notes.append(
-                f"Rows are named by column {name!r}, because of what it is called; whether its values are all different was "
-                "not checked in a file of this size. Name another one with `id`."
-            )
+            said = f"Rows are named by column {name!r}; whether its values all differ was not checked in a file of this size."
+            roles.notes.append(f"{said} Name another one with `id`.")
         return
     texts = without([name for name in free if is_text(kinds[name])], by_name)
     roles.id_name = next(filter(names_rows, [*by_name, *texts]), None)
     if roles.id_name is not None:
         why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
         if roles.id_name in texts:
-            roles.found_id, why, keep = roles.id_name, ", whose values are all different", ""
+            why, keep = ", whose values are all different", ""
         roles.notes.append(f"Rows are named by column {roles.id_name!r}{why}. Name another one with `id`{keep}.")
 
 
 def nothing_left(request: Request, schema: Any) -> FileFault:
-    """Refuses a table without a column to compare rows by."""
     found = listed([f"{column.name} ({column.type})" for column in schema])
     lists = [column.name for column in schema if is_list(column.type)]
     if lists:
-        fault = f"has no column of numbers to compute with, only {found}"
-        return FileFault(request.path, fault, f"Are these embeddings? Use `embedding={lists[0]!r}`.")
-    fault, remedy = (
-        f"has no column of numbers, only {found}",
-        (
-            "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
-            "model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`)."
-        ),
-    )
+        return FileFault(
+            request.path, f"has no column of numbers, only {found}", f"Are these embeddings? Use `embedding={lists[0]!r}`."
+        )
     if any(is_number(column.type) for column in schema):
         fault = f"no column of numbers is left to compute with; it has {found}"
-        remedy = "Name some with `columns`, or leave fewer out with `exclude_columns`."
-    return FileFault(request.path, fault, remedy)
+        return FileFault(request.path, fault, "Name some with `columns`, or leave fewer out with `exclude_columns`.")
+    remedy = "Text that differs in every row is taken for names; name it in `columns`, or a column of lists with `embedding`."
+    return FileFault(request.path, f"has no column of numbers, only {found}", remedy)

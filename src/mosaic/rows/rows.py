@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.faults import FileFault
 from mosaic.rows.frames import row_numbers
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
-from mosaic.rows.roles import values_of, without_categories
+from mosaic.rows.roles import values_of
 from mosaic.text import Library, jsonable
 
-pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
+pa, types = Library("pyarrow"), Library("pyarrow.types")
 
 # The cells of rows are in a store: ``InMemory``, ``InArray``, ``InParquet``, ``SavedRows``. It has ``columns``, ``n`` and
-# ``held`` (bytes in memory); ``take(numbers, columns)`` gives some rows as a ``pyarrow.Table``, by their number in the file, and
-# ``batches(columns)`` all of them, in order.
+# ``held`` (bytes in memory); ``take(numbers, columns)`` gives some rows as a ``pyarrow.Table``, ``batches(columns)`` all of them.
 
 NO_ROWS = np.zeros(0, np.intp)
 #: Cells that are kept, at most: of picks, then of outliers, then of other rows. Picks are kept whatever their number.
@@ -34,8 +32,6 @@ SHOWN_FEATURES = 50
 
 
 class InMemory:
-    """A ``pyarrow.Table``."""
-
     def __init__(self, table: Any):
         self.table, self.schema = table, table.schema
         self.columns, self.n = list(table.column_names), table.num_rows
@@ -51,7 +47,9 @@ class InMemory:
         yield self.table.select(list(columns))
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
-        yield self.table.select(list(columns)).slice(start, stop - start)
+        table = self.table.select(list(columns))
+        for first in range(start, stop, BLOCK_ROWS):
+            yield table.slice(first, min(BLOCK_ROWS, stop - first))
 
 
 class InArray:
@@ -97,7 +95,6 @@ class Rows:
     weights, weight_name : of every row the value of the weight column, and its name; None without one
     left_out : columns of numbers that are no features because they are called as ids are
     options : arguments of ``mosaic.read`` by which another file of such rows is read in the same way
-    dropped : numbers in the file, ascending, of rows that were left out because numbers are missing in them
     """
 
     path: Path
@@ -108,7 +105,6 @@ class Rows:
     encoder: Any = None
     id_name: str | None = None
     notes: list[str] = field(default_factory=list)
-    dropped: IntArray = field(default_factory=NO_ROWS.copy)
     groups: Any = None
     group_name: str | None = None
     weights: FloatArray | None = None
@@ -146,39 +142,32 @@ class Rows:
         return self.id_name is not None
 
     def names(self, rows: ArrayLike) -> list[str]:
-        """What these rows are called: their id or file name, else their number, counted from 0 in the file."""
-        numbers = self.numbers(rows)
+        """What these rows are called: their id or file name, else their number, counted from 0."""
+        numbers = row_numbers(rows, self.n)
         if self.id_name is None:
             return [str(number) for number in numbers]
         return _texts(self.store.take(numbers, [self.id_name]).column(0))
 
     def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
         """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
-        return self.store.take(self.numbers(rows), columns or self.columns)
+        return self.store.take(row_numbers(rows, self.n), columns or self.columns)
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""
-        where, is_number = f"{self.path}: ", str(name).isdecimal()
-        found, begin = [], 0
+        if self.id_name is None and str(name).isdecimal() and int(name) < self.n:
+            return int(name)
         if self.id_name is None:
-            last = self.n + len(self.dropped) - 1
-            if not is_number or int(name) > last:
-                fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {last:,}"
-                raise InvalidInputError(where + fault, "Name the column of ids with `id`, if there is one.")
-            found = [int(name)]
-        else:
-            for batch in self._id_batches():
-                found += [begin + place for place in _places(batch, str(name))]
-                begin += len(batch)
-        rows = [number - int(np.searchsorted(self.dropped, number)) for number in found if number not in self.dropped]
-        if found and not rows:
-            fault = f"row {name!r} was left out, because numbers are missing in it"
-            raise InvalidInputError(where + fault, "Fill them in, or name another row.")
-        number = " For a row number use `row`." if is_number and int(name) < self.n else ""
-        twice = "Name a column of different values with `id`, or give the row number."
-        none = f"Check the spelling, or name the column of ids with `id`.{number}"
-        some, origin = lambda: list(islice(self._ids(), COMPARED_NAMES)), f"column {self.id_name!r}"
-        return only_row(name, rows, origin, some, where=where, remedies=(twice, none))
+            fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}"
+            raise InvalidInputError(fault, "Name the column of ids with `id`, if there is one.")
+        found: list[int] = []
+        some: list[str] = []
+        begin = 0
+        for batch in self.store.batches([self.id_name]):
+            texts = _texts(batch.column(0))
+            found += [begin + place for place, text in enumerate(texts) if text == str(name)]
+            some += texts[: COMPARED_NAMES - len(some)]
+            begin += len(texts)
+        return only_row(name, found, f"column {self.id_name!r}", some)
 
     def row_names(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some, which are then in ascending order; None where rows have none."""
@@ -190,33 +179,7 @@ class Rows:
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""
-        return None if self.pictures_of is None else self.pictures_of(self.numbers(rows), side)
-
-    def numbers(self, rows: ArrayLike) -> IntArray:
-        """Row numbers in the file, counted from 0, of rows of X; they differ where rows were left out."""
-        numbers = row_numbers(rows, self.n)
-        # For every dropped row, how many of the rows that are left come before it.
-        kept_before = self.dropped - np.arange(len(self.dropped))
-        return numbers + np.searchsorted(kept_before, numbers, side="right")
-
-    def take_numbers_of(self, other: Rows) -> None:
-        """Take over the numbers of another file, which has as many rows as this one. It is closed with this one."""
-        if self.id_name in other.columns and other.id_name == self.id_name:
-            for row, (one, name) in enumerate(zip(self._ids(), other._ids(), strict=True)):
-                if one != name:
-                    here = f"row {row:,} (counted from 0) is {name!r} in column {self.id_name!r}"
-                    raise FileFault(
-                        other.path,
-                        f"{here}, that of {self.path.name} {one!r}",
-                        f"Write both files in the same order, or leave column {self.id_name!r} out of this one if it means "
-                        "something else.",
-                    )
-        kept = other.numbers(np.arange(other.n))
-        self.X, self.feature_names, self.encoder, self.dropped = other.X, other.feature_names, other.encoder, other.dropped
-        self.groups = None if self.groups is None else self.groups[kept]
-        self.weights = None if self.weights is None else self.weights[kept]
-        self.notes += [note for note in other.notes if "left out" in note]
-        self.closers.append(other.close)
+        return None if self.pictures_of is None else self.pictures_of(row_numbers(rows, self.n), side)
 
     def close(self) -> None:
         """Remove temporary files and let go of others. X may not be used any more."""
@@ -232,25 +195,18 @@ class Rows:
     def __repr__(self) -> str:
         return f"<{self.kind} {self.path}: {self.n:,} rows, {self.n_features:,} features>"
 
-    def _id_batches(self) -> Iterator[Any]:
-        return (batch.column(0) for batch in self.store.batches([str(self.id_name)]))
-
-    def _ids(self) -> Iterator[str]:
-        return (name for batch in self._id_batches() for name in _texts(batch))
-
 
 @dataclass(frozen=True)
 class SavedRows:
     """Names of the rows that a fit has in memory, and cells of picks, outliers and, in a small table, of all rows.
 
-    ``n`` and ``dropped`` count rows of the file; ``named`` are the numbers there of the rows with ``ids``, ``listed`` of those
-    with ``cells``, both ascending. ``options`` are those of ``mosaic.read`` by which another file of such rows is read.
+    ``named`` are the numbers of the rows with ``ids``, ``listed`` of those with ``cells``, both ascending. By ``options`` of
+    ``mosaic.read`` another file of such rows is read.
     """
 
     file: str
     kind: str
     n: int
-    dropped: IntArray = field(default_factory=NO_ROWS.copy)
     id_name: str | None = None
     ids: tuple[str, ...] | None = None
     group_name: str | None = None
@@ -259,13 +215,7 @@ class SavedRows:
     cells: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        fits = (self.ids is None) == (self.id_name is None) and (self.ids is None or len(self.ids) == len(self.named))
-        for numbers in (self.named, self.listed, self.dropped):
-            fits = fits and (not len(numbers) or bool(numbers[0] >= 0 and numbers[-1] < self.n and (np.diff(numbers) > 0).all()))
-        if not fits or any(len(values) != len(self.listed) for values in self.cells.values()):
-            raise ValueError("kept rows, their names and their cells do not fit together")
+    held: ClassVar[float] = 0.0
 
     @classmethod
     def of(cls, rows: Rows, selection: Any) -> SavedRows:
@@ -286,13 +236,12 @@ class SavedRows:
         return cls(
             file=rows.path.name,
             kind=rows.kind,
-            n=rows.n + len(rows.dropped),
-            dropped=np.asarray(rows.dropped, np.intp),
+            n=rows.n,
             id_name=rows.id_name,
             ids=tuple(rows.names(in_memory)) if rows.has_names else None,
             group_name=rows.group_name,
-            named=np.asarray(rows.numbers(in_memory), np.intp),
-            listed=np.asarray(rows.numbers(listed), np.intp),
+            named=in_memory,
+            listed=listed,
             cells={name: tuple(jsonable(value) for value in values_of(cells.column(name))) for name in flat},
             options=dict(rows.options),
             notes=tuple(rows.notes),
@@ -300,18 +249,14 @@ class SavedRows:
 
     def as_rows(self, n_features: int = 0, names: Any = None) -> Rows:
         """The rows again, without numbers; cells that were not kept are missing. ``names`` are those of the features."""
-        shape = SimpleNamespace(n=self.n - len(self.dropped), n_features=n_features)
-        rows = Rows(Path(self.file), self.kind, shape, self, names, id_name=self.id_name, dropped=self.dropped)
+        shape = SimpleNamespace(n=self.n, n_features=n_features)
+        rows = Rows(Path(self.file), self.kind, shape, self, names, id_name=self.id_name)
         rows.notes, rows.group_name = list(self.notes), self.group_name
         return rows
 
     @property
     def columns(self) -> list[str]:
         return [*([] if self.id_name is None else [self.id_name]), *self.cells]
-
-    @property
-    def held(self) -> float:
-        return 0.0
 
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """Cells, missing ones as null; names are known of all rows in memory."""
@@ -327,7 +272,6 @@ class SavedRows:
 
 
 def shape_of(X: Any) -> tuple[int, int]:
-    """Rows and features of an array, a matrix or a source."""
     if hasattr(X, "n_features"):
         return int(X.n), int(X.n_features)
     return int(X.shape[0]), int(X.shape[1])
@@ -348,14 +292,3 @@ def native(values: Any) -> Any:
 def _texts(column: Any) -> list[str]:
     """Values as text, missing ones as nothing."""
     return ["" if value is None else str(value) for value in column.to_pylist()]
-
-
-def _places(column: Any, text: str) -> list[int]:
-    """Where a value is written so."""
-    column = without_categories(column)
-    if types.is_integer(column.type) or types.is_large_string(column.type):
-        column = column.cast(pa.string())
-    if types.is_string(column.type):
-        same = pc.fill_null(pc.equal(column, text), False)
-        return np.flatnonzero(same.to_numpy(zero_copy_only=False)).tolist()
-    return [place for place, value in enumerate(_texts(column)) if value == text]

@@ -16,11 +16,11 @@ from itertools import islice
 from typing import Any
 
 from mosaic.exceptions import MosaicError
-from mosaic.rows.arrow import COMPRESSIONS, check_text, open_stream, rows_of_batches
+from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.build import table_rows
-from mosaic.rows.faults import FileFault, check_unpacked, close_to, no_rows, readable
+from mosaic.rows.faults import FileFault, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
-from mosaic.rows.kinds import MISSING_CELLS, number_pattern, quoted
+from mosaic.rows.kinds import MISSING_CELLS, number_pattern
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library, listed
@@ -50,8 +50,8 @@ class OtherKindsError(MosaicError):
 class TextTable:
     """How a text file holds a table.
 
-    ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. Once rows were read,
-    ``kinds`` are those of the columns, and ``odd`` has, by column, row and text of the first cell below numbers that is none.
+    ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. ``kinds`` are those of the
+    columns in the rows that were read.
     """
 
     request: Request
@@ -63,10 +63,8 @@ class TextTable:
     row_bytes: float
     notes: list[str]
     kinds: list[str] = field(default_factory=list)
-    odd: dict[int, tuple[int, str]] = field(default_factory=dict)
 
-    def batches(self, watched: bool) -> Iterator[Any]:
-        """All rows, block by block, as columns of text."""
+    def batches(self) -> Iterator[Any]:
         request, path = self.request, self.request.path
         block = max(min(PARSED_BYTES, max(1 << 16, request.budget / PARSED_SHARE)), 64 * self.row_bytes)
         options = {
@@ -86,37 +84,27 @@ class TextTable:
                 for batch in arrow.open_csv(stream, **options):
                     if batch.num_rows:
                         yield batch
-                    if watched and request.progress is not None:
+                    if request.progress is not None:
                         request.progress(min(raw.tell(), size), size)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 raise self._fault(str(error)) from error
 
     def typed(self) -> Iterator[Any]:
         """All rows, as cells of the kinds that the first ones have. If others differ, all kinds are found before it is told."""
-        row, changed = 0, False
-        for batch in self.batches(watched=True):
+        changed = False
+        for batch in self.batches():
             before = self.kinds or [EMPTY] * len(self.names)
             found = list(map(self._parsed, self.names, before, batch.columns))
             kinds = [_either(kind, other) for kind, (other, _) in zip(before, found, strict=True)]
-            changed = changed or (row > 0 and kinds != self.kinds)
-            for j, kind in enumerate(before):
-                if kind in (WHOLE, FRACTION) and found[j][0] == TEXT and not self._is_name(self.names[j]):
-                    cells = pc.fill_null(filled(batch.column(j)), "0")
-                    number = pc.match_substring_regex(cells, f"^(?:{number_pattern(self.decimal)})$")
-                    place = max(pc.index(number, False).as_py(), 0)
-                    self.odd[j] = row + place, batch.column(j)[place].as_py()
-            self.kinds, row = kinds, row + batch.num_rows
+            changed = changed or (bool(self.kinds) and kinds != self.kinds)
+            self.kinds = kinds
             if not changed:
                 yield self._batch(batch.columns, found)
         if changed:
             raise OtherKindsError("The first rows do not show the kinds of all columns.")
 
-    def typed_again(self) -> Iterator[Any]:
-        """All rows, as cells of the kinds that are known by now."""
-        for batch in self.batches(watched=False):
-            yield self._batch(batch.columns, [(TEXT, column) for column in batch.columns])
-
     def _batch(self, columns: list[Any], found: list[tuple[str, Any]]) -> Any:
+        """Columns of text as cells of the kinds that are known, as far as they are not found yet."""
         cells = [
             cells if was == kind else self._cast(column, kind)
             for column, (was, cells), kind in zip(columns, found, self.kinds, strict=True)
@@ -124,10 +112,7 @@ class TextTable:
         return pa.RecordBatch.from_arrays(cells, names=self.names)
 
     def _parsed(self, name: str, before: str, column: Any) -> tuple[str, Any]:
-        """What the cells of a column are, and the cells as such, by what those before are.
-
-        They are tried as they are written, then without blanks and marks of missing cells.
-        """
+        """What the cells of a column are, and the cells as such: as they are written, or without blanks and marks of missing."""
         request = self.request
         if before == TEXT:
             return TEXT, column
@@ -157,7 +142,6 @@ class TextTable:
         return (TEXT, column) if truth is None else (TRUTH, truth)
 
     def _is_name(self, name: str) -> bool:
-        """Whether the cells of a column name rows or groups and are not computed with."""
         request = self.request
         computed = name in (*(request.columns or ()), request.weight)
         return not computed and (name in (request.id, request.group) or looks_like_id(name))
@@ -198,29 +182,19 @@ class TextTable:
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
-        path, expected, records = self.request.path, len(self.names), self._records()
+        path, expected, line, cells = self.request.path, len(self.names), 1, [""]
         check_text(self.request)
-        line, cells, what = 1, [""], "a quotation mark is opened and not closed"
-        try:
-            for line, cells in records:  # noqa: B007
-                if len(cells) != expected:
+        with suppress(csv.Error):  # a cell that is too long
+            for line, cells in self._records():  # noqa: B007
+                if len(cells) != expected or sum(cell.count("\n") for cell in cells) > 5:
                     break
-            # It runs on for many lines, or until the end of the file.
-            is_open = sum(cell.count("\n") for cell in cells) > 5 or (cells[-1].endswith("\n") and next(records, None) is None)
-        except csv.Error:
-            is_open, line, what = True, line + 1, f"a cell is longer than {LONGEST_ROW >> 20} MiB, or {what}"
-        if is_open:
+        if cells[-1].endswith("\n") or sum(cell.count("\n") for cell in cells) > 5 or len(cells) == expected:
+            what = f"a quotation mark is opened and not closed, or a cell is too long ({' '.join(said.split())[:300]})"
             return FileFault(path, what, 'Close it, or write a quotation mark in a text twice: "".', line=line)
-        if len(cells) == expected:
-            said = " ".join(said.split())[:300]
-            return FileFault(path, f"cannot be read as a table ({said})", "Write it again as CSV in UTF-8.")
+        count = f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}"
+        remedy = "Correct the line; a cell that holds the delimiter or a line break must be in quotation marks."
         like = "as the header has" if self.has_header else "as the first line has"
-        return FileFault(
-            path,
-            f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}, {like}",
-            "Correct the line; a cell that holds the delimiter or a line break must be in quotation marks.",
-            line=line,
-        )
+        return FileFault(path, f"{count}, {like}", remedy, line=line)
 
 
 def open_text_table(request: Request) -> Rows:
@@ -229,24 +203,15 @@ def open_text_table(request: Request) -> Rows:
     with readable(path):
         text = sniff_csv(request)
     check_names(request, text.names)
-    if request.ending.endswith(tuple(COMPRESSIONS)):
-        with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
-            stored, known = path.stat().st_size, len(stream.read(1 << 24))
-            unpacked = known * stored / max(1, raw.tell()) if known == 1 << 24 else known
-        check_unpacked(path, max(1.0, 8 * len(text.names) / text.row_bytes) * unpacked, stored, request.budget)
-    more: dict[str, Any] = {"notes": text.notes, "line": text.line_of, "decimal": text.decimal}
+    more: dict[str, Any] = {"notes": text.notes, "line": text.line_of}
     try:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
-        rows = rows_of_batches(request, text.typed_again(), **more)
-    for j, (row, cell) in ({} if rows.store.held else text.odd).items():  # in memory, all cells have been looked at
-        place = "" if (line := text.line_of(row)) is None else f" in line {line:,}"
-        rows.notes.append(f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {quoted(cell)}.")
-    return rows
+        again = (text._batch(batch.columns, [(TEXT, column) for column in batch.columns]) for batch in text.batches())
+        return rows_of_batches(request, again, **more)
 
 
 def _either(one: str, other: str) -> str:
-    """The kind of a column in which there are cells of two kinds."""
     if EMPTY in (one, other) or one == other:
         return other if one == EMPTY else one
     if {one, other} <= {WHOLE, CODE, FRACTION}:
@@ -261,7 +226,6 @@ def filled(column: Any) -> Any:
 
 
 def sniff_csv(request: Request) -> TextTable:
-    """Find out how a text table is written, from its first lines."""
     path, ending = request.path, request.ending.partition(".")[2].partition(".")[0]
     head, step, whole = b"", 1 << 18, False
     with open_stream(request) as stream:
@@ -307,7 +271,6 @@ def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
-    """Records of the first lines, as far as they can be read."""
     records: list[list[str]] = []
     with suppress(csv.Error):
         records.extend(record for _, record in records_of(io.StringIO(text, newline=""), delimiter))
@@ -335,14 +298,12 @@ def _delimiter_of(text: str) -> str:
 
 
 def _has_decimal_comma(records: list[list[str]]) -> bool:
-    """Whether more cells are numbers with a decimal comma than with a point."""
     cells = [cell.strip() for record in records for cell in record]
     commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
     return commas > sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
 
 
 def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
-    """Names of the columns, and whether the first line holds them."""
     cells = [cell.strip() for cell in first]
     said = [cell for cell in cells if cell not in MISSING_CELLS or not cell]
     if said and all(is_number(cell, decimal) for cell in said):
@@ -360,20 +321,15 @@ def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str
 
 
 def open_workbook(request: Request) -> Rows:
-    """A sheet of an Excel workbook, the one that is asked for or the first; its first row that is not empty names the columns.
-
-    Read with python-calamine, a parser in Rust that runs no formulas or macros and follows no links.
-    """
+    """A sheet of an Excel workbook; its first row that is not empty names the columns. python-calamine runs no formulas."""
     path = request.path
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-            if GROWTH * size > request.budget / 2:
-                fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
-                remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
-                raise FileFault(path, fault, remedy)
-            if (wrong := packed.testzip()) is not None:  # sizes that are not true show here
-                raise FileFault(path, f"its part {wrong!r} is damaged", "Save it again.")
+        if GROWTH * size > request.budget / 2:
+            fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
+            remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
+            raise FileFault(path, fault, remedy)
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheets = list(book.sheet_names)
         name = request.sheet if request.sheet is not None else next(iter(sheets), None)
@@ -409,5 +365,4 @@ def _column(cells: list[Any]) -> Any:
 
 
 def _text(cell: Any) -> str:
-    """A cell as it would be written."""
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)

@@ -1,14 +1,10 @@
-"""Writing files: under a temporary name first, renamed when all is written, so that nobody ever sees half a file.
-
-And a temporary folder for what does not fit into memory.
-"""
+"""Writing files, under a temporary name first; and a temporary folder for what does not fit into memory."""
 
 from __future__ import annotations
 
 import csv
 import os
 import re
-import secrets
 import shutil
 import tempfile
 import warnings
@@ -25,7 +21,7 @@ from mosaic.rows.faults import FileFault
 from mosaic.rows.roles import is_text, values_of, without_categories
 from mosaic.text import Library, json_text, jsonable
 
-pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
+pa, pq = Library("pyarrow"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
 
 #: What writes a table of rows to a path, by the ending of its name.
@@ -47,24 +43,11 @@ class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
 
 
 def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as_written: bool = True) -> list[str]:
-    """Write a table of rows, in the way that the ending says, and return the names of the columns that were left out.
+    """Write a table of rows, in the way that the ending says (see ``WRITERS``), and return the names of columns left out: those
+    of lists, which .csv and .tsv files cannot hold.
 
-    Columns keep their types. Columns of lists, such as embeddings, are left out of .csv and .tsv files, which cannot hold
-    them.
-
-    Parameters
-    ----------
-    path : ends in .csv, .tsv, .parquet, .feather, .arrow, .json (a list of records) or .jsonl
-    table : ``pyarrow.Table``
-    force : replace what is there
-    as_written : texts stay as they are, so that they are the same when they are read again. If False, as on the command line, an
-        apostrophe is put in .csv and .tsv files before those that a spreadsheet would compute: they begin with ``=``, ``+``,
-        ``-``, ``@``, a tab or a carriage return and are no numbers. A ``SelectionWarning`` says how many
-
-    Raises
-    ------
-    FileFault
-        if the file exists and ``force`` is not set, its folder is missing or closed, or the ending says nothing.
+    Unless texts stay ``as_written``, an apostrophe is put in .csv and .tsv files before those that a spreadsheet would compute:
+    they begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and are no numbers. A ``SelectionWarning`` says so.
     """
     target = Path(path)
     check_output(target, force, rows=True)
@@ -85,35 +68,18 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as
 
 
 def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
-    """Refuse, before the long work, an output that could not be written after it.
-
-    Parameters
-    ----------
-    path : of rows (see ``write_rows``) or of an HTML page
-    force : replace what is there
-    rows : rows will be written to it, so that it may not be a page
-    """
+    """Refuse, before the long work, an output that could not be written after it; ``rows`` will be written, and no page."""
     target = Path(path)
     folder, ending = Path(os.path.realpath(target)).parent, target.suffix.lower()
-    known = f"Name a file that ends in {', '.join(WRITERS)}"
-    said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
+    known = f"Name a file that ends in {', '.join(WRITERS)}."
     for wrong, fault, remedy in (
         (target.is_dir(), "is a folder", f"Name a file in it, for example {target / 'picks.csv'}."),
         (target.exists() and not force, "exists already", REPLACE),
         (not folder.is_dir(), f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'"),
-        (
-            not os.access(folder, os.W_OK | os.X_OK),
-            f"its folder {folder} may not be written to by you",
-            "Name a file in another folder.",
-        ),
-        (
-            target.exists() and not os.access(target, os.W_OK),
-            "may not be written to by you",
-            f"Use: chmod u+w '{target}', or name another file.",
-        ),
-        (ending in (".npy", ".npz"), f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}."),
-        (ending not in (*WRITERS, ".html", ".htm", ".mosaic"), f"{said} does not say how to write it", f"{known} or .html."),
-        (rows and ending not in WRITERS, f"rows are not written to {ending} files", f"{known}."),
+        (not os.access(folder, os.W_OK | os.X_OK), f"its folder {folder} may not be written to by you", "Name another folder."),
+        (target.exists() and not os.access(target, os.W_OK), "may not be written to by you", "Name another file."),
+        (ending not in (*WRITERS, ".html", ".htm", ".mosaic"), "its ending does not say how to write it", known),
+        (rows and ending not in WRITERS, f"rows are not written to {ending} files", known),
     ):
         if wrong:
             raise OutputFault(target, fault, remedy)
@@ -123,8 +89,7 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
 def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Path]:
     """A temporary name in the same folder, which becomes the file once the block is left without an error.
 
-    What was there before stays as it is until then, and for good if anything goes wrong, be it Ctrl-C or a full disk. A
-    symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
+    A symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not force:
@@ -163,28 +128,13 @@ def escape_formulas(table: Any) -> tuple[Any, int]:
 
 
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
-    r"""A table as CSV; cells are quoted where they need it. Columns of lists are left out.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> csv_bytes(pa.table({"name": ["Ada", "Max"], "age": [36, 41]}))
-    b'name,age\nAda,36\nMax,41\n'
-    """
-    left_out = _unwritable(table)
-    flat = table.select([i for i, name in enumerate(table.column_names) if name not in left_out])
-    empty = secrets.token_hex(16)  # stands for an empty text where that must be told from a missing one
-    columns = []
-    for column in flat.columns:
-        cells = _as_text(column)
-        if is_text(column.type) and column.null_count:
-            cells = pc.if_else(pc.equal(cells, ""), empty, cells)
-        columns.append(cells.to_pylist())
+    """A table as CSV; cells are quoted where they need it, missing ones are empty. Columns of lists are left out."""
+    flat = table.drop_columns(_unwritable(table))
     lines = _Lines()
     writer = csv.writer(lines, delimiter=delimiter)
     writer.writerow(flat.column_names)
-    writer.writerows(zip(*columns, strict=True))
-    return "".join(lines).replace(empty, '""').encode()
+    writer.writerows(zip(*(_as_text(column) for column in flat.columns), strict=True))
+    return "".join(lines).encode()
 
 
 class _Lines(list[str]):
@@ -195,18 +145,16 @@ class _Lines(list[str]):
 
 
 def _unwritable(table: Any) -> list[str]:
-    """Columns that CSV cannot hold: lists and other nested values."""
     return [field.name for field in table.schema if types.is_nested(field.type)]
 
 
-def _as_text(column: Any) -> Any:
+def _as_text(column: Any) -> list[str | None]:
     """Values as text; bytes that are no text as hexadecimal digits."""
-    column = without_categories(column)
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        if not isinstance(column.type, pa.BaseExtensionType):
-            return column.cast(pa.large_string())
-    values = (value.hex() if isinstance(value, bytes) else value for value in column.to_pylist())
-    return pa.chunked_array([pa.array([None if value is None else str(value) for value in values], pa.large_string())])
+        if isinstance(column.type, pa.BaseExtensionType):  # a cast to text would give its bytes
+            raise pa.ArrowNotImplementedError
+        return list(without_categories(column).cast(pa.large_string()).to_pylist())
+    return [value.hex() if isinstance(value, bytes) else None if value is None else str(value) for value in column.to_pylist()]
 
 
 def _json_records(table: Any) -> list[str]:
@@ -218,21 +166,15 @@ def _json_records(table: Any) -> list[str]:
 class Scratch:
     """A temporary folder in TMPDIR. ``close`` removes it; so do an error within its block and the end of Python.
 
-    ``path`` is the file that the numbers come from, for messages; ``expected`` are the bytes that will be written.
+    ``path`` is the file that the numbers come from, for messages.
     """
 
-    def __init__(self, path: Path, expected: float):
-        place = Path(tempfile.gettempdir())
-        free = shutil.disk_usage(place).free
-        if expected > 0.95 * free:
-            fault = f"about {expected / 1e9:.1f} GB must be laid out on disk; {place} has {free / 1e9:.1f} GB left"
-            raise FileFault(path, fault, f"{MORE_ROOM} Or convert it to .parquet or .npy.")
+    def __init__(self, path: Path):
         self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
         self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn an error of the disk into a fault that says what to do."""
         try:
             yield
         except OSError as error:

@@ -24,7 +24,7 @@ def map_columns(rows_of: Any, rows: IntArray, shown: list[str], others: dict[str
     the page. A saved model may have kept cells of some rows only; then its page has columns of none.
     """
     kept = getattr(getattr(rows_of, "store", None), "listed", None)
-    if not shown or (kept is not None and not np.isin(rows_of.numbers(rows), kept).all()):
+    if not shown or (kept is not None and not np.isin(rows, kept).all()):
         return [None] * len(shown)
     names = {shortened(name, LONGEST_NAME): name for name in _lists(rows_of.cells(rows[:0]))}
     columns = list(_lists(rows_of.cells(rows, [names[name] for name in shown])).values())

@@ -134,7 +134,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     names = within(names_of(rows_of, rows), LISTED_NAME_BYTES)
     long_names = zip(names_of(rows_of, listed, LONGEST_FULL_NAME), names, strict=False)
     full = within([name if name != short else None for name, short in long_names], FULL_NAME_BYTES)
-    shown = zip(np.asarray(rows_of.numbers(rows)).tolist(), names, within(pictures, PICTURE_BYTES), strict=True)
+    shown = zip(rows.tolist(), names, within(pictures, PICTURE_BYTES), strict=True)
     called = [{"row": row, "name": name, "picture": picture} for row, name, picture in shown]
     reasons = [*_why_chosen(facts), *_why_odd(facts, low)]
     ends = len(points) + np.cumsum([len(some) for some in beside])
@@ -215,7 +215,7 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
         "other": other,
         "n": len(shown),
         "of": len(copies),
-        "row": packed(rows_of.numbers(rows), "u4"),
+        "row": packed(rows, "u4"),
         "bin": packed(bins.of[shown], "u1"),
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
         "copies": packed(np.round(copies[shown]), "u4") if (copies != 1).any() else None,
@@ -310,9 +310,6 @@ class GivenRows:
         self._names, self._images = None if names is None else list(names), images
         self.has_names, self.feature_names, self.id_name = names is not None, compared, None
         self.groups, self.group_name = None if groups is None else list(groups), getattr(groups, "name", None)
-
-    def numbers(self, rows: IntArray) -> IntArray:
-        return rows
 
     def names(self, rows: IntArray) -> list[Any]:
         found = [(row, self._names[row]) for row in rows.tolist()] if self._names is not None else []
