@@ -218,7 +218,7 @@ class ByPasses:
             best,
             outside=-EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace,
             scores=Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES)),
-            spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
+            spectrum=Spectrum.of(sketch.problem.C, None, lengths),
         )
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given

@@ -5,17 +5,13 @@ The program of the paper, with K = F Fᵀ and rows r_j of R, is
     P(R) = lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j ‖r_j‖₂ .
 
 Two exact changes of variables (docs/math) make it small. Rotating the n targets into q coordinates, C = T Tᵀ, does not
-change row norms (``RowProgram``, unknown W of n×q), and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars
-(``DesignProblem``, unknown η of n):
+change row norms (``RowProgram``, unknown W of n×q), and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars (``DesignProblem``):
 
     2φ(η) = tr(C M⁻¹) + 1ᵀη,   M = I/lam + Fᵀ diag(η) F,   E = M⁻¹ T = lam · (T − Fᵀ W),
     ∂(2φ)/∂η_j = 1 − v_j,      v_j = z_j² = ‖Eᵀ f_j‖²,      ∇²(2φ) = 2 (F M⁻¹ Fᵀ) ∘ (F M⁻¹ C M⁻¹ Fᵀ).
 
 Certificate: θ = s·E with s = min(1/max_j z_j, lam⟨E,T⟩/‖E‖²) is dual feasible, D = s⟨E,T⟩ − s²‖E‖²/(2 lam) ≤ P.
-
-Notes
------
-1. Weights ω_i of targets give the same program with C = Σ ω_i t_i t_iᵀ: solvers need not know of them. They are our addition.
+Weights ω_i of targets, our addition, give the same program with C = Σ ω_i t_i t_iᵀ: solvers need not know of them.
 """
 
 from __future__ import annotations
@@ -27,24 +23,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from mosaic.arrays import xp
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import (
-    as_double,
-    asarray_like,
-    cholesky,
-    host_rows,
-    inverse,
-    is_on_device,
-    namespace,
-    on_host,
-    pivoted_root,
-    rows_of,
-    solve_lower,
-    solve_with,
-    sum_of_squares,
-    to_device_of,
-    with_diagonal,
-)
+from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
@@ -119,11 +100,11 @@ class DesignProblem:
     @property
     def T(self) -> FloatArray:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
-        return self._once("T", lambda: pivoted_root(self.C))
+        return self._once("T", lambda: xp.pivoted_root(self.C))
 
     @property
     def device_T(self) -> Any:
-        return self._once("device_T", lambda: to_device_of(self.F, self.T))
+        return self._once("device_T", lambda: xp.to_device_of(self.F, self.T))
 
     @property
     def grams(self) -> tuple[FloatArray, FloatArray]:
@@ -146,8 +127,8 @@ class DesignProblem:
         is_double = isinstance(self.F, np.ndarray) and self.F.dtype == np.float64
         if is_double and np.array_equal(candidates, np.arange(self.n)):
             return self
-        stays = for_steps and is_on_device(self.F)
-        rows = as_double(rows_of(self.F, candidates)) if stays else host_rows(self.F, candidates)
+        stays = for_steps and xp.is_on_device(self.F)
+        rows = xp.as_double(rows_of(self.F, candidates)) if stays else xp.host_rows(self.F, candidates)
         small = DesignProblem(rows, self.C, self.lam)
         if for_steps and self.square and "grams" in self.computed and small.in_candidate_space:
             columns = self.grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
@@ -213,7 +194,7 @@ class DesignProblem:
         B *= d
         # The cube root of eps leaves two thirds of the digits.
         tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
-        Q = inverse(with_diagonal(B, 1.0))
+        Q = xp.inverse(with_diagonal(B, 1.0))
         exact = tiny if self.square else slice(None)
         Z: FloatArray = (Q[exact] * d) @ Y
         Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
@@ -235,19 +216,19 @@ class DesignProblem:
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
     def _M(self, eta: FloatArray) -> Any:
-        scaled = to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
+        scaled = xp.to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
         return with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
 
     def solve_M(self, eta: FloatArray, B: FloatArray) -> Any:
         """M(η)⁻¹ B for any p×m right-hand side, where F is."""
-        return solve_with(cholesky(self._M(eta)), B)
+        return xp.solve_with(cholesky(self._M(eta)), B)
 
     def dual_point(self, eta: FloatArray, members: IntArray | None = None) -> DualPoint:
         """E = M⁻¹T at η ≥ 0 of all candidates or of some members, where zeros are allowed."""
         used = np.flatnonzero(eta)
         E = self.lam * self.T
         if len(used):
-            small = self.restrict(used if members is None else members[used], for_steps=is_on_device(self.F))
+            small = self.restrict(used if members is None else members[used], for_steps=xp.is_on_device(self.F))
             E = on_host(small.solve_M(eta[used], small.device_T))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
@@ -263,15 +244,9 @@ class DesignProblem:
         in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), PRODUCT_ENTRIES, on=F)
         return z
 
-    def certify(self, eta: FloatArray) -> Bounds:
-        """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
-        point = self.dual_point(eta)
-        z = self.scores(point.E)
-        return bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
-
 
 def bounds_of(inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
-    """Primal ½ fit + Σ‖w_j‖ and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit)."""
+    """Primal ½ fit + Σ‖w_j‖, w_j = η_j Eᵀ f_j, and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit)."""
     s = feasible_scale(inner, fit, largest_score)
     return Bounds(0.5 * fit + penalty, s * inner - 0.5 * s * s * fit)
 
@@ -279,7 +254,7 @@ def bounds_of(inner: float, fit: float, penalty: float, largest_score: float) ->
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.
 
-    Far from the optimum first-order methods overshoot, and ⟨E,T⟩ may be negative; then the best multiple is negative, too.
+    It is negative where first-order methods overshoot, far from the optimum.
     """
     top = 1.0 / largest_score if largest_score > 0 else np.inf
     best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
@@ -363,12 +338,10 @@ class RowProgram:
 
     @property
     def scale(self) -> float:
-        """P(0)."""
-        return 0.5 * self.lam * sum_of_squares(self.T)
+        return 0.5 * self.lam * sum_of_squares(self.T)  # P(0)
 
     @cached_property
     def FT(self) -> FloatArray:
-        """F T, the linear term (K itself in the paper's form)."""
         return np.asarray(self.F @ self.T)
 
     @cached_property
