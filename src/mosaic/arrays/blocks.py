@@ -24,6 +24,8 @@ Result = TypeVar("Result")
 LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
 #: Rows × columns of one temporary block: 512 KB of float64, so that a few of them stay in the cache of one core.
 BLOCK_ENTRIES = 1 << 16
+#: The same for blocks of rows that are multiplied with a matrix.
+PRODUCT_ENTRIES = 1 << 18
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> list[slice]:

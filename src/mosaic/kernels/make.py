@@ -15,18 +15,9 @@ from mosaic.arrays.blocks import FloatArray, Seed, subsample
 from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import points
 from mosaic.kernels.diffusion import DiffusionKernel
-from mosaic.kernels.points import (
-    POINT_KERNELS,
-    RBF,
-    STATIONARY_KERNELS,
-    Cosine,
-    FromCallable,
-    Kernel,
-    PolynomialKernel,
-    StationaryKernel,
-    normalised_rows,
-)
+from mosaic.kernels.points import POINT_KERNELS, RBF, STATIONARY_KERNELS, Kernel, StationaryKernel
 from mosaic.kernels.precomputed import Precomputed
 from mosaic.parameters import Diffusion, Polynomial, check_kernel, name_of, real_number
 
@@ -62,15 +53,10 @@ class EffectiveCount:
 
 
 Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
+Similarity: TypeAlias = str | Polynomial | Diffusion | Callable[[Any, Any], Any]
 
 
-def make_kernel(
-    X: Any,
-    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
-    *,
-    gamma: Gamma = "scale",
-    random_state: Seed = 0,
-) -> Kernel:
+def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
     Parameters
@@ -95,7 +81,7 @@ def make_kernel(
         case "precomputed":
             return Precomputed(X)
         case "cosine":
-            return Cosine(normalised_rows(X))
+            return points.Cosine(points.normalised_rows(X))
         case "diffusion" | Diffusion():
             graph = kernel if isinstance(kernel, Diffusion) else Diffusion()
             return DiffusionKernel.of(X, graph.n_neighbors, graph.time)
@@ -104,14 +90,14 @@ def make_kernel(
             if isinstance(gamma, EffectiveCount) or gamma == "median":
                 fault = "must be a number or 'scale' for a polynomial kernel"
                 raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
-            return PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0)
+            return points.PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0)
         case str() if kernel in STATIONARY_KERNELS:
             wide = STATIONARY_KERNELS[kernel](X)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case str() if kernel in POINT_KERNELS:
             return POINT_KERNELS[kernel](X)
     assert callable(kernel)
-    return FromCallable(X, kernel)
+    return points.FromCallable(X, kernel)
 
 
 def where_compared(X: Any, kernel: Any) -> Any:

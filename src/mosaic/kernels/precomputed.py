@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,16 +17,6 @@ from mosaic.kernels.points import Kernel, Rows, check_similarities
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """The matrix that a kernel was taken from."""
-
-    n: int
-    places: IntArray  # of the points that were taken
-    diagonal: FloatArray
-    rows: KnownRows | None  # None if the diagonal is constant: rows need not be recognised then
-
-
-@dataclass(frozen=True)
 class Precomputed(Kernel):
     """A similarity matrix given by the user, checked for shape, symmetry and (up to 5000 points) definiteness.
 
@@ -35,8 +25,8 @@ class Precomputed(Kernel):
     Rows of the matrix are recognised and get their own entry.
     """
 
-    #: None for a whole matrix. A part of a checked matrix is not checked again: it passes up to rounding.
-    taken_from: Matrix | None = field(default=None, repr=False)
+    #: ``_whole`` of the matrix that this is a part of. A part is not checked again: it passes up to rounding.
+    taken_from: tuple[IntArray, FloatArray, KnownRows | None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.taken_from is not None:
@@ -66,35 +56,36 @@ class Precomputed(Kernel):
         return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Precomputed:
-        chosen = np.arange(self.n)[indices]
-        return Precomputed(self.X[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
+        chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
+        return Precomputed(self.X[chosen][:, chosen], (places[chosen], diagonal, known))
 
     def device_cross(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        return in_double(Y[:, self._matrix.places])
+        return in_double(Y[:, self._whole[0]])
 
     def diagonal_at(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        matrix = self._matrix
-        own = np.full(Y.shape[0], float(np.median(matrix.diagonal)))
-        if matrix.rows is not None:
-            found = matrix.rows.find(row_codes(Y))
-            own[found >= 0] = matrix.diagonal[found[found >= 0]]
+        _, diagonal, known = self._whole
+        own = np.full(Y.shape[0], float(np.median(diagonal)))
+        if known is not None:
+            found = known.find(row_codes(Y))
+            own[found >= 0] = diagonal[found[found >= 0]]
         return own
 
     @cached_property
-    def _matrix(self) -> Matrix:
+    def _whole(self) -> tuple[IntArray, FloatArray, KnownRows | None]:
+        """Places of these points in the matrix that was given, its diagonal, and, unless that is constant, its rows."""
         if self.taken_from is not None:
             return self.taken_from
         diagonal = self.diagonal()
-        rows = KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
-        return Matrix(self.n, np.arange(self.n), diagonal, rows)
+        return np.arange(self.n), diagonal, KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
 
     def _check_new(self, Y: Any) -> None:
-        if Y.shape[1] != self._matrix.n:
+        n = len(self._whole[1])
+        if Y.shape[1] != n:
             raise InvalidInputError(
-                f"with `kernel='precomputed'` new points are given by their similarities to all {self._matrix.n} points "
-                f"of the matrix, so Y must have {self._matrix.n} columns; it has {Y.shape[1]}",
+                f"with `kernel='precomputed'` new points are given by their similarities to all {n} points of the matrix, "
+                f"so Y must have {n} columns; it has {Y.shape[1]}",
                 "Compute the similarities to the points that were left out as well.",
             )
 

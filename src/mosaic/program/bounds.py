@@ -39,22 +39,17 @@ MOST_BOUND_OPERATIONS = 6e9
 EPS_OF_A_BOUND = 50.0
 
 
-@dataclass(frozen=True)
-class Largest:
-    """The largest of some numbers ≥ 0, in descending order, for an upper bound of the sum of the k largest."""
+def largest(values: Any, most: int = MOST_KEPT_SCORES) -> tuple[float, ...]:
+    """The largest of some numbers ≥ 0, in descending order."""
+    values = np.asarray(values, np.float64)
+    if len(values) > most:
+        values = np.partition(values, len(values) - most)[len(values) - most :]
+    return tuple(np.sort(values)[::-1].tolist())
 
-    values: tuple[float, ...]
 
-    @classmethod
-    def of(cls, values: Any, most: int = MOST_KEPT_SCORES) -> Self:
-        values = np.asarray(values, np.float64)
-        if len(values) > most:
-            values = np.partition(values, len(values) - most)[len(values) - most :]
-        return cls(tuple(np.sort(values)[::-1].tolist()))
-
-    def sum(self, k: int) -> float:
-        """Upper bound of the sum of the k largest: values that were not kept count as much as the last one kept."""
-        return float(sum(self.values[:k]) + max(k - len(self.values), 0) * self.values[-1])
+def sum_of_largest(kept: tuple[float, ...], k: int) -> float:
+    """Upper bound of the sum of the k largest: numbers that were not kept count as much as the last one kept."""
+    return float(sum(kept[:k]) + max(k - len(kept), 0) * kept[-1])
 
 
 @dataclass(frozen=True)
@@ -63,10 +58,10 @@ class Spectrum:
 
     targets: tuple[float, ...]
     candidates: tuple[float, ...]
-    lengths: Largest
+    lengths: tuple[float, ...]  # the ``largest``
 
     @classmethod
-    def of(cls, C: FloatArray, G: FloatArray | None, lengths: Largest) -> Self:
+    def of(cls, C: FloatArray, G: FloatArray | None, lengths: tuple[float, ...]) -> Self:
         """Of a factor, C = Σ ω_i f_i f_iᵀ and G = Σ_j f_j f_jᵀ; of all similarities, D^½ K D^½ and K. G is None if it is C."""
         targets = _descending(C)
         return cls(targets, targets if G is None else _descending(G), lengths)
@@ -79,7 +74,7 @@ class Spectrum:
         """
         λ, μ = np.array(self.targets[:k]), np.array(self.candidates[:k])
         λ, μ = λ[λ > 0], μ[: len(λ)][λ > 0]
-        budget, rest, roots = self.lengths.sum(k), self.tail(k), np.sqrt(λ)
+        budget, rest, roots = sum_of_largest(self.lengths, k), self.tail(k), np.sqrt(λ)
         if μ.sum() <= budget:
             return float((λ / (1.0 + μ / ridge)).sum()) + rest
         # Σ a_i is piecewise linear in s: entry i begins to grow at g/√λ_i and is full at (g + μ_i)/√λ_i.
@@ -108,14 +103,14 @@ class Bound:
 
     inner: float  # ⟨E, T⟩
     energy: float  # ‖E‖²
-    scores: Largest  # z_j² over all candidates
+    scores: tuple[float, ...]  # the ``largest`` z_j² of all candidates
     ridge: float
     outside: float = 0.0  # error that no candidate can remove, minus possible rounding
     spectrum: Spectrum | None = None
 
     def at(self, k: int) -> float:
         """The better of ⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) and the spectral bound, + outside ≤ err_g(S) for all S of k."""
-        best = self.inner**2 / (self.energy + self.scores.sum(k) / self.ridge)
+        best = self.inner**2 / (self.energy + sum_of_largest(self.scores, k) / self.ridge)
         if self.spectrum is not None:
             best = max(best, self.spectrum.at(k, self.ridge))
         return max(best + self.outside, 0.0)
@@ -156,14 +151,14 @@ def with_residual(kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatAr
 
     c = float(minimize_scalar(value, bounds=(0.0, 2.0 * lam), method="bounded", options={"xatol": 1e-3 * lam}).x)
     inner, energy, z2 = at(c)
-    return Bound(inner, energy, Largest.of(z2), ridge)
+    return Bound(inner, energy, largest(z2), ridge)
 
 
 def dual_bound(problem: DesignProblem, eta: FloatArray, ridge: float) -> tuple[Bound, FloatArray]:
     """The bound of E = M(η)⁻¹T for sets of any size, and E."""
     point = problem.dual_point(eta)
     # Over all candidates: screening is safe for the program, but the bound is for every set.
-    scores = Largest.of(problem.scores(point.E) ** 2)
+    scores = largest(problem.scores(point.E) ** 2)
     return Bound(point.inner, point.fit * problem.lam, scores, ridge), point.E
 
 
@@ -209,9 +204,9 @@ def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
     rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
     if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
         K, roots = kernel.block(slice(None), np.arange(n)), np.sqrt(weights)
-        spectrum = Spectrum.of(K if alike else roots[:, None] * K * roots, None if alike else K, Largest.of(np.diagonal(K)))
+        spectrum = Spectrum.of(K if alike else roots[:, None] * K * roots, None if alike else K, largest(np.diagonal(K)))
     else:
-        spectrum = Spectrum.of(C, None if alike else weighted_gram(F, np.ones(n)), Largest.of(row_norms_squared(F)))
+        spectrum = Spectrum.of(C, None if alike else weighted_gram(F, np.ones(n)), largest(row_norms_squared(F)))
     if whole or float(n) ** 2 * max(factor.rank, 100) > MOST_BOUND_OPERATIONS:  # a similarity counts as 100 at least
         eta = np.zeros(n)
         eta[encoding.members] = rows.eta

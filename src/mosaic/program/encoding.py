@@ -304,22 +304,18 @@ class CountModel:
     known: KnownRows
     known_counts: FloatArray
 
-    def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
-        """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
-        if self.triangle is None:
-            assert isinstance(self.pivots, PointKernel)
-            f = in_double(self.pivots.prepared(Y))
-            return f, np.zeros(len(f))
-        f = solve_triangular(self.triangle, self.pivots.cross(Y).T, lower=True).T
-        return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)
-
     def counts(self, Y: Any) -> FloatArray:
         found = self.known.find(row_codes(Y))
         result = self.known_counts[found]
         new = np.flatnonzero(found < 0)
         for block in row_blocks(len(new), len(self.weights) + len(self.complement)):
             rows = new[block]
-            f, residual = self.map(Y[rows])
+            if self.triangle is None:
+                assert isinstance(self.pivots, PointKernel)
+                f, residual = in_double(self.pivots.prepared(Y[rows])), np.zeros(len(rows))
+            else:  # f_y = L⁻¹ k(pivots, y), Δ_yy = k(y, y) − ‖f_y‖²
+                f = solve_triangular(self.triangle, self.pivots.cross(Y[rows]).T, lower=True).T
+                residual = np.maximum(self.pivots.diagonal_at(Y[rows]) - row_norms_squared(f), 0.0)
             once, nowhere = np.ones(len(f)), np.full(len(f), -1)
             result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
         return result

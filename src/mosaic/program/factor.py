@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
-from mosaic.program.problem import PRODUCT_ENTRIES
 
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
 PIVOTS_PER_BLOCK = 64

@@ -24,20 +24,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
 Value = TypeVar("Value")
 
-#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates.
-SQUARE_SPACE_RATIO = 2.0
-#: Candidates per feature up to which candidate-space formulas are used otherwise: about 4.3 n³ operations against
-#: 2n²p + 4np² + n³/3 + 4p³/3. By this count the limit would be higher, but products in feature space run faster.
-CANDIDATE_SPACE_RATIO = 1.25
-#: Entries of the blocks of rows that are multiplied with a matrix, and of those whose products with themselves are added up.
-PRODUCT_ENTRIES, GRAM_ENTRIES = 1 << 18, 1 << 21
+#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates, and otherwise. By the
+#: number of operations the second would be higher, but products in feature space run faster.
+SQUARE_SPACE_RATIO, CANDIDATE_SPACE_RATIO = 2.0, 1.25
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
 #: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
 MOST_SOLVED_WHOLE = 4000
@@ -269,19 +265,17 @@ def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float)
     return np.asarray(abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0)
 
 
-def critical_lam(problem: DesignProblem) -> float:
-    """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
-    if problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
-        return critical_strength(np.sqrt(row_norms_squared(problem.grams[0])))
-    T = problem.T
-    # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
-    tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
-    T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
-    return critical_strength(problem.scores(T) if T.size else np.zeros(1))
-
-
-def critical_strength(lengths: FloatArray) -> float:
-    """1 / max_j z_j, where z_j is the norm of the similarities of candidate j to all targets, in the norm of the program."""
+def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
+    """lam_crit = 1 / max_j ‖Tᵀ f_j‖, with ‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program, ‖K_j‖₁ for ℓ_∞: up to it R = 0 is optimal."""
+    n, F = problem.n, problem.F
+    if norm == "linf":
+        lengths = np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)])
+    elif problem.square and problem.in_candidate_space and n <= MOST_SOLVED_WHOLE:
+        lengths = np.sqrt(row_norms_squared(problem.grams[0]))
+    else:
+        # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
+        tail = np.cumsum((problem.T**2).sum(axis=0)[::-1])[::-1]
+        lengths = problem.scores(problem.T[:, tail > 1e-12 * tail[:1]])
     largest = float(lengths.max(initial=0.0))
     if largest == 0:
         raise InvalidInputError(
@@ -299,7 +293,7 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
         return on_host(block.T @ block)
 
     C = np.zeros((F.shape[1], F.shape[1]))
-    for part in in_blocks(gram, F.shape[0], F.shape[1], GRAM_ENTRIES, on=F):
+    for part in in_blocks(gram, F.shape[0], F.shape[1], 1 << 21, on=F):
         C += part
     return C
 

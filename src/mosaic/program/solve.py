@@ -11,39 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import numpy_dtype, on_host, to_device_of
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
-from mosaic.parameters import (
-    Diffusion,
-    Polynomial,
-    as_bytes,
-    check_kernel,
-    check_seed,
-    check_strength,
-    name_of,
-    one_of,
-    real_number,
-    whole_number,
-)
+from mosaic.kernels.make import Similarity
+from mosaic.parameters import as_bytes, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
 from mosaic.program import SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import (
-    MOST_SOLVED_WHOLE,
-    PRODUCT_ENTRIES,
-    DesignProblem,
-    RowNorm,
-    RowProgram,
-    bounds_of,
-    critical_lam,
-    critical_strength,
-    weighted_gram,
-)
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowNorm, RowProgram, bounds_of, critical_lam, weighted_gram
 from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
@@ -58,7 +38,7 @@ LARGEST_WEIGHT, LARGEST_VALUE = 2.0**200, 2.0**500
 def solve(
     X: Any,
     *,
-    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
+    kernel: Similarity = "rbf",
     gamma: Gamma = "scale",
     alpha: float | None = None,
     lam: float | None = None,
@@ -239,11 +219,7 @@ class Program:
         F = factor.F
         square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
         problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
-        if self.row_norm == "l2":
-            lam_crit = critical_lam(problem)
-        else:
-            lam_crit = critical_strength(np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)]))
-        return PosedProblem(factor, problem, lam_crit, np.arange(n), factor.pivots)
+        return PosedProblem(factor, problem, critical_lam(problem, self.row_norm), np.arange(n), factor.pivots)
 
     def _solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""

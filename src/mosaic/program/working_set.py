@@ -15,13 +15,11 @@ of every round holds for the whole program. Three rules keep the rounds few and 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
-from mosaic.program.problem import MOST_SOLVED_WHOLE, PRODUCT_ENTRIES, DesignProblem, bounds_of, feasible_scale, screen
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, bounds_of, feasible_scale, screen
 from mosaic.program.solvers import Solution, Status, run_interior_point
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
@@ -69,8 +67,11 @@ def solve_design(
         state.grow()
     if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
-    solution = state.solution(status)
-    return replace(solution, status=Status.CONVERGED) if solution.gap <= tol else solution
+    eta, norms = np.zeros(problem.n), np.zeros(problem.n)
+    members, values, lengths = state.best
+    eta[members], norms[members] = values, lengths
+    status = Status.CONVERGED if state.gap <= tol else status
+    return Solution(eta, norms, status, state.best_primal, state.best_dual, state.gap, state.steps)
 
 
 class _WorkingSet:
@@ -212,9 +213,3 @@ class _WorkingSet:
         position = np.arange(len(places))
         rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
         return self.left[places[np.argsort(rank, kind="stable")[:room]]]
-
-    def solution(self, status: Status) -> Solution:
-        eta, norms = np.zeros(self.problem.n), np.zeros(self.problem.n)
-        members, values, lengths = self.best
-        eta[members], norms[members] = values, lengths
-        return Solution(eta, norms, status, self.best_primal, self.best_dual, self.gap, self.steps)
