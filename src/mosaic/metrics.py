@@ -74,10 +74,7 @@ def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
 
 @one_thread()
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:
-    """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², with LLᵀ = K_RR + g I.
-
-    Without a ridge, the factor leaves out points that earlier points express.
-    """
+    """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², LLᵀ = K_RR + g I."""
     real_number("ridge", ridge, at_least=0)
     ranked = as_indices(ranked, kernel.n, "ranked")
     kept, L = _independent(kernel.block(ranked, ranked) + ridge * np.eye(len(ranked)))
@@ -133,7 +130,6 @@ def explained_share(kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sa
 
 
 def _members(kernel: Kernel, chosen: ArrayLike) -> IntArray:
-    """Row numbers, checked against the number of points."""
     if not isinstance(kernel, Kernel):
         fault = f"must be a Kernel; got {type(kernel).__name__}"
         raise InvalidInputError(fault, "Make one by mosaic.kernels.make_kernel(X, 'rbf').", parameter="kernel")

@@ -43,9 +43,8 @@ def in_blocks(
     least: int = 64,
     on: Any = None,
 ) -> list[Result]:
-    """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any.
-
-    If the array ``on`` is on a device, which has cores of its own, the blocks are larger and in this thread.
+    """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any, but in larger
+    blocks in this thread if the array ``on`` is on a device, which has cores of its own.
     """
     if on is None or not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
@@ -58,9 +57,8 @@ def subsample(n: int, size: int, random_state: Seed) -> IntArray:
 
 
 def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> tuple[IntArray, FloatArray]:
-    """A sample of about ``size`` weighted points, in ascending order, with weights that add up to the total of all points.
-
-    Points of weight total/size or more are always in the sample and keep their weight; the others are drawn at random.
+    """A sample of about ``size`` weighted points, in ascending order, with weights that add up to the total of all points. Those
+    of weight total/size or more are always in the sample and keep their weight; the others are drawn at random.
     """
     if len(weights) <= size:
         return np.arange(len(weights)), weights

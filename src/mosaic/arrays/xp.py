@@ -297,9 +297,8 @@ def sum_of_squares(A: Any) -> float:
 
 
 def times_triangle(A: NDArray[Any], T: NDArray[Any], *, lower: bool) -> NDArray[Any]:
-    """A T for a triangle T, in blocks of columns that leave its zeros out.
-
-    NumPy's products let other threads work meanwhile. SciPy's triangular product does not, and is a fifth faster in one thread.
+    """A T for a triangle T, in blocks of columns that leave its zeros out. (SciPy's triangular product is faster, but lets
+    no other threads work meanwhile.)
     """
     found = np.empty((len(A), T.shape[1]), np.result_type(A, T))
     for start in range(0, T.shape[1], 64):

@@ -18,7 +18,6 @@ from mosaic.parameters import whole_number
 
 def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     """Rows g_j whose inner products are a heat kernel on the neighbour graph, scaled to unit length.
-
     W joins every point with its nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk A = (I + S)/2 = I − L/2 is
     one Euler step of the heat equation for half a unit of time. With G = A^time, K = G Gᵀ ≈ exp(−time · L), and G is sparse.
     """

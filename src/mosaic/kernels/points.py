@@ -33,10 +33,8 @@ LARGEST_SINGLE_SIMILARITY = 1e15
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
-
-    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y have passed
-    the door.
+    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y. Names with ``device_``
+    answer on the device of the points, others with NumPy arrays, in float64.
     """
 
     X: Any  # the points, or the similarities themselves

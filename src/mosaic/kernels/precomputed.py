@@ -18,11 +18,9 @@ from mosaic.kernels.points import Kernel, Rows, check_similarities
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A similarity matrix given by the user, checked for shape, symmetry and (up to 5000 points) definiteness.
-
-    A new point is given by its similarities to all points of the matrix, in their order, one row each, also after ``take``. It
-    lacks the similarity to itself; ``diagonal_at`` returns the median of the whole diagonal, which is exact if that is constant.
-    Rows of the matrix are recognised and get their own entry.
+    """A similarity matrix given by the user. A new point is given by its similarities to all points of the matrix, also after
+    ``take``. It lacks the similarity to itself; ``diagonal_at`` returns the median of the whole diagonal, which is exact if that
+    is constant. Rows of the matrix are recognised and get their own entry.
     """
 
     #: ``_whole`` of the matrix that this is a part of. A part is not checked again: it passes up to rounding.
@@ -106,7 +104,6 @@ def _check_symmetric(K: Any) -> None:
 
 def _check_definite(K: FloatArray, tolerance: float) -> None:
     """Accept K if it is F Fᵀ up to rounding, with F a pivoted Cholesky factor; otherwise check its eigenvalues.
-
     If K is indefinite, Δ = K − F Fᵀ can have a zero diagonal without being zero; so ‖Δ‖²_F is estimated by the mean of ‖Δg‖² over
     four normal vectors g. An error ten times as large as 2 tolerance passes with a probability of 1e-7.
     """

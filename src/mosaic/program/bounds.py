@@ -192,9 +192,8 @@ def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float
 
 
 def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
-    """A lower bound for the error of every set of k points, for the kernel as given: dual and spectral bound.
-
-    It uses the kernel itself where that is affordable, otherwise its factor, and is tight at the strength of ``strength_for_k``.
+    """A lower bound for the error of every set of k points, tight for an encoding at the strength of ``strength_for_k``. It uses
+    the kernel itself where that is affordable, otherwise its factor.
     """
     kernel, factor, weights, rows = encoding.kernel, encoding.factor, encoding.weights, encoding.member_rows
     assert isinstance(rows, DesignRows)

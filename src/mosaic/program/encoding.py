@@ -276,7 +276,6 @@ def counts_against(
     weights: FloatArray,
 ) -> FloatArray:
     """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
-
     ``place`` is that of the points y among the targets, or -1; left_i (columns) and ω_i are scaled up if they are a sample.
     """
     Q = np.abs(f @ left)

@@ -23,17 +23,14 @@ PIVOTS_PER_BLOCK = 64
 
 @dataclass(frozen=True)
 class Factor:
-    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace.
-
-    ``is_finest`` says that rank, memory or rounding stopped it, and not its tolerance.
-    """
+    """``K ≈ F Fᵀ``, Δ = K − F Fᵀ."""
 
     F: FloatArray
     pivots: IntArray
-    residual: FloatArray
-    trace: float
-    error: float
-    is_finest: bool
+    residual: FloatArray  # the diagonal of Δ
+    trace: float  # of K, weighted
+    error: float  # the trace of Δ, weighted
+    is_finest: bool  # rank, memory or rounding stopped it, and not its tolerance
 
     @property
     def rank(self) -> int:
@@ -124,10 +121,8 @@ def nothing_to_compare() -> InvalidInputError:
 def _draw(
     kernel: Kernel, Ft: Any, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
 ) -> tuple[IntArray, FloatArray]:
-    """Up to ``room`` pivots and Δ between them; none if only rounding is left of the points.
-
-    A draw is kept with probability (its residual after earlier draws of the block) / (its residual when it was drawn), so a block
-    of draws has the same distribution as single draws, one after another.
+    """Up to ``room`` pivots and Δ between them; none if only rounding is left. A draw is kept with probability (residual after
+    earlier draws of the block) / (its residual when it was drawn): a block is distributed as single draws, one after another.
     """
     cumulative = np.cumsum(chances)
     for _ in range(3):

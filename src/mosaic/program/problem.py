@@ -141,9 +141,8 @@ class DesignProblem:
 
     @cached_property
     def single(self) -> DesignProblem:
-        """The same problem in single precision, for steps that prove nothing.
-
-        Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
+        """The same problem in single precision, for steps that prove nothing. Dividing F and T by s and multiplying lam by s²
+        changes neither W nor any value; s = max |F| avoids overflow.
         """
         s = float(namespace(self.F).max(abs(self.F))) or 1.0
         computed: dict[str, Any] = {}
@@ -248,9 +247,8 @@ def bounds_of(inner: float, fit: float, penalty: float, largest_score: float) ->
 
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
-    """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.
-
-    It is negative where first-order methods overshoot, far from the optimum.
+    """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible, which is negative
+    where first-order methods overshoot, far from the optimum.
     """
     top = 1.0 / largest_score if largest_score > 0 else np.inf
     best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
@@ -258,9 +256,8 @@ def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
 
 
 def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
-    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum.
-
-    The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
+    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum: the dual is
+    lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
     """
     return np.asarray(abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0)
 

@@ -128,16 +128,13 @@ def solve(
 
 @dataclass(frozen=True)
 class PosedProblem:
-    """The design problem of a factor, at strength 1, and its critical strength.
-
-    ``candidates`` are the distinct points that may be chosen, ``initial`` those that the solver begins with, best first.
-    """
+    """The design problem of a factor, at strength 1, and its critical strength."""
 
     factor: Factor
     problem: DesignProblem
     lam_crit: float
-    candidates: IntArray
-    initial: IntArray
+    candidates: IntArray  # the distinct points that may be chosen
+    initial: IntArray  # those that the solver begins with, best first
 
     def restrict(self, kept: IntArray) -> PosedProblem:
         """The same problem with fewer candidates; the solver begins with all of them."""
@@ -273,10 +270,8 @@ class Program:
         return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=(primal - dual) / problem.scale)
 
     def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
-        """Share rows among equal points, and certify for the kernel itself.
-
-        If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
-        the attained value is wrong and is replaced by 0.
+        """The encoding, certified for the kernel itself. If the solver's formulas lose too many digits, values are computed
+        directly from the rows and from E. A lower bound above the attained value is wrong and is replaced by 0.
         """
         factor, groups, half = posed.factor, self.groups, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)

@@ -1,7 +1,5 @@
-"""The loop that runs every algorithm, the algorithms, and the ways they can end.
-
-Interior point works on η; the paper's ADMM and accelerated proximal gradient work on the rows of W, for row norms ℓ₂ and ℓ_∞. The
-problem decides the form of these: T = Fᵀ gives the paper's n×n one (lam F T = lam K), a smaller T the reduced one.
+"""The loop that runs every algorithm, the algorithms, and the ways they can end. Interior point works on η; the paper's ADMM and
+accelerated proximal gradient on the rows of W: T = Fᵀ gives the paper's n×n form (lam F T = lam K), a smaller T the reduced one.
 """
 
 from __future__ import annotations
@@ -102,9 +100,8 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form. It takes about ten steps at any conditioning.
-
-    ``continues`` says that the start is the result of a run on nearly the same numbers, and is used unchanged.
+    """Interior point on the design form: about ten steps at any conditioning. ``continues``: the start is the result of a run on
+    nearly the same numbers, and is used unchanged.
     """
 
     continues: bool = False
@@ -240,10 +237,7 @@ def _inverse(problem: RowProgram, rho: float) -> FloatArray:
 
 
 class FISTA(_OnRows):
-    """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill.
-
-    Fast if K is well conditioned; otherwise it takes hundreds to thousands of iterations.
-    """
+    """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
         gram = problem.K if problem.K is not None else problem.F.T @ problem.F

@@ -38,8 +38,6 @@ from mosaic.program.working_set import solve_design
 from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
 
 Rule: TypeAlias = Literal["violation", "error"]
-#: Runs a pass, given its name and its task. A name is never used for two tasks.
-Run: TypeAlias = Callable[[str, Task], BlockResult]
 
 #: Largest number of rounds by default.
 MOST_ROUNDS = 3
@@ -151,7 +149,7 @@ def features(basis: Basis, kernel: PointKernel) -> FloatArray:
 
 
 def run_sketch(
-    run: Run,
+    run: Callable[[str, Task], BlockResult],
     kernel_of: Callable[[FloatArray], PointKernel],
     sample: Sample,
     *,
@@ -227,9 +225,8 @@ def _newcomers(
 
 
 def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: BlockResult, most: int) -> IntArray:
-    """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ.
-
-    Removing pivot j alone raises tr Δ by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.
+    """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ. Removing pivot j raises it
+    by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.
     """
     A = basis.inverse.T @ basis.inverse  # K⁻¹
     growth = np.einsum("ij,jk,ki->i", A, sums["G"], A, optimize=True) / np.diagonal(A)
