@@ -15,7 +15,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, Task
 from mosaic.arrays.xp import times_triangle
-from mosaic.kernels import PointKernel
+from mosaic.kernels import PointKernel, check_similarities
 from mosaic.program.factor import nothing_to_compare
 
 #: Rows of a block whose kernel columns are in memory at a time.
@@ -104,6 +104,7 @@ class Basis:
         largest = float(np.diagonal(K).max())
         if not largest > 0:
             raise nothing_to_compare()
+        check_similarities(largest, kernel.dtype)
         _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * largest)
         kept = np.sort(pivots[:rank] - 1)
         L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))
