@@ -21,8 +21,8 @@ from experiments.methods import Picks
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF, resolve_gamma
-from mosaic.metrics import explained_share, redundancy
+from mosaic.kernels import RBF, Kernel, resolve_gamma
+from mosaic.metrics import explained_share
 
 Verdict: TypeAlias = dict[str, float | int | None]
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
     class_balance : −Σ_c p_c log p_c / log C with p_c the shares of the C classes among the picked inliers: 1 if all
         classes are picked equally often, 0 if one alone is, or none
     classes_hit, classes : distinct classes among the picked inliers, and among the inliers
-    redundancy : how much of a pick the others express, see ``mosaic.metrics.redundancy``
+    redundancy : how much of a pick the others express, see ``redundancy``
 
     Notes
     -----
@@ -79,6 +79,28 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
         **_classes(case, taught),
         "redundancy": redundancy(kernel, indices) if len(indices) else None,
     }
+
+
+def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:
+    """Mean over j∈S of 1 − 1/(k_jj (K_SS⁻¹)_jj): the share of a pick that the others express; 1 for copies.
+
+    Examples
+    --------
+    >>> kernel = make_kernel(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 3.0]]), "linear")
+    >>> round(redundancy(kernel, [0, 1]), 9), round(redundancy(kernel, [0, 2]), 9), round(redundancy(kernel, [0, 1, 2]), 9)
+    (0.5, 0.0, 1.0)
+    """
+    members = np.asarray(chosen, np.intp)
+    if not len(members):
+        return 0.0
+    K = kernel.block(members, members)
+    size = np.maximum(np.diagonal(K), 0.0)
+    scale = np.divide(1.0, np.sqrt(size), out=np.zeros(len(K)), where=size > 0)
+    w, U = np.linalg.eigh(scale[:, None] * (0.5 * (K + K.T)) * scale)
+    # Not the pseudo-inverse: (K⁻¹)_jj of a point with a part in the null space is infinite, and the floor keeps it very large.
+    inverse = (U**2 / np.maximum(w, 1e-12 * w.max())).sum(axis=1)
+    # A point that is zero in feature space is expressed by any others.
+    return float(np.where(scale > 0, np.clip(1.0 - 1.0 / inverse, 0.0, 1.0), 1.0).mean())
 
 
 def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike | None = None) -> Verdict:

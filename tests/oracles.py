@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
-from mosaic.program.problem import RowProgram
+from mosaic.program.problem import RowProgram, bounds_of
 
 
 def exact_factor(K: np.ndarray) -> np.ndarray:
@@ -68,3 +68,10 @@ def hull_coverage(Y: np.ndarray, chosen: np.ndarray, symmetric: bool = True) -> 
     """Σ‖y‖ min(1, 1/γ(y)) / Σ‖y‖: the share of the segments from 0 to the points that lies inside the hull of the chosen."""
     lengths = np.linalg.norm(Y, axis=1)
     return float(lengths @ (1.0 / np.maximum(gauge(Y, Y[list(chosen)], symmetric), 1.0)) / lengths.sum())
+
+
+def certify(problem, eta):
+    """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
+    point = problem.dual_point(eta)
+    z = problem.scores(point.E)
+    return bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))

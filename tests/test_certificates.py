@@ -184,7 +184,6 @@ def test_rounding_may_have_raised_the_lower_bound_as_well():
     certificate = Certificate(primal=1.0, dual=0.9, scale=2.0, kernel_error=0.0, rank=3, slack=0.1)
     assert certificate.at_least == pytest.approx(0.8)
     assert certificate.suboptimality == pytest.approx(0.2 / 0.8)
-    assert "<td>optimum at least</td><td>0.8</td>" in re.sub(r"<(td|th)[^>]*>", r"<\1>", certificate._repr_html_())
     assert Certificate(1.0, 0.1, 2.0, 0.0, 3, slack=0.1).suboptimality == np.inf
 
 

@@ -42,13 +42,12 @@ def test_certificate_holds_for_the_true_kernel(tol, seed):
     assert certificate.scale == pytest.approx(0.5 * encoding.lam * np.trace(K))
 
 
-def test_rows_counts_and_errors_match_their_definitions():
+def test_rows_and_counts_match_their_definitions():
     X = make_swiss_roll(300, random_state=0)[0]
     encoding = mosaic.solve(X, alpha=6.0, tol=1e-8)
     R = encoding.rows(np.arange(300))
     expected = definitions(matrix(X, kernel="rbf"), R, encoding.lam)
     np.testing.assert_allclose(encoding.influence, expected["influence"], rtol=1e-8)
-    np.testing.assert_allclose(encoding.representation_error, expected["errors"], atol=1e-7)
     np.testing.assert_allclose(encoding.effective_count, expected["counts"], rtol=1e-5)
     # On the support this is the paper's ratio of row norms.
     rows = np.abs(encoding.rows(encoding.support))
@@ -78,7 +77,6 @@ def test_duplicates_share_weight_and_equal_multiplicities(rng):
     np.testing.assert_allclose(gathered, few.influence, atol=1e-5)
     np.testing.assert_allclose(many.influence, (few.influence / counts)[owner][shuffled], atol=1e-5)
     np.testing.assert_allclose(many.effective_count, few.effective_count[owner][shuffled], rtol=1e-6)
-    np.testing.assert_allclose(many.representation_error, few.representation_error[owner][shuffled], atol=1e-8)
     R = many.rows(np.arange(len(owner)))
     K = matrix(X[owner][shuffled], kernel="rbf", gamma=0.7)
     assert objective(K, R, many.lam) == pytest.approx(many.certificate.primal, rel=1e-6)
@@ -92,7 +90,6 @@ def test_linf_encoding_matches_its_definitions(rng):
     R = encoding.rows(np.arange(40))
     np.testing.assert_allclose(encoding.influence, np.abs(R).max(axis=1))
     expected = definitions(K, R, encoding.lam)
-    np.testing.assert_allclose(encoding.representation_error, expected["errors"], atol=1e-7)
     zero = encoding.influence == 0
     assert 0 < zero.sum() < 40
     np.testing.assert_allclose(encoding.effective_count[zero], expected["counts"][zero], rtol=1e-5)
@@ -120,12 +117,3 @@ def test_repr_tells_the_story():
     assert "provably within 0.0" in text
     assert "kernel error" in text
     assert "alpha=10" in text
-
-
-def test_error_of_a_given_similarity_leaves_it_as_it_is(rng):
-    X = rng.normal(size=(40, 3))
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=5.0)
-    left = np.eye(40) - encoding.rows(np.arange(40))
-    np.testing.assert_allclose(encoding.representation_error, np.diagonal(left.T @ K @ left), atol=1e-10)
-    np.testing.assert_array_equal(np.diagonal(K), 1.0)

@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise
 from mosaic import solve
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.metrics import explained_share, redundancy, unexplained
+from mosaic.metrics import explained_share, unexplained
 from mosaic.program.problem import DesignProblem
 from mosaic.program.working_set import solve_design
 from oracles import gauge, hull_coverage, ridge_error
@@ -106,35 +106,13 @@ def test_unexplained_by_many_chosen_points_follows_its_formula(rng):
     np.testing.assert_allclose(unexplained(kernel, chosen, g), left, atol=1e-9)
 
 
-def test_redundancy_is_the_mean_r_squared_of_each_on_the_others(rng):
-    X = rng.normal(size=(8, 5)) * rng.uniform(0.01, 100, size=(8, 1))
-    chosen = [0, 2, 3, 6]
-    shares = []
-    for j in chosen:
-        others = X[[i for i in chosen if i != j]].T
-        left = X[j] - others @ np.linalg.lstsq(others, X[j], rcond=None)[0]
-        shares.append(1 - left @ left / (X[j] @ X[j]))
-    kernel = make_kernel(X, "linear")
-    assert redundancy(kernel, chosen) == pytest.approx(np.mean(shares), rel=1e-9)
-    assert redundancy(kernel, range(8)) == pytest.approx(1.0, abs=1e-9)  # eight points in five dimensions
-    assert redundancy(make_kernel(np.eye(4), "linear"), range(4)) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_redundancy_counts_copies_as_redundant_and_leaves_the_others_alone(rng):
-    X = np.concatenate([np.eye(4), np.eye(4)[:1], np.zeros((1, 4))])
-    kernel = make_kernel(X, "linear")
-    assert redundancy(kernel, [0, 1, 2, 4]) == pytest.approx(0.5, abs=1e-9)  # the two copies; 1 and 2 are independent
-    assert redundancy(kernel, [0, 5]) == pytest.approx(0.5)  # nothing of the zero point is missing
-    assert redundancy(kernel, [1]) == redundancy(kernel, []) == 0.0
-
-
 def test_wrong_input_is_refused_with_a_remedy(rng):
     X = rng.normal(size=(6, 2))
     kernel = make_kernel(X, "linear")
     with pytest.raises(InvalidInputError, match="make_kernel"):
         explained_share(X, [0])
     with pytest.raises(InvalidInputError, match="chosen must lie"):
-        redundancy(kernel, [6])
+        unexplained(kernel, [6])
     with pytest.raises(InvalidInputError, match="ridge"):
         unexplained(kernel, [0], -1.0)
     with pytest.raises(InvalidInputError, match="nothing to explain"):

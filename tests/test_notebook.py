@@ -120,7 +120,6 @@ def shown_things(frame):
         "decisions": model.explain(),
         "certificate": model.certificate_,
         "detected": detector.explain(odd),
-        "program": detector.certificate_,
     }
 
 
@@ -138,7 +137,6 @@ WORDS = {
     "decisions": "Bandwidth",
     "certificate": "than any other 8 would",
     "detected": "An outlier",
-    "program": "Provably within",
 }
 
 

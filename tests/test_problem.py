@@ -7,7 +7,7 @@ import pytest
 
 from mosaic.program.problem import DesignProblem, RowProgram, bounds_of, critical_lam, feasible_scale, screen
 from mosaic.program.solvers import FISTA, InteriorPoint, run
-from oracles import exact_factor, objective
+from oracles import certify, exact_factor, objective
 
 
 def random_problem(rng, n=12, p=5, lam=0.7, full=True) -> DesignProblem:
@@ -119,7 +119,7 @@ def test_evaluation_is_precise_even_for_tiny_weights(rng, roll_kernel, smallest)
         at = problem.evaluate(eta)
         z = np.sqrt(at.v)
         bounds = bounds_of(at.inner, at.fit, float(eta @ z), float(z.max()))
-        np.testing.assert_allclose(bounds, problem.certify(eta), rtol=1e-9)
+        np.testing.assert_allclose(bounds, certify(problem, eta), rtol=1e-9)
 
 
 def coefficients(problem, eta, rows, targets):
@@ -134,7 +134,7 @@ def test_primal_at_eta_equals_the_paper_objective(rng, roll_kernel):
     problem = DesignProblem(F, F.T @ F, 0.8)
     eta = rng.uniform(0, 1, size=len(K)) * (rng.random(len(K)) < 0.3)
     R = coefficients(problem, eta, np.arange(len(K)), F)
-    assert problem.certify(eta).primal == pytest.approx(objective(K, R, 0.8), rel=1e-12)
+    assert certify(problem, eta).primal == pytest.approx(objective(K, R, 0.8), rel=1e-12)
     assert problem.scale == pytest.approx(objective(K, np.zeros_like(K), 0.8), rel=1e-12)
     at = problem.evaluate(np.maximum(eta, 1e-3))
     penalty = np.maximum(eta, 1e-3) @ np.sqrt(at.v)
@@ -152,16 +152,16 @@ def test_row_norms_do_not_change_under_reduction(rng, roll_kernel):
     full = RowProgram(F, F.T, 0.8).bounds(R)
     reduced = RowProgram(F, problem.T, 0.8).bounds(W)
     np.testing.assert_allclose(full, reduced, rtol=1e-9)
-    np.testing.assert_allclose(problem.certify(eta), reduced, rtol=1e-9)
+    np.testing.assert_allclose(certify(problem, eta), reduced, rtol=1e-9)
 
 
 def test_dual_never_exceeds_primal_and_meets_it_at_the_optimum(rng):
     problem = random_problem(rng, 20, 6, lam=2.0)
-    best = problem.certify(solved(problem))
+    best = certify(problem, solved(problem))
     assert best.primal == pytest.approx(best.dual, rel=1e-9)
     for _ in range(20):
         eta = rng.exponential(size=20) * rng.uniform(0, 2)
-        bounds = problem.certify(eta)
+        bounds = certify(problem, eta)
         # Both sides against the optimum, so that neither sign can be wrong.
         assert bounds.primal >= best.primal * (1 - 1e-9)
         assert bounds.dual <= best.dual * (1 + 1e-9)
@@ -177,7 +177,7 @@ def test_dual_value_is_the_lagrangian_minimum(rng):
     theta = s * point.E
     assert np.linalg.norm(problem.F @ theta, axis=1).max() <= 1 + 1e-12
     expected = np.vdot(theta, problem.T) - np.vdot(theta, theta) / (2 * problem.lam)
-    assert problem.certify(eta).dual == pytest.approx(expected, rel=1e-12)
+    assert certify(problem, eta).dual == pytest.approx(expected, rel=1e-12)
 
 
 def test_screened_rows_are_zero_at_the_optimum(rng):
@@ -189,7 +189,7 @@ def test_screened_rows_are_zero_at_the_optimum(rng):
         eta = run(InteriorPoint(), problem, tol=precision, max_iter=60).value
         point = problem.dual_point(eta)
         z = problem.scores(point.E)
-        bounds = problem.certify(eta)
+        bounds = certify(problem, eta)
         s = feasible_scale(point.inner, point.fit, float(z.max()))
         keep = screen(z, lengths, s, problem.lam, bounds.primal - bounds.dual)
         removed += int((~keep).sum())
@@ -203,7 +203,7 @@ def test_screening_radius_is_not_too_small(rng):
     optimum = problem.dual_point(solved(problem, 1e-13)).E
     for precision in (1e-1, 1e-2, 1e-3):
         eta = run(InteriorPoint(), problem, tol=precision, max_iter=60).value
-        point, bounds = problem.dual_point(eta), problem.certify(eta)
+        point, bounds = problem.dual_point(eta), certify(problem, eta)
         s = feasible_scale(point.inner, point.fit, float(problem.scores(point.E).max()))
         radius = np.sqrt(2 * problem.lam * (bounds.primal - bounds.dual))
         assert np.linalg.norm(s * point.E - optimum) <= radius * (1 + 1e-6)
@@ -216,9 +216,9 @@ def test_zero_is_optimal_exactly_up_to_lam_crit(roll_kernel):
     assert lam_crit == pytest.approx(1 / np.linalg.norm(roll_kernel, axis=1).max(), rel=1e-8)
     below = problem.with_lam(0.999 * lam_crit)
     zero = np.zeros(problem.n)
-    assert below.certify(zero).dual == pytest.approx(below.certify(zero).primal, rel=1e-12)
+    assert certify(below, zero).dual == pytest.approx(certify(below, zero).primal, rel=1e-12)
     above = problem.with_lam(1.05 * lam_crit)
-    assert above.certify(solved(above)).primal < above.scale * (1 - 1e-6)
+    assert certify(above, solved(above)).primal < above.scale * (1 - 1e-6)
 
 
 def test_rows_satisfy_the_kkt_conditions(roll_kernel):
@@ -248,12 +248,12 @@ def test_sketch_equals_the_program_with_few_candidates(rng, roll_kernel):
     F = exact_factor(K)
     few = DesignProblem(F, F.T @ F, 0.6).restrict(chosen)
     a, b = solved(sketch), solved(few)
-    assert sketch.certify(a).primal + missed == pytest.approx(few.certify(b).primal, rel=1e-9)
-    assert sketch.certify(a).dual + missed == pytest.approx(few.certify(b).dual, rel=1e-9)
+    assert certify(sketch, a).primal + missed == pytest.approx(certify(few, b).primal, rel=1e-9)
+    assert certify(sketch, a).dual + missed == pytest.approx(certify(few, b).dual, rel=1e-9)
     np.testing.assert_allclose(a, b, atol=1e-4 * a.max())
     R = np.zeros_like(K)
     R[chosen] = coefficients(few, b, np.arange(15), F)
-    assert sketch.certify(a).primal + missed == pytest.approx(objective(K, R, 0.6), rel=1e-8)
+    assert certify(sketch, a).primal + missed == pytest.approx(objective(K, R, 0.6), rel=1e-8)
 
 
 def test_weights_equal_repeated_points(rng):
@@ -264,7 +264,7 @@ def test_weights_equal_repeated_points(rng):
     many = DesignProblem(repeated, repeated.T @ repeated, lam)
     few = DesignProblem(F, (F.T * counts) @ F, lam)
     a, b = solved(many), solved(few)
-    assert many.certify(a).primal == pytest.approx(few.certify(b).primal, rel=1e-10)
+    assert certify(many, a).primal == pytest.approx(certify(few, b).primal, rel=1e-10)
     gathered = np.bincount(np.repeat(np.arange(10), counts), weights=a)
     np.testing.assert_allclose(gathered, b, atol=1e-4 * b.max())
 

@@ -77,11 +77,28 @@ def pivots(kernel: Kernel, k: int, method: Literal["greedy", "random"], seed: in
     rng = generator(seed)
     chosen, rest, rounds = np.zeros(0, np.intp), rng.permutation(kernel.n), 0
     while len(chosen) < k:
-        found = factorize(kernel.take(rest), method=method, tol=EXHAUSTED, max_rank=k - len(chosen), random_state=rng).pivots
+        left, room = kernel.take(rest), k - len(chosen)
+        if method == "greedy":
+            found = _greedy_pivots(left, room)
+        else:
+            found = factorize(left, tol=EXHAUSTED, max_rank=room, random_state=rng).pivots
         chosen = np.concatenate([chosen, rest[found]])
         rest = np.delete(rest, found)
         rounds += 1
     return chosen, rounds
+
+
+def _greedy_pivots(kernel: Kernel, k: int) -> IntArray:
+    """At most k pivots, each the point of which the factor so far leaves most."""
+    left, F, found = kernel.diagonal().astype(np.float64), np.zeros((k, kernel.n)), list[int]()
+    trace = float(left.sum())
+    while len(found) < k and float(left.sum()) > EXHAUSTED * trace:
+        new, rank = int(left.argmax()), len(found)
+        F[rank] = (kernel.block(slice(None), np.array([new]))[:, 0] - F[:rank].T @ F[:rank, new]) / np.sqrt(left[new])
+        left = np.maximum(left - F[rank] ** 2, 0.0)
+        left[new] = 0.0
+        found.append(new)
+    return np.array(found, np.intp)
 
 
 def note_on_rounds(rounds: int) -> str:

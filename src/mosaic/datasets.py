@@ -1,15 +1,9 @@
 """Synthetic manifolds and their contamination: data whose geometry and outliers are known exactly.
 
-Examples
---------
->>> from mosaic.datasets import blobs_with_gross_outliers, contaminate, embed, noise_images, sphere, swiss_roll, trefoil
->>> sphere(100).shape, trefoil(200).shape, embed(swiss_roll(200), 50, noise=0.01).shape
-((100, 3), (200, 3), (200, 50))
->>> data = contaminate(embed(swiss_roll(200), 10), 0.5, kind="repetitive")
->>> data.X.shape, int(data.is_outlier.sum()), int(blobs_with_gross_outliers().is_outlier.sum())
-((300, 10), 100, 8)
->>> noise_images(5, data.X.reshape(-1, 5, 2)).shape
-(5, 5, 2)
+>>> from mosaic.datasets import contaminate, embed, swiss_roll
+>>> data = contaminate(embed(swiss_roll(200), 50, noise=0.01), 0.5, kind="repetitive")
+>>> data.X.shape, int(data.is_outlier.sum())
+((300, 50), 100)
 """
 
 from __future__ import annotations
@@ -56,20 +50,14 @@ def trefoil(n: int, *, random_state: Seed = 0) -> FloatArray:
 
 
 def swiss_roll(n: int, *, random_state: Seed = 0) -> FloatArray:
-    """(t cos t, h, t sin t), 1.5π ≤ t ≤ 4.5π, 0 ≤ h ≤ 21: n points, uniform in the area √(1 + t²) dt dh.
-
-    ``sklearn.datasets.make_swiss_roll`` is uniform in t instead, and its outer turns are almost three times as thin.
-    """
+    """(t cos t, h, t sin t), 1.5π ≤ t ≤ 4.5π, 0 ≤ h ≤ 21, uniform in the area √(1 + t²) dt dh, unlike scikit-learn's."""
     n, rng = whole_number("n", n), np.random.default_rng(random_state)
     t = _uniform_in_length(lambda t: np.sqrt(1 + t**2), 1.5 * np.pi, 4.5 * np.pi, n, rng)
     return np.column_stack([t * np.cos(t), rng.uniform(0.0, 21.0, n), t * np.sin(t)])
 
 
 def embed(X: ArrayLike, dimension: int, *, noise: float = 0.0, random_state: Seed = 0) -> FloatArray:
-    """X Qᵀ + noise · G with Q of orthonormal columns, uniform (Haar), and G Gaussian: the same shape in R^dimension.
-
-    The map does not depend on ``noise``, the standard deviation of what is added to each coordinate; 0 keeps all distances.
-    """
+    """X Qᵀ + noise · G with Q of orthonormal columns, uniform (Haar), and G Gaussian: the same shape in R^dimension."""
     X, noise = np.asarray(as_points(X)), real_number("noise", noise, at_least=0)
     whole_number("dimension", dimension, at_least=X.shape[1], remedy="With fewer columns than X has, distances are not kept.")
     rng = np.random.default_rng(random_state)
@@ -93,19 +81,10 @@ def contaminate(
     ----------
     X : inliers
     amount : number of outliers if an int, their ratio to the inliers if a float; 1 is one outlier, 1.0 as many as inliers
-    kind : what the outliers are:
-
-        - "uniform": uniform in the bounding box of X
-        - "repetitive": as "uniform", but a tenth of them are exact copies of others
-        - "far": μ + f (x − μ) + σ/2 · g with μ the mean and σ the standard deviations of the columns of X, x a row of X, f
-          uniform in [2, 4] and g Gaussian: most lie two to four times as far from the mean as a row of X
-
+    kind : "uniform" in the bounding box of X, or "repetitive", where a tenth of these are copies of others (the paper's); "far":
+        μ + f (x − μ) + σ/2 · g with μ the mean and σ the deviations of X, x a row of X, f uniform in [2, 4] and g Gaussian
     shuffle : whether to mix the rows; otherwise inliers come first, in their order
     random_state : seed
-
-    Notes
-    -----
-    1. "uniform" and "repetitive" are the paper's. In few dimensions a uniform outlier can fall among inliers.
     """
     X = np.asarray(as_points(X))
     one_of("kind", kind, ("uniform", "repetitive", "far"))
@@ -130,24 +109,15 @@ def contaminate(
 
 
 def noise_images(n: int, like: ArrayLike, *, random_state: Seed = 0) -> FloatArray:
-    """(1 − u) · min + u · max, u uniform in [0, 1]: n images of noise, in the shape and value range of ``like``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from mosaic.datasets import noise_images
-    >>> noise_images(5, load_digits().images).shape
-    (5, 8, 8)
-    """
+    """(1 − u) · min + u · max, u uniform in [0, 1]: n images of noise, in the shape and value range of ``like``."""
     like = np.asarray(like)
     size = (whole_number("n", n), *like.shape[1:])
     return np.random.default_rng(random_state).uniform(float(like.min()), float(like.max()), size)
 
 
 def blobs_with_gross_outliers(*, random_state: Seed = 0) -> Contaminated:
-    """392 points of five unequal Gaussian blobs in the plane, and 8 outliers 5.5 to 12 data radii away from their mean.
-
-    The outliers lie in eight directions at eight distances, farther from one another than the diameter of the data.
+    """392 points of five unequal Gaussian blobs in the plane, and 8 outliers 5.5 to 12 data radii away from their mean, in eight
+    directions at eight distances, farther from one another than the diameter of the data.
     """
     rng = np.random.default_rng(random_state)
 

@@ -1,7 +1,4 @@
-"""Quality of a set of points, however it was chosen: what it explains, and how much its members repeat one another.
-
-Every metric is a function of a kernel and the chosen row numbers. For derivations see docs/math/coverage.md.
-"""
+"""What a set of points explains, however it was chosen. For derivations see docs/math/coverage.md."""
 
 from __future__ import annotations
 
@@ -20,10 +17,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.parameters import real_number
 
-__all__ = ["explained_share", "redundancy", "unexplained", "unexplained_along"]
-
-#: Eigenvalues of K_SS, scaled to unit diagonal, below this share of the largest are rounding errors.
-SMALLEST_EIGENVALUE = 1e-12
+__all__ = ["explained_share", "unexplained", "unexplained_along"]
 
 
 def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
@@ -61,9 +55,15 @@ def unexplained_at(kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float]) -
 
 
 def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
-    """B with B Bᵀ = (K_SS + g I)⁻¹, on the range of K_SS."""
-    scale, w, U = _unit_spectrum(kernel, _members(kernel, chosen), real_number("ridge", ridge, at_least=0))
-    keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
+    """B with B Bᵀ = (K_SS + g I)⁻¹, on the range of K_SS scaled to unit diagonal, so that a threshold ignores units."""
+    chosen = _members(kernel, chosen)
+    A = kernel.block(chosen, chosen)
+    A = 0.5 * (A + A.T)
+    A[np.diag_indices_from(A)] += real_number("ridge", ridge, at_least=0)
+    size = np.maximum(np.diagonal(A), 0.0)
+    scale = np.divide(1.0, np.sqrt(size), out=np.zeros(len(A)), where=size > 0)
+    w, U = eigh(scale[:, None] * A * scale) if len(A) else (np.zeros(0), A)
+    keep = w > 1e-12 * w.max(initial=0.0)
     return np.asarray(scale[:, None] * U[:, keep] / np.sqrt(w[keep]))
 
 
@@ -74,11 +74,7 @@ def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
 
 @one_thread()
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:
-    """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², with LLᵀ = K_RR + g I.
-
-    The leading part of L is the triangle of the leading part of K_RR + g I, so one factor serves all prefixes. Without a ridge,
-    the factor leaves out points that earlier points express.
-    """
+    """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², LLᵀ = K_RR + g I."""
     real_number("ridge", ridge, at_least=0)
     ranked = as_indices(ranked, kernel.n, "ranked")
     kept, L = _independent(kernel.block(ranked, ranked) + ridge * np.eye(len(ranked)))
@@ -133,42 +129,7 @@ def explained_share(kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sa
     return 1.0 - float(weights @ errors) / total if total > 0 else 1.0
 
 
-def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:
-    """Mean over j∈S of 1 − 1/(k_jj (K_SS⁻¹)_jj): the share of a chosen point that the other chosen points express.
-
-    0: the chosen are orthogonal in feature space; 1: each is expressed by the others, as copies are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 3.0]]), "linear")
-    >>> round(redundancy(kernel, [0, 1]), 9), round(redundancy(kernel, [0, 2]), 9), round(redundancy(kernel, [0, 1, 2]), 9)
-    (0.5, 0.0, 1.0)
-    """
-    members = _members(kernel, chosen)
-    if not len(members):
-        return 0.0
-    scale, w, U = _unit_spectrum(kernel, members, 0.0)
-    # Not the pseudo-inverse: (K⁻¹)_jj of a point with a part in the null space is infinite, and the floor keeps it very large.
-    inverse = (U**2 / np.maximum(w, SMALLEST_EIGENVALUE * w.max())).sum(axis=1)
-    # A point that is zero in feature space is expressed by any others.
-    return float(np.where(scale > 0, np.clip(1.0 - 1.0 / inverse, 0.0, 1.0), 1.0).mean())
-
-
-def _unit_spectrum(kernel: Kernel, chosen: IntArray, ridge: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scale d and U diag(w) Uᵀ = diag(d) (K_SS + g I) diag(d), which has unit diagonal: a threshold for w ignores units."""
-    A = kernel.block(chosen, chosen)
-    A = 0.5 * (A + A.T)
-    A[np.diag_indices_from(A)] += ridge
-    size = np.maximum(np.diagonal(A), 0.0)
-    scale = np.divide(1.0, np.sqrt(size), out=np.zeros(len(A)), where=size > 0)
-    w, U = eigh(scale[:, None] * A * scale) if len(A) else (np.zeros(0), A)
-    return scale, w, U
-
-
 def _members(kernel: Kernel, chosen: ArrayLike) -> IntArray:
-    """Row numbers, checked against the number of points."""
     if not isinstance(kernel, Kernel):
         fault = f"must be a Kernel; got {type(kernel).__name__}"
         raise InvalidInputError(fault, "Make one by mosaic.kernels.make_kernel(X, 'rbf').", parameter="kernel")

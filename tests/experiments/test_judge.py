@@ -7,8 +7,9 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from experiments.datasets import Case
-from experiments.judge import judge_outliers, judge_selection, measure
+from experiments.judge import judge_outliers, judge_selection, measure, redundancy
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import make_kernel
 
 pytestmark = pytest.mark.slow
 
@@ -145,3 +146,25 @@ def test_measure_returns_the_result_and_passes_errors_on():
     assert seconds >= 0
     with pytest.raises(ZeroDivisionError):
         measure(divmod, 7, 0)
+
+
+def test_redundancy_is_the_mean_r_squared_of_each_on_the_others(rng):
+    X = rng.normal(size=(8, 5)) * rng.uniform(0.01, 100, size=(8, 1))
+    chosen = [0, 2, 3, 6]
+    shares = []
+    for j in chosen:
+        others = X[[i for i in chosen if i != j]].T
+        left = X[j] - others @ np.linalg.lstsq(others, X[j], rcond=None)[0]
+        shares.append(1 - left @ left / (X[j] @ X[j]))
+    kernel = make_kernel(X, "linear")
+    assert redundancy(kernel, chosen) == pytest.approx(np.mean(shares), rel=1e-9)
+    assert redundancy(kernel, range(8)) == pytest.approx(1.0, abs=1e-9)  # eight points in five dimensions
+    assert redundancy(make_kernel(np.eye(4), "linear"), range(4)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_redundancy_counts_copies_as_redundant_and_leaves_the_others_alone(rng):
+    X = np.concatenate([np.eye(4), np.eye(4)[:1], np.zeros((1, 4))])
+    kernel = make_kernel(X, "linear")
+    assert redundancy(kernel, [0, 1, 2, 4]) == pytest.approx(0.5, abs=1e-9)  # the two copies; 1 and 2 are independent
+    assert redundancy(kernel, [0, 5]) == pytest.approx(0.5)  # nothing of the zero point is missing
+    assert redundancy(kernel, [1]) == redundancy(kernel, []) == 0.0

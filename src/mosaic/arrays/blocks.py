@@ -10,17 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mosaic.arrays import xp
 from mosaic.arrays.threads import thread_map
-from mosaic.arrays.xp import (
-    DEVICE_BLOCK_ENTRIES,
-    as_double,
-    asarray_like,
-    is_on_device,
-    numpy_dtype,
-    on_host,
-    rows_of,
-    squares_of_rows,
-)
+from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -32,6 +24,8 @@ Result = TypeVar("Result")
 LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
 #: Rows × columns of one temporary block: 512 KB of float64, so that a few of them stay in the cache of one core.
 BLOCK_ENTRIES = 1 << 16
+#: The same for blocks of rows that are multiplied with a matrix.
+PRODUCT_ENTRIES = 1 << 18
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> list[slice]:
@@ -49,9 +43,8 @@ def in_blocks(
     least: int = 64,
     on: Any = None,
 ) -> list[Result]:
-    """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any.
-
-    If the array ``on`` is on a device, the blocks are larger and in this thread: a device has cores of its own.
+    """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any, but in larger
+    blocks in this thread if the array ``on`` is on a device, which has cores of its own.
     """
     if on is None or not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
@@ -64,13 +57,12 @@ def subsample(n: int, size: int, random_state: Seed) -> IntArray:
 
 
 def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> tuple[IntArray, FloatArray]:
-    """A sample of about ``size`` weighted points, in ascending order, with weights that add up to the total of all points.
-
-    Points of weight total/size or more are always in the sample and keep their weight; the others are drawn at random.
+    """A sample of about ``size`` weighted points, in ascending order, with weights that add up to the total of all points. Those
+    of weight total/size or more are always in the sample and keep their weight; the others are drawn at random.
     """
-    total = float(weights.sum())
     if len(weights) <= size:
         return np.arange(len(weights)), weights
+    total = float(weights.sum())
     is_heavy = weights * size >= total
     heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
@@ -88,12 +80,10 @@ def rescale_weights(weights: FloatArray, size: float, total: float) -> FloatArra
 
 
 def row_norms_squared(A: Any) -> FloatArray:
-    """‖a_i‖₂² for every row, as a NumPy array."""
     return on_host(squares_of_rows(A))
 
 
 def in_double(A: Any) -> FloatArray:
-    """A dense or sparse matrix as a dense float64 array."""
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
 
 
@@ -106,12 +96,12 @@ def squared_lengths(X: Any) -> Any:
     """‖x_i‖₂² in float64 for every row, dense or CSR, on the device of X."""
     if sp.issparse(X):
         return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
-    return squares_of_rows(as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False))
+    return squares_of_rows(xp.as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False))
 
 
 def row_lengths(X: Any) -> FloatArray:
     """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
-    squares = in_blocks(lambda rows: on_host(squared_lengths(rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
+    squares = in_blocks(lambda rows: on_host(squared_lengths(xp.rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
     lengths = np.sqrt(np.concatenate(squares))
     return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
 
@@ -124,20 +114,12 @@ def scaled_rows(X: Any, factors: FloatArray) -> Any:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Prepare(np.array([1.0, 2.0]), directions=True)(np.array([[3.0, 8.0], [0.0, 0.0]])).round(9).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
-    """
+    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``; zeros stay zero."""
 
     scale: FloatArray | None = None
     directions: bool = False
 
     def __call__(self, X: Any) -> Any:
-        """The prepared rows. Rows of zeros stay zero."""
         if self.scale is not None:
             scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
             if sp.issparse(X):  # the same quotients as in the dense case, so that known points are recognised

@@ -23,8 +23,7 @@ class EqualRows(NamedTuple):
 
     @classmethod
     def trivial(cls, n: int) -> EqualRows:
-        numbers = np.arange(n)
-        return cls(numbers, numbers)
+        return cls(np.arange(n), np.arange(n))
 
     @property
     def n(self) -> int:
@@ -41,7 +40,7 @@ class EqualRows(NamedTuple):
 
 
 def equal_rows(X: Any, codes: Codes | None = None) -> EqualRows:
-    """Groups of exactly equal rows: rows with equal ``row_codes`` are compared. Pass ``codes`` if they are known already."""
+    """Groups of exactly equal rows: rows with equal ``row_codes`` are compared."""
     n = X.shape[0]
     codes = row_codes(X) if codes is None else codes
     values = np.sort(codes)
@@ -80,7 +79,7 @@ class KnownRows(NamedTuple):
         return cls(codes[order], order)
 
     def find(self, codes: Codes) -> IntArray:
-        """The number of the known row with each code, -1 if there is none."""
+        """The row with each code, -1 if there is none."""
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return np.where(self.codes[place] == codes, self.row[place], -1)
 
@@ -119,9 +118,8 @@ def _bits(values: FloatArray) -> Codes:
 
 
 def _bits_on_device(values: Any) -> Any:
-    values = as_double(values) + 0.0
-    has_view = hasattr(values, "view")
-    found = values.view(namespace(values).int64) if has_view else to_device_of(values, on_host(values).view(np.int64))
+    values, can = as_double(values) + 0.0, hasattr(values, "view")
+    found = values.view(namespace(values).int64) if can else to_device_of(values, on_host(values).view(np.int64))
     return found ^ ((found >> 29) & ((1 << 35) - 1))
 
 

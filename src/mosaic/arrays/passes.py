@@ -1,9 +1,8 @@
 """A pass over the rows of the data: the same blocks, merged in the same order, on one core and on a cluster.
 
-Floating-point sums depend on their order. So that one core and a cluster give the same numbers, rows are cut into blocks of a
-fixed size by their row numbers, every block is mapped to a small result, and the results are merged along a fixed
-binary tree over the block numbers: node (level, i) is the merger of nodes (level − 1, 2i) and (level − 1, 2i + 1). Nodes on
-the right edge have no sibling; they depend on the number of blocks alone, and are merged from left to right.
+Floating-point sums depend on their order, so blocks have a fixed size, every block is mapped to a small result, and the results
+are merged along a fixed binary tree: node (level, i) is the merger of nodes (level − 1, 2i) and (level − 1, 2i + 1). Nodes on the
+right edge have no sibling; they depend on the number of blocks alone, and are merged from left to right.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from mosaic.arrays.blocks import IntArray
 
 #: The result for the rows of one block or several: named arrays, which can be sent and saved directly.
 BlockResult: TypeAlias = dict[str, Any]
-#: Rows of a block: few enough that a block and its kernel columns fit into memory a few times, and many enough that
-#: merging two nodes costs little compared with mapping a block.
+#: Rows of a block: few enough that memory holds a few, and enough that merging costs little compared with mapping.
 BLOCK_ROWS = 8192
 
 Value = TypeVar("Value")
@@ -39,9 +37,8 @@ class Task(Protocol):
 
 
 def merge_nodes(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> list[Node[Value]]:
-    """Merge siblings among neighbouring nodes, in their order, until none are left. The first must be a left child, or the root.
-
-    Values may be futures if ``merge`` accepts them. At most one node of every level is held at a time.
+    """Merge siblings among neighbouring nodes, in their order; the first must be a left child, or the root. At most one node of
+    every level is held at a time.
     """
     merged: list[Node[Value]] = []
     for level, value in nodes:
@@ -52,19 +49,13 @@ def merge_nodes(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Val
 
 
 def merge_all(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> Value:
-    """Merge nodes that hold all blocks, in their order, into one value.
-
-    Examples
-    --------
-    >>> merge_all("({} {})".format, [(0, block) for block in "abcdefg"])
-    '((((a b) (c d)) (e f)) g)'
-    """
+    """Merge nodes that hold all blocks, in their order, into one value: a … g become ((((a b) (c d)) (e f)) g)."""
     return reduce(merge, (value for _, value in merge_nodes(merge, nodes)))
 
 
 @dataclass(frozen=True)
 class PerRow:
-    """A pass that keeps a result for every row, in their order: arrays with a row for each row of the data."""
+    """A pass that keeps a result for every row, in their order."""
 
     function: Callable[[Any, int], BlockResult]
 
@@ -96,12 +87,11 @@ class Together:
     tasks: dict[str, Task]
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        return self._named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
+        found = {name: task.map_block(rows, start) for name, task in self.tasks.items()}
+        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        return self._named({name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()})
-
-    def _named(self, found: dict[str, BlockResult]) -> BlockResult:
+        found = {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
         return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
 
 

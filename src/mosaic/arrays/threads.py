@@ -1,13 +1,13 @@
 """Threads of one machine: blocks of rows are computed in several threads, with one thread of the linear algebra library each.
 
 Blocks are the same for any number of threads, and every block writes its result to a place of its own, so the answer does
-not depend on the number. Linear algebra libraries have threads of their own, which cost more than they save on small matrices,
-and much more where other programs are busy; inside ``using_threads`` they have one.
+not depend on the number. Threads of linear algebra libraries cost more than they save on small matrices.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -23,8 +23,6 @@ from threadpoolctl import ThreadpoolController
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: Seconds of work that make it worth while to wake other threads.
-SECONDS_OF_A_HELPER = 2e-3
 #: Threads of the current work; None where nothing was said: then there is one, and the library's own threads are left alone.
 _threads: ContextVar[int | None] = ContextVar("mosaic_threads", default=None)
 _lock = threading.Lock()
@@ -37,9 +35,8 @@ _limited = 0
 
 @contextmanager
 def using_threads(count: int | None = None) -> Iterator[None]:
-    """Compute blocks of rows in ``count`` threads; by default in as many as the linear algebra library would use.
-
-    Inside another such block, the number of the outer one stays.
+    """Compute blocks of rows in ``count`` threads; by default in as many as the linear algebra library would use. Inside another
+    such block, the number of the outer one stays.
     """
     if _threads.get() is not None:
         yield
@@ -80,10 +77,8 @@ def one_thread() -> Iterator[None]:
 
 
 def _limit(numbers: list[int]) -> None:
-    """Set the threads of each library, from whatever thread.
-
-    From version 3.8 on, threadpoolctl lets only that thread change a limit which set one first, and others in vain, until it has
-    been told to forget that thread. Limits of ours begin in one thread and end in another.
+    """Set the threads of each library. From version 3.8 on, threadpoolctl lets only that thread change a limit which set one,
+    until it has been told to forget that thread; limits of ours begin in one thread and end in another.
     """
     for library, number in zip(_libraries(), numbers, strict=True):
         forget = getattr(library, "clear_controlling_thread", lambda force: None)
@@ -106,20 +101,15 @@ def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
         found.append(function(parts[0]))
         _seconds[code] = time.perf_counter() - started
     rest, started = parts[len(found) :], time.perf_counter()
-    busy = threads if _seconds[code] * len(rest) >= SECONDS_OF_A_HELPER else 1
+    busy = threads if _seconds[code] * len(rest) >= 2e-3 else 1  # less is not worth waking others for
     found.extend(thread_imap(function, rest, busy))
     _seconds[code] = (time.perf_counter() - started) * busy / len(rest)
     return found
 
 
 def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
-    """The same, one by one, in ``most`` threads at most; for parts that are too large to be held together.
-
-    Parts are taken in this thread. One part for each thread and one more are held at a time. With one thread, nothing is done
-    ahead.
-    """
-    threads = _threads.get() or 1
-    threads = threads if most is None else min(threads, most)
+    """The same, one by one, in ``most`` threads at most; one part for each thread and one more are held at a time."""
+    threads = min(_threads.get() or 1, most or sys.maxsize)
     if threads == 1:
         yield from map(function, parts)
         return
@@ -151,7 +141,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 @cache
 def _libraries() -> list[Any]:
-    """The linear algebra libraries of NumPy and SciPy. The search takes milliseconds, so the result is kept."""
+    """The linear algebra libraries of NumPy and SciPy; the search takes milliseconds."""
     import scipy.linalg  # noqa: F401  (it loads them)
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)

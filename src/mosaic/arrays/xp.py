@@ -1,5 +1,4 @@
-"""Arrays of other libraries: PyTorch tensors, CuPy arrays, and whatever else follows the array API standard, on any device; and
-linear algebra with positive definite matrices there.
+"""Arrays of other libraries (PyTorch, CuPy, whatever follows the array API standard) on any device, and linear algebra there.
 
 Matrices with a row for each point (the points, a factor of their kernel, similarities) and the matrices of the solver's steps
 stay on the device of the points; vectors and results are NumPy arrays. For NumPy arrays and sparse matrices the functions are
@@ -25,12 +24,10 @@ from mosaic.exceptions import MemoryBudgetError, MissingDependencyError
 Values = TypeVar("Values")
 #: Entries of one temporary block on a device: 512 MB of float64. Large blocks keep a GPU busy.
 DEVICE_BLOCK_ENTRIES = 1 << 26
-#: Columns of a triangle that are multiplied with at a time; rows and columns of a square that is transposed at a time.
-COLUMNS_OF_A_TRIANGLE, TILE = 64, 128
 
 
 def is_on_device(A: Any) -> bool:
-    """Whether A is an array of another library than NumPy: a PyTorch tensor, or one that follows the array API standard."""
+    """Whether A is an array of another library than NumPy."""
     return not isinstance(A, np.ndarray) and _is_foreign(type(A))  # type: ignore[arg-type]
 
 
@@ -43,9 +40,7 @@ def _is_foreign(kind: type) -> bool:
 
 @contextmanager
 def work_on_devices() -> Iterator[None]:
-    """PyTorch multiplies in single precision and not in TF32, which certificates do not allow for; and if a device has no more
-    memory, the error is ours, with the numbers of its library.
-    """
+    """No TF32 in PyTorch's products, which certificates do not allow for; and our error if a device has no more memory."""
     torch = sys.modules.get("torch")
     precision = "highest" if torch is None else torch.get_float32_matmul_precision()
     try:
@@ -98,7 +93,7 @@ def to_device_of(A: Any, values: NDArray[Any]) -> Any:
 
 
 def as_user_array(A: Any, values: Values) -> Values:
-    """The same, for results that users take for arrays of NumPy as well as of their own library."""
+    """The same, with the type that users of NumPy see."""
     found: Values = to_device_of(A, values)  # type: ignore[arg-type]
     return found
 
@@ -124,7 +119,6 @@ def as_double(A: Any) -> Any:
 
 
 def empty_on_device_of(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
-    """An array without values, of the library of A and on its device."""
     if isinstance(A, np.ndarray) or not is_on_device(A):
         return np.empty(shape, dtype)
     xp = namespace(A)
@@ -133,7 +127,6 @@ def empty_on_device_of(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
 
 
 def numpy_dtype(A: Any) -> np.dtype[Any]:
-    """The precision of A as a dtype of NumPy."""
     if isinstance(A, np.ndarray) or not is_on_device(A):
         dtype: np.dtype[Any] = A.dtype
         return dtype
@@ -169,7 +162,7 @@ def at_least_zero(A: Any) -> Any:
 
 
 def squares_of_rows(A: Any) -> Any:
-    """‖a_i‖₂² for every row, on the device of A."""
+    """‖a_i‖₂², on the device of A."""
     if isinstance(A, np.ndarray):
         return np.einsum("ij,ij->i", A, A)
     step, xp = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1), namespace(A)
@@ -213,14 +206,14 @@ def cholesky(A: Any) -> Any:
     """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are 0 on a CPU and arbitrary elsewhere."""
     if isinstance(A, np.ndarray):
         L, info = (spotrf if A.dtype == np.float32 else dpotrf)(A.T, lower=1, overwrite_a=1)
-        if info != 0:
-            raise np.linalg.LinAlgError("matrix is not positive definite")
-        return np.asarray(L)
-    try:
-        L = namespace(A).linalg.cholesky(A)
-    except Exception as error:  # libraries have exceptions of their own
-        raise np.linalg.LinAlgError("matrix is not positive definite") from error
-    if not np.isfinite(float(L[-1, -1])):  # CuPy raises nothing
+        failed = info != 0
+    else:
+        try:
+            L = namespace(A).linalg.cholesky(A)
+            failed = not np.isfinite(float(L[-1, -1]))  # CuPy raises nothing
+        except Exception:  # libraries have exceptions of their own
+            failed = True
+    if failed:
         raise np.linalg.LinAlgError("matrix is not positive definite")
     return L
 
@@ -257,9 +250,8 @@ def _solve_triangle(L: Any, B: Any, *, upper: bool) -> Any:
 
 
 def inverse(A: NDArray[Any]) -> NDArray[Any]:
-    """Inverse of a symmetric positive definite matrix through its Cholesky factor: half the work of the general case.
-
-    Matrices of middle size are inverted by halves, [P Wᵀ; W S]: LAPACK is slow there, and products are not.
+    """Inverse of a positive definite matrix through its Cholesky factor; of middle size by halves, [P Wᵀ; W S]: LAPACK is slow
+    there, and products are not.
     """
     half = len(A) // 2
     if 32 < half <= 256:
@@ -272,19 +264,18 @@ def inverse(A: NDArray[Any]) -> NDArray[Any]:
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not invertible")
     # The upper triangle is 0. It is filled in tiles, so that both sides of a tile stay in the cache.
-    for start in range(0, len(found), TILE):
-        rows = slice(start, start + TILE)
-        for below in range(start + TILE, len(found), TILE):
-            found[rows, below : below + TILE] = found[below : below + TILE, rows].T
+    for start in range(0, len(found), 128):
+        rows = slice(start, start + 128)
+        for below in range(start + 128, len(found), 128):
+            found[rows, below : below + 128] = found[below : below + 128, rows].T
         found[rows, rows] += found[rows, rows].T
     np.einsum("ii->i", found)[:] *= 0.5
     return np.asarray(found)
 
 
 def pivoted_root(A: NDArray[Any], tol: float = -1.0) -> NDArray[np.float64]:
-    """F with F Fᵀ = A for a semi-definite A, by Cholesky with pivoting, until no diagonal entry left is above ``tol``.
-
-    Without ``tol``, entries are rounding below n · eps of the largest.
+    """F with F Fᵀ = A for a semi-definite A, by Cholesky with pivoting, until no diagonal entry left is above ``tol``, by default
+    n · eps of the largest.
     """
     c, pivots, rank, _ = dpstrf(A, tol=tol, lower=1)
     F = np.zeros((len(A), rank))
@@ -306,13 +297,12 @@ def sum_of_squares(A: Any) -> float:
 
 
 def times_triangle(A: NDArray[Any], T: NDArray[Any], *, lower: bool) -> NDArray[Any]:
-    """A T for a triangle T, in blocks of columns that leave its zeros out.
-
-    NumPy's products let other threads work meanwhile. SciPy's triangular product does not, and is a fifth faster in one thread.
+    """A T for a triangle T, in blocks of columns that leave its zeros out. (SciPy's triangular product is faster, but lets
+    no other threads work meanwhile.)
     """
     found = np.empty((len(A), T.shape[1]), np.result_type(A, T))
-    for start in range(0, T.shape[1], COLUMNS_OF_A_TRIANGLE):
-        part = slice(start, start + COLUMNS_OF_A_TRIANGLE)
+    for start in range(0, T.shape[1], 64):
+        part = slice(start, start + 64)
         rows = slice(start, None) if lower else slice(0, part.stop)
         np.matmul(A[:, rows], T[rows, part], out=found[:, part])
     return found

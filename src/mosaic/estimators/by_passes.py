@@ -20,7 +20,7 @@ from mosaic.estimators.in_memory import answers_by_pass, strength, warn_of_gap
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import PointKernel
 from mosaic.parameters import Sketch
-from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
+from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Spectrum, best_for_k, largest
 from mosaic.program.encoding import Encoding
 from mosaic.program.problem import DesignProblem
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, triangle
@@ -213,12 +213,12 @@ class ByPasses:
         found = self.passes.run("bound", task)
         K, gram = kernel.block(chosen, chosen), found["gram:G"]
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
-        lengths = Largest((float(found["scores:longest"]),))
+        lengths = (float(found["scores:longest"]),)
         bounds = replace(
             best,
             outside=-EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace,
-            scores=Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES)),
-            spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
+            scores=largest(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES)),
+            spectrum=Spectrum.of(sketch.problem.C, None, lengths),
         )
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given

@@ -33,9 +33,8 @@ from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
-from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
-from mosaic.program.bounds import Bound, Largest, Spectrum
+from mosaic.program.bounds import Bound, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
 from mosaic.rows.encoder import LeftOut, TableEncoder
@@ -58,7 +57,7 @@ CLASSES: dict[str, type[Any]] = {
         choosing.Answers, choosing.Changes, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.Material,
         choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
         Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, EffectiveCounts, InMemory, KeptGroups, SavedRows,
-        KnownRows, Largest, LeftOut, Matrix, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
+        KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip

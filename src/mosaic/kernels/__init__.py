@@ -18,20 +18,7 @@ from mosaic.kernels.precomputed import Precomputed
 from mosaic.parameters import KERNELS
 
 __all__ = [
-    "KERNELS",
-    "POINT_KERNELS",
-    "RBF",
-    "STATIONARY_KERNELS",
-    "DiffusionKernel",
-    "EffectiveCount",
-    "Gamma",
-    "Kernel",
-    "PointKernel",
-    "Precomputed",
-    "StationaryKernel",
-    "check_similarities",
-    "decay_rate",
-    "make_kernel",
-    "resolve_gamma",
-    "where_compared",
-]
+    "KERNELS", "POINT_KERNELS", "RBF", "STATIONARY_KERNELS", "DiffusionKernel", "EffectiveCount", "Gamma", "Kernel",
+    "PointKernel", "Precomputed", "StationaryKernel", "check_similarities", "decay_rate", "make_kernel",
+    "resolve_gamma", "where_compared",
+]  # fmt: skip

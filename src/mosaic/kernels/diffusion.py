@@ -18,10 +18,8 @@ from mosaic.parameters import whole_number
 
 def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     """Rows g_j whose inner products are a heat kernel on the neighbour graph, scaled to unit length.
-
-    W joins every point with its ``n_neighbors`` nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk
-    A = (I + S)/2 = I − L/2 is one Euler step of the heat equation for half a unit of time. With G = A^time,
-    K = G Gᵀ ≈ exp(−time · L) is positive semi-definite by construction, and G is sparse.
+    W joins every point with its nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk A = (I + S)/2 = I − L/2 is
+    one Euler step of the heat equation for half a unit of time. With G = A^time, K = G Gᵀ ≈ exp(−time · L), and G is sparse.
     """
     n = X.shape[0]
     k, time = min(whole_number("n_neighbors", n_neighbors), n - 1), whole_number("time", time)
@@ -63,9 +61,8 @@ class DiffusionKernel(Linear):
     extension is ours. If y equals a point of the graph, it has the row of that point, the first that is found of several.
     """
 
-    #: The points of the graph and their rows g; ``take`` keeps all, because any may be near a new point.
-    graph: Any = field(repr=False)
-    features: Any = field(repr=False)
+    graph: Any = field(repr=False)  # all its points, also after ``take``, because any may be near a new point
+    features: Any = field(repr=False)  # their rows g
     n_neighbors: int = 10
 
     @classmethod

@@ -15,38 +15,24 @@ from mosaic.arrays.blocks import FloatArray, Seed, subsample
 from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import points
 from mosaic.kernels.diffusion import DiffusionKernel
-from mosaic.kernels.points import (
-    POINT_KERNELS,
-    RBF,
-    STATIONARY_KERNELS,
-    Cosine,
-    FromCallable,
-    Kernel,
-    PolynomialKernel,
-    StationaryKernel,
-    in_range,
-    normalised_rows,
-)
+from mosaic.kernels.points import POINT_KERNELS, RBF, STATIONARY_KERNELS, Kernel, StationaryKernel
 from mosaic.kernels.precomputed import Precomputed
 from mosaic.parameters import Diffusion, Polynomial, check_kernel, name_of, real_number
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
-#: ``EffectiveCount`` counts for the first number of points, each compared with the second: at most 8 MB of distances.
-COUNTING_POINTS, COUNTED_POINTS = 512, 2048
 #: Logarithm of the largest rate that is tried, times a typical distance.
 LARGEST_LOG_RATE = 64.0
-#: Distances below this are taken for 0 where a bandwidth is computed: their inverse is hardly a float, and they have few digits.
-SMALLEST_DISTANCE = 1e-300
 
 
 @dataclass(frozen=True)
 class EffectiveCount:
     """Bandwidth rule: the ``quantile`` of Σ_i k(x_i, x_j)² over the points j equals ``m0``.
 
-    With a unit diagonal Σ_i k_ij² is the effective number of points that resemble j, itself included, so this
-    rule counts points instead of distances. Use a high quantile if many points may be outliers.
+    With a unit diagonal Σ_i k_ij² is the effective number of points that resemble j, itself included. Use a high quantile if many
+    points may be outliers.
 
     Examples
     --------
@@ -67,15 +53,10 @@ class EffectiveCount:
 
 
 Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
+Similarity: TypeAlias = str | Polynomial | Diffusion | Callable[[Any, Any], Any]
 
 
-def make_kernel(
-    X: Any,
-    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
-    *,
-    gamma: Gamma = "scale",
-    random_state: Seed = 0,
-) -> Kernel:
+def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
     Parameters
@@ -100,23 +81,23 @@ def make_kernel(
         case "precomputed":
             return Precomputed(X)
         case "cosine":
-            return Cosine(normalised_rows(X))
+            return points.Cosine(points.normalised_rows(X))
         case "diffusion" | Diffusion():
-            graph = Diffusion() if isinstance(kernel, str) else kernel
+            graph = kernel if isinstance(kernel, Diffusion) else Diffusion()
             return DiffusionKernel.of(X, graph.n_neighbors, graph.time)
         case "polynomial" | Polynomial():
-            formula = Polynomial() if isinstance(kernel, str) else kernel
+            formula = kernel if isinstance(kernel, Polynomial) else Polynomial()
             if isinstance(gamma, EffectiveCount) or gamma == "median":
                 fault = "must be a number or 'scale' for a polynomial kernel"
                 raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
-            return in_range(PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0))
+            return points.PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0)
         case str() if kernel in STATIONARY_KERNELS:
             wide = STATIONARY_KERNELS[kernel](X)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case str() if kernel in POINT_KERNELS:
-            return in_range(POINT_KERNELS[kernel](X))
+            return POINT_KERNELS[kernel](X)
     assert callable(kernel)
-    return FromCallable(X, kernel)
+    return points.FromCallable(X, kernel)
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
@@ -137,21 +118,20 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
             D = kernel.distances(rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
-            return 1.0 / typical if typical >= SMALLEST_DISTANCE else 1.0
+            return 1.0 / typical if typical >= 1e-300 else 1.0  # below, the inverse is hardly a float
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
         raise InvalidInputError(fault, parameter="gamma", value=gamma)
     return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ; sums over a subsample are scaled up to n."""
+    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ, for 512 of 2048 points; their sums are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
-    others = subsample(n, COUNTED_POINTS, rng)
-    centres = subsample(len(others), COUNTING_POINTS, rng)
-    D = kernel.distances(others, others[centres])
-    D[D < SMALLEST_DISTANCE] = 0.0
+    others = subsample(n, 2048, rng)
+    D = kernel.distances(others, others[subsample(len(others), 512, rng)])
+    D[D < 1e-300] = 0.0
     if not D.any():
         return 1.0
     scale = (n - 1) / (len(others) - 1)

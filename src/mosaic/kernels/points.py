@@ -1,8 +1,4 @@
-"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function.
-
-A kernel with a formula defines it between two sets of rows (``_between``) and for a row with itself (``_with_itself``), and has a
-line in ``POINT_KERNELS``. A stationary one defines its distance.
-"""
+"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function."""
 
 from __future__ import annotations
 
@@ -17,20 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from mosaic.arrays import xp
 from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks, row_lengths, scaled_rows, squared_lengths
-from mosaic.arrays.xp import (
-    as_double,
-    at_least_zero,
-    exponential,
-    host_rows,
-    is_on_device,
-    namespace,
-    numpy_dtype,
-    on_host,
-    rows_of,
-    sums_of_differences,
-    to_device_of,
-)
+from mosaic.arrays.xp import as_double, at_least_zero, is_on_device, namespace, on_host, sums_of_differences, to_device_of
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.parameters import real_number, whole_number
 
@@ -42,20 +27,14 @@ FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
 #: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
 #: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
 ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
-#: Number of rows whose median is subtracted before distances are computed.
-CENTRE_ROWS = 1001
 #: The largest similarity in single precision, and the inverse of the smallest: sums of squares are floats.
 LARGEST_SINGLE_SIMILARITY = 1e15
-#: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
-DIAGONAL_BLOCK_ROWS = 64
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
-
-    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y have passed
-    the door.
+    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y. Names with ``device_``
+    answer on the device of the points, others with NumPy arrays, in float64.
     """
 
     X: Any  # the points, or the similarities themselves
@@ -68,7 +47,7 @@ class Kernel(ABC):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(self.X)
+        return xp.numpy_dtype(self.X)
 
     @abstractmethod
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
@@ -97,8 +76,8 @@ class Kernel(ABC):
         return on_host(self.device_cross(Y))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative, and 0 where it may be
-        rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
+        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; 0 where it may be rounding alone: the
+        root of that would be 1e-8, enough to choose between points that are alike.
         """
         return on_host(self.device_distances(rows, columns))
 
@@ -114,10 +93,7 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class PointKernel(Kernel):
-    """A kernel computed from the rows of ``X``, in float64 whatever the precision of X.
-
-    If X does not hold the points as given, ``prepared`` makes rows like those of X of new points.
-    """
+    """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes rows like those of X of new points."""
 
     @abstractmethod
     def _between(self, A: Any, B: Any) -> Any:
@@ -131,7 +107,7 @@ class PointKernel(Kernel):
         return in_format_of(self.X, Y)
 
     def _rows(self, rows: Rows) -> Any:
-        return as_double(rows_of(self.X, rows))
+        return as_double(xp.rows_of(self.X, rows))
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
@@ -146,7 +122,7 @@ class PointKernel(Kernel):
         return on_host(self._with_itself(self.prepared(Y)))
 
     def take(self, indices: IntArray) -> Self:
-        return replace(self, X=rows_of(self.X, np.arange(self.n)[indices]))
+        return replace(self, X=xp.rows_of(self.X, np.arange(self.n)[indices]))
 
     def over(self, Y: Any) -> Self:
         return replace(self, X=self.prepared(Y))
@@ -163,10 +139,9 @@ class StationaryKernel(PointKernel):
         """D between rows, as a new array; 0 where it may be rounding alone."""
 
     def _decayed(self, D: Any) -> Any:
-        """exp(−γ D), in place for NumPy arrays."""
         with np.errstate(over="ignore"):  # exp(−∞) = 0
             D *= -self.gamma
-        return exponential(D)
+        return xp.exponential(D)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         return self._distances(self._rows(rows), self._rows(columns))
@@ -187,8 +162,8 @@ class RBF(StationaryKernel):
 
     @cached_property
     def _centre(self) -> Any:
-        """Subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits: the median, which outliers do not move far."""
-        some = host_rows(self.X, np.arange(0, self.n, -(-self.n // CENTRE_ROWS)))
+        """Subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits: the median of about 1000 rows."""
+        some = xp.host_rows(self.X, np.arange(0, self.n, -(-self.n // 1001)))
         return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Any, B: Any) -> Any:
@@ -341,8 +316,8 @@ class FromCallable(PointKernel):
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(A.astype(np.float64)), dtype=np.float64)
         pieces = [np.zeros(0)]
-        for start in range(0, A.shape[0], DIAGONAL_BLOCK_ROWS):
-            part = A[start : start + DIAGONAL_BLOCK_ROWS].astype(np.float64)
+        for start in range(0, A.shape[0], 64):
+            part = A[start : start + 64].astype(np.float64)
             square = self._between(part, part)
             worst = float(np.abs(square - square.T).max())
             if worst > 1e-6 * float(np.abs(square).max()):
@@ -352,15 +327,6 @@ class FromCallable(PointKernel):
                 )
             pieces.append(np.diagonal(square))
         return np.concatenate(pieces)
-
-
-def in_range(kernel: PointKernel) -> PointKernel:
-    """The kernel, in double precision if single is too narrow for squares of its similarities."""
-    largest = float(kernel.diagonal().max())
-    if kernel.dtype == np.float32 and not 1.0 / LARGEST_SINGLE_SIMILARITY <= largest <= LARGEST_SINGLE_SIMILARITY:
-        kernel = replace(kernel, X=as_double(kernel.X))
-    check_similarities(largest, kernel.dtype)
-    return kernel
 
 
 def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,33 +15,16 @@ from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.points import Kernel, Rows, check_similarities
 
-#: Largest number of points for which a matrix is tested for definiteness.
-DEFINITENESS_TEST_SIZE = 5000
-#: Random vectors that measure the error of a factor.
-ERROR_PROBES = 4
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """The matrix that a kernel was taken from."""
-
-    n: int
-    places: IntArray  # of the points that were taken
-    diagonal: FloatArray
-    rows: KnownRows | None  # None if the diagonal is constant: rows need not be recognised then
-
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A similarity matrix given by the user, checked for shape, symmetry and (up to 5000 points) definiteness.
-
-    A new point is given by its similarities to all points of the matrix, in their order, one row each, also after ``take``. It
-    lacks the similarity to itself; ``diagonal_at`` returns the median of the whole diagonal, which is exact if that is constant.
-    Rows of the matrix are recognised and get their own entry.
+    """A similarity matrix given by the user. A new point is given by its similarities to all points of the matrix, also after
+    ``take``. It lacks the similarity to itself; ``diagonal_at`` returns the median of the whole diagonal, which is exact if that
+    is constant. Rows of the matrix are recognised and get their own entry.
     """
 
-    #: None for a whole matrix. A part of a checked matrix is not checked again: it passes up to rounding.
-    taken_from: Matrix | None = field(default=None, repr=False)
+    #: ``_whole`` of the matrix that this is a part of. A part is not checked again: it passes up to rounding.
+    taken_from: tuple[IntArray, FloatArray, KnownRows | None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.taken_from is not None:
@@ -61,7 +44,7 @@ class Precomputed(Kernel):
                 "If this is a distance matrix D, pass np.exp(-gamma * D**2) instead.",
             )
         check_similarities(largest_entry(K), self.dtype)
-        if self.n <= DEFINITENESS_TEST_SIZE:
+        if self.n <= 5000:
             _check_definite(in_double(K), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
 
     def device_block(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -71,66 +54,63 @@ class Precomputed(Kernel):
         return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Precomputed:
-        chosen = np.arange(self.n)[indices]
-        return Precomputed(self.X[chosen][:, chosen], replace(self._matrix, places=self._matrix.places[chosen]))
+        chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
+        return Precomputed(self.X[chosen][:, chosen], (places[chosen], diagonal, known))
 
     def device_cross(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        return in_double(Y[:, self._matrix.places])
+        return in_double(Y[:, self._whole[0]])
 
     def diagonal_at(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        matrix = self._matrix
-        own = np.full(Y.shape[0], float(np.median(matrix.diagonal)))
-        if matrix.rows is not None:
-            found = matrix.rows.find(row_codes(Y))
-            own[found >= 0] = matrix.diagonal[found[found >= 0]]
+        _, diagonal, known = self._whole
+        own = np.full(Y.shape[0], float(np.median(diagonal)))
+        if known is not None:
+            found = known.find(row_codes(Y))
+            own[found >= 0] = diagonal[found[found >= 0]]
         return own
 
     @cached_property
-    def _matrix(self) -> Matrix:
+    def _whole(self) -> tuple[IntArray, FloatArray, KnownRows | None]:
+        """Places of these points in the matrix that was given, its diagonal, and, unless that is constant, its rows."""
         if self.taken_from is not None:
             return self.taken_from
         diagonal = self.diagonal()
-        rows = KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
-        return Matrix(self.n, np.arange(self.n), diagonal, rows)
+        return np.arange(self.n), diagonal, KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
 
     def _check_new(self, Y: Any) -> None:
-        if Y.shape[1] != self._matrix.n:
+        n = len(self._whole[1])
+        if Y.shape[1] != n:
             raise InvalidInputError(
-                f"with `kernel='precomputed'` new points are given by their similarities to all {self._matrix.n} points "
-                f"of the matrix, so Y must have {self._matrix.n} columns; it has {Y.shape[1]}",
+                f"with `kernel='precomputed'` new points are given by their similarities to all {n} points of the matrix, "
+                f"so Y must have {n} columns; it has {Y.shape[1]}",
                 "Compute the similarities to the points that were left out as well.",
             )
 
 
 def _check_symmetric(K: Any) -> None:
-    """Refuse |K_ij − K_ji| above rounding, and name the largest."""
+    """Refuse |K_ij − K_ji| above rounding."""
     allowed = 100 * np.finfo(K.dtype).eps * largest_entry(K)
-    worst, i, j = 0.0, 0, 0
     for rows in row_blocks(K.shape[0], K.shape[1]):
         difference = abs(K[rows] - K[:, rows].T)
-        if float(difference.max()) > max(worst, allowed):
+        if float(difference.max()) > allowed:
             row, j = divmod(int(difference.argmax()), K.shape[1])
-            worst, i = float(difference.max()), rows.start + row
-    if worst > 0:
-        i, j = sorted((i, j))
-        raise NotPositiveSemidefiniteError(
-            f"a precomputed similarity must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}",
-            "Use (K + K.T) / 2 if the difference is noise.",
-        )
+            i, j = sorted((rows.start + row, j))
+            raise NotPositiveSemidefiniteError(
+                f"a precomputed similarity must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}",
+                "Use (K + K.T) / 2 if the difference is noise.",
+            )
 
 
 def _check_definite(K: FloatArray, tolerance: float) -> None:
     """Accept K if it is F Fᵀ up to rounding, with F a pivoted Cholesky factor; otherwise check its eigenvalues.
-
     If K is indefinite, Δ = K − F Fᵀ can have a zero diagonal without being zero; so ‖Δ‖²_F is estimated by the mean of ‖Δg‖² over
-    normal vectors g. An error ten times as large as 2 tolerance passes with a probability of 1e-7.
+    four normal vectors g. An error ten times as large as 2 tolerance passes with a probability of 1e-7.
     """
     F = pivoted_root(K, tolerance / len(K))
-    G = np.random.default_rng(0).standard_normal((len(K), ERROR_PROBES))
+    G = np.random.default_rng(0).standard_normal((len(K), 4))
     ΔG = K @ G - F @ (F.T @ G)
-    if float(np.vdot(ΔG, ΔG)) <= ERROR_PROBES * (2.0 * tolerance) ** 2:
+    if float(np.vdot(ΔG, ΔG)) <= 4 * (2.0 * tolerance) ** 2:
         return
     eigenvalues = np.linalg.eigvalsh(K)
     if eigenvalues[0] < -tolerance:

@@ -9,12 +9,8 @@ tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ
 where λ are the eigenvalues of C and μ those of K, both decreasing. As g → 0 the second becomes Σ_{i>k} λ_i, the bound for least
 squares without a ridge. Proofs: docs/math/bound.md.
 
-Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``best_for_k`` solves at
-nearly the best one for k.
-
-Notes
------
-1. The error of a set for K = F Fᵀ + Δ, Δ ⪰ 0, is at least its error for F Fᵀ, so bounds for a factor hold for the kernel.
+Every E = M⁻¹T gives a dual bound, and the strength decides how tight it is. The error of a set for K = F Fᵀ + Δ, Δ ⪰ 0, is at
+least its error for F Fᵀ, so bounds for a factor hold for the kernel.
 """
 
 from __future__ import annotations
@@ -27,11 +23,9 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq, minimize_scalar
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared, subsample
 from mosaic.arrays.xp import numpy_dtype, on_host
-from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
-from mosaic.parameters import real_number
 from mosaic.program.encoding import DesignRows, Encoding
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
@@ -41,35 +35,21 @@ MOST_KEPT_SCORES = 1000
 #: Multiplications up to which a bound uses the kernel itself and not only its factor: n²p for scores, n³ for eigenvalues. One or
 #: two seconds on one core; at rank 500 this allows 3,400 points, for eigenvalues 1,800.
 MOST_BOUND_OPERATIONS = 6e9
-#: Least number of multiplications that one similarity counts as.
-OPERATIONS_OF_A_SIMILARITY = 100
-#: A factor counts as exact if it misses a smaller share of the kernel's trace.
-EXACT_FACTOR_ERROR = 1e-9
 #: Rounding: every bound is lowered by this many eps of the factor's precision, times tr K, where factorisations stop.
 EPS_OF_A_BOUND = 50.0
-#: Relative gap to which the program behind a bound is solved, which costs 0.02 to 0.2 percent of the bound.
-BOUND_TOLERANCE = 1e-3
-#: Number of candidates on which the best strength for k is searched, and the precision of its logarithm.
-STRENGTH_CANDIDATES, STRENGTH_PRECISION = 100, 0.3
 
 
-@dataclass(frozen=True)
-class Largest:
-    """The largest of some numbers ≥ 0, in descending order, for an upper bound of the sum of the k largest."""
+def largest(values: Any, most: int = MOST_KEPT_SCORES) -> tuple[float, ...]:
+    """The largest of some numbers ≥ 0, in descending order."""
+    values = np.asarray(values, np.float64)
+    if len(values) > most:
+        values = np.partition(values, len(values) - most)[len(values) - most :]
+    return tuple(np.sort(values)[::-1].tolist())
 
-    values: tuple[float, ...]
 
-    @classmethod
-    def of(cls, values: Any, most: int = MOST_KEPT_SCORES) -> Self:
-        values = np.asarray(values, np.float64)
-        if len(values) > most:
-            values = np.partition(values, len(values) - most)[len(values) - most :]
-        return cls(tuple(np.sort(values)[::-1].tolist()))
-
-    def sum(self, k: int) -> float:
-        """Upper bound of the sum of the k largest: values that were not kept count as much as the last one kept."""
-        beyond = max(k - len(self.values), 0)
-        return float(sum(self.values[:k]) + (beyond * self.values[-1] if beyond else 0.0))
+def sum_of_largest(kept: tuple[float, ...], k: int) -> float:
+    """Upper bound of the sum of the k largest: numbers that were not kept count as much as the last one kept."""
+    return float(sum(kept[:k]) + max(k - len(kept), 0) * kept[-1])
 
 
 @dataclass(frozen=True)
@@ -78,19 +58,11 @@ class Spectrum:
 
     targets: tuple[float, ...]
     candidates: tuple[float, ...]
-    lengths: Largest
+    lengths: tuple[float, ...]  # the ``largest``
 
     @classmethod
-    def of_kernel(cls, K: FloatArray, weights: FloatArray) -> Self:
-        """From all similarities: eigenvalues of D^½ K D^½, D = diag(ω), and of K."""
-        roots = np.sqrt(weights)
-        alike = bool((weights == 1).all())
-        targets = _descending(K if alike else roots[:, None] * K * roots)
-        return cls(targets, targets if alike else _descending(K), Largest.of(np.diagonal(K)))
-
-    @classmethod
-    def of_factor(cls, C: FloatArray, G: FloatArray | None, lengths: Largest) -> Self:
-        """From C = Σ ω_i f_i f_iᵀ, G = Σ_j f_j f_jᵀ (None if that is C) and the lengths ‖f_j‖²."""
+    def of(cls, C: FloatArray, G: FloatArray | None, lengths: tuple[float, ...]) -> Self:
+        """Of a factor, C = Σ ω_i f_i f_iᵀ and G = Σ_j f_j f_jᵀ; of all similarities, D^½ K D^½ and K. G is None if it is C."""
         targets = _descending(C)
         return cls(targets, targets if G is None else _descending(G), lengths)
 
@@ -102,7 +74,7 @@ class Spectrum:
         """
         λ, μ = np.array(self.targets[:k]), np.array(self.candidates[:k])
         λ, μ = λ[λ > 0], μ[: len(λ)][λ > 0]
-        budget, rest, roots = self.lengths.sum(k), self.tail(k), np.sqrt(λ)
+        budget, rest, roots = sum_of_largest(self.lengths, k), self.tail(k), np.sqrt(λ)
         if μ.sum() <= budget:
             return float((λ / (1.0 + μ / ridge)).sum()) + rest
         # Σ a_i is piecewise linear in s: entry i begins to grow at g/√λ_i and is full at (g + μ_i)/√λ_i.
@@ -131,14 +103,14 @@ class Bound:
 
     inner: float  # ⟨E, T⟩
     energy: float  # ‖E‖²
-    scores: Largest  # z_j² over all candidates
+    scores: tuple[float, ...]  # the ``largest`` z_j² of all candidates
     ridge: float
     outside: float = 0.0  # error that no candidate can remove, minus possible rounding
     spectrum: Spectrum | None = None
 
     def at(self, k: int) -> float:
         """The better of ⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) and the spectral bound, + outside ≤ err_g(S) for all S of k."""
-        best = self.inner**2 / (self.energy + self.scores.sum(k) / self.ridge)
+        best = self.inner**2 / (self.energy + sum_of_largest(self.scores, k) / self.ridge)
         if self.spectrum is not None:
             best = max(best, self.spectrum.at(k, self.ridge))
         return max(best + self.outside, 0.0)
@@ -179,21 +151,21 @@ def with_residual(kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatAr
 
     c = float(minimize_scalar(value, bounds=(0.0, 2.0 * lam), method="bounded", options={"xatol": 1e-3 * lam}).x)
     inner, energy, z2 = at(c)
-    return Bound(inner, energy, Largest.of(z2), ridge)
+    return Bound(inner, energy, largest(z2), ridge)
 
 
 def dual_bound(problem: DesignProblem, eta: FloatArray, ridge: float) -> tuple[Bound, FloatArray]:
     """The bound of E = M(η)⁻¹T for sets of any size, and E."""
     point = problem.dual_point(eta)
     # Over all candidates: screening is safe for the program, but the bound is for every set.
-    scores = Largest.of(problem.scores(point.E) ** 2)
+    scores = largest(problem.scores(point.E) ** 2)
     return Bound(point.inner, point.fit * problem.lam, scores, ridge), point.E
 
 
 def best_for_k(
-    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = BOUND_TOLERANCE, initial: IntArray | None = None
+    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = 1e-3, initial: IntArray | None = None
 ) -> tuple[Bound, FloatArray]:
-    """The bound that is nearly the best for k, from a solution at its strength, and its E."""
+    """The bound that is nearly the best for k, from a solution at its strength, and its E; ``tol`` costs 0.02 to 0.2 % of it."""
     at = problem.with_lam(strength_for_k(problem, k, ridge, critical_lam(problem), initial))
     return dual_bound(at, solve_design(at, tol=tol, initial=initial, thin=False).value, ridge)
 
@@ -201,15 +173,11 @@ def best_for_k(
 def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float, initial: IntArray | None) -> float:
     """Nearly the strength whose bound for k is the best. It has lam · g · Σ_j ‖r_j(lam)‖ = k.
 
-    There the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since dD/dlam is half the misfit. It is searched on few
-    candidates; the bound holds at any strength. (The derivation replaces the sum of the k largest z² by k times the largest;
-    they are nearly equal at a solution.)
+    There the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, if the sum of the k largest z² is k times the largest, as it
+    nearly is at a solution. It is searched on few candidates, pivots or a random sample; the bound holds at any strength.
     """
-    if not 1 <= k <= problem.n:
-        fault = f"must lie between 1 and the number of candidates {problem.n}"
-        raise InvalidInputError(fault, parameter="k", value=k)
-    real_number("ridge", ridge, above=0)
-    few = problem.restrict(_some_candidates(problem.n, initial), for_steps=True)
+    some = subsample(problem.n, 100, 0) if initial is None or len(initial) < 100 else np.sort(initial[:100])
+    few = problem.restrict(some if problem.n > 100 else np.arange(problem.n), for_steps=True)
 
     @cache
     def excess(log_alpha: float) -> float:
@@ -219,27 +187,26 @@ def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float
         return float(np.log(max(few.lam * ridge * total, 1e-12 * k) / k))
 
     low, high = np.log(1.05), np.log(1e4)
-    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=STRENGTH_PRECISION)
+    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.3)
     return float(np.exp(log_alpha)) * lam_crit
 
 
 def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
-    """A lower bound for the error of every set of k points, for the kernel as given: dual and spectral bound.
-
-    It uses the kernel itself where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), otherwise its factor.
-    It holds for an encoding of any strength, and is tight for that of ``strength_for_k``.
+    """A lower bound for the error of every set of k points, tight for an encoding at the strength of ``strength_for_k``. It uses
+    the kernel itself where that is affordable, otherwise its factor.
     """
     kernel, factor, weights, rows = encoding.kernel, encoding.factor, encoding.weights, encoding.member_rows
     assert isinstance(rows, DesignRows)
     n, F, C = kernel.n, factor.F, rows.design.C
-    whole = factor.error <= EXACT_FACTOR_ERROR * factor.trace
+    whole = factor.error <= 1e-9 * factor.trace
+    alike = bool((weights == 1).all())
     rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
     if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
-        spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
+        K, roots = kernel.block(slice(None), np.arange(n)), np.sqrt(weights)
+        spectrum = Spectrum.of(K if alike else roots[:, None] * K * roots, None if alike else K, largest(np.diagonal(K)))
     else:
-        G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
-        spectrum = Spectrum.of_factor(C, G, Largest.of(row_norms_squared(F)))
-    if whole or float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) > MOST_BOUND_OPERATIONS:
+        spectrum = Spectrum.of(C, None if alike else weighted_gram(F, np.ones(n)), largest(row_norms_squared(F)))
+    if whole or float(n) ** 2 * max(factor.rank, 100) > MOST_BOUND_OPERATIONS:  # a similarity counts as 100 at least
         eta = np.zeros(n)
         eta[encoding.members] = rows.eta
         bound, _ = dual_bound(DesignProblem(F, C, encoding.lam), eta, ridge)
@@ -247,12 +214,3 @@ def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
         F = np.asarray(on_host(F), np.float64)
         bound = with_residual(kernel, F, weights, rows.design.solve_M(rows.eta, F.T), encoding.lam, k, ridge)
     return replace(bound, outside=-rounding, spectrum=spectrum)
-
-
-def _some_candidates(n: int, initial: IntArray | None, size: int = STRENGTH_CANDIDATES) -> IntArray:
-    """The first pivots of a factorisation, which are spread over the data, or a random sample."""
-    if n <= size:
-        return np.arange(n)
-    if initial is not None and len(initial) >= size:
-        return np.sort(initial[:size])
-    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))

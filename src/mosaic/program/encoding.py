@@ -1,11 +1,9 @@
 """The results of a solution: influence, rows of R, effective counts of known and new points, errors, certificate.
 
-Effective counts. Row y of lam·K(I − R) is, up to its scale, q_y(i) = f_yᵀ (t_i − F_Sᵀ r_i). For a point with a non-zero row of R
+Effective counts: row y of lam·K(I − R) is, up to its scale, q_y(i) = f_yᵀ (t_i − F_Sᵀ r_i). For a point with a non-zero row of R
 it is a multiple of that row, so m_y = ‖q_y‖₁ / ‖q_y‖_∞ is the paper's measure there, (n − 1)·(1 − OP) + 1. It is also defined
-for points with a zero row and for new points.
-
-The entry of y itself depends most on how well F approximates y. It contains the residual Δ_yy of the factor, which no other
-point shares. A point that the factor misses entirely has its whole row in that entry, so m_y = 1.
+for points with a zero row and for new points. The entry of y itself contains the residual Δ_yy of the factor, which no other
+point shares: a point that the factor misses entirely has m_y = 1.
 """
 
 from __future__ import annotations
@@ -25,19 +23,12 @@ from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
 from mosaic.program.problem import DesignProblem
 from mosaic.program.solvers import Status
-from mosaic.text import html_card, html_table
 
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
 #: single precision contradicted those in double precision by at most 1/25 of that.
 ALLOWED_ROUNDINGS = 32
-#: Smallest relative rounding that the text of a certificate mentions.
-VISIBLE_ROUNDING = 1e-9
 #: Multiplications up to which effective counts sum over all targets (some seconds); beyond it, over a sample.
 MOST_COUNTING_OPERATIONS = 2e10
-#: Smallest sample of targets.
-FEWEST_SAMPLED_TARGETS = 1000
-#: Targets that effective counts sum over if the points are themselves a sample.
-TARGETS_OF_A_SAMPLE = 2048
 
 
 @dataclass(frozen=True)
@@ -64,7 +55,6 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, including the approximation of the kernel and rounding."""
         return (max(self.primal - self.dual, 0.0) + self.slack) / self.scale
 
     @property
@@ -83,11 +73,9 @@ class Certificate:
         return self.gap * self.scale / self.at_least if self.at_least > 0 else np.inf
 
     def __str__(self) -> str:
-        kernel = (
-            "exact kernel" if self.kernel_error < 1e-12 else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
-        )
-        rounding = self.slack / self.scale
-        if rounding > VISIBLE_ROUNDING:
+        exact, rounding = self.kernel_error < 1e-12, self.slack / self.scale
+        kernel = "exact kernel" if exact else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
+        if rounding > 1e-9:
             kernel += f", rounding {rounding:.0e} included"
         if self.gap > 1:
             return f"not certified: nothing is known about the optimum ({kernel})"
@@ -95,12 +83,6 @@ class Certificate:
             value = f"{self.gap:.1e} of the value of selecting nothing"
             return f"provably within {value}, which says little about the optimum ({kernel})"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
-
-    def _repr_html_(self) -> str:
-        facts = [("value at most", f"{self.at_most:.6g}"), ("optimum at least", f"{self.at_least:.6g}")]
-        facts += [("gap", f"{self.gap:.2g}"), ("kernel error", f"{self.kernel_error:.2g}"), ("rank", f"{self.rank}")]
-        title = str(self)
-        return html_card(f"{title[0].upper()}{title[1:]}.", html_table(["", ""], facts))
 
 
 @dataclass(frozen=True)
@@ -192,13 +174,11 @@ class Encoding:
 
     @cached_property
     def support(self) -> IntArray:
-        """Points with a non-zero row, most influential first."""
         used = np.flatnonzero(self.influence)
         return used[np.argsort(-self.influence[used], kind="stable")]
 
     @property
     def dual_gap(self) -> float:
-        """Relative duality gap for the user's kernel."""
         return self.certificate.gap
 
     def rows(self, indices: IntArray) -> FloatArray:
@@ -218,9 +198,8 @@ class Encoding:
     def effective_count(self) -> FloatArray:
         """m_j = ‖q_j‖₁ / ‖q_j‖_∞ for every point: the effective number of points that j stands (or would stand) for.
 
-        q_j is row j of lam·K(I − R), a multiple of row j of R if that is not zero. So this is the paper's measure,
-        OP_j = (n − m_j)/(n − 1), extended to zero rows. The non-zero rows of ℓ_∞ encodings use r_j itself. If n²·rank is too
-        large, the sums run over a fixed random sample of the targets, scaled up.
+        OP_j = (n − m_j)/(n − 1). The non-zero rows of ℓ_∞ encodings use r_j itself. If n²·rank is too large, the sums run over a
+        fixed random sample of the targets, scaled up.
         """
         F, n = self.factor.F, len(self.groups.first)
         targets, weights = self._targets
@@ -243,16 +222,15 @@ class Encoding:
         """The distinct points that effective counts sum over, and their weights: all points, or a sample."""
         n = len(self.groups.first)
         if self.stands_for is not None:
-            return subsample_of_weights(self.stands_for, TARGETS_OF_A_SAMPLE, 0)
+            return subsample_of_weights(self.stands_for, 2048, 0)
         if float(n) * n * self.factor.rank <= MOST_COUNTING_OPERATIONS:
             return np.arange(n), self.weights
-        size = max(FEWEST_SAMPLED_TARGETS, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank)))
+        size = max(1000, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank)))
         return subsample_of_weights(self.weights, size, 0)
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
         """The model that counts for any point, new or known. ``codes`` are the ``row_codes`` of the distinct points."""
-        factor = self.factor
-        explicit = not len(factor.pivots)
+        factor, explicit = self.factor, not len(self.factor.pivots)
         targets, weights = self._targets
         return CountModel(
             pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
@@ -281,21 +259,9 @@ class Encoding:
             left = own - host_rows(F, self.members).T @ rows.part(slice(None), targets)
         return np.asarray(left).astype(numpy_dtype(F), copy=False)
 
-    @cached_property
-    def representation_error(self) -> FloatArray:
-        """e_i = k_ii − 2 k_iᵀ r_i + r_iᵀ K r_i for every point i, with r_i its column of R, on the kernel itself."""
-        members, F = self.members, self.factor.F
-        errors = self.kernel.diagonal().copy()
-        K_members = self.kernel.block(members, members)
-        for rows in row_blocks(F.shape[0], max(len(members), 1)):
-            R = self.member_rows.part(slice(None), rows).T
-            errors[rows] += np.einsum("ij,ij->i", R @ K_members - 2.0 * self.kernel.block(rows, members), R)
-        return np.asarray(np.maximum(errors, 0.0)[self.groups.group])
-
     def __repr__(self) -> str:
-        n, k = self.groups.n, len(self.support)
         return (
-            f"Encoding of {n:,} points by {k:,}: {self.certificate}. "
+            f"Encoding of {self.groups.n:,} points by {len(self.support):,}: {self.certificate}. "
             f"alpha={self.alpha:.3g}, lam={self.lam:.3g}, {self.status.name.lower()} in {self.n_iter} steps."
         )
 
@@ -310,9 +276,7 @@ def counts_against(
     weights: FloatArray,
 ) -> FloatArray:
     """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
-
-    The arguments are f_y, left_y, Δ_yy, ω_y and the place among the targets, or -1, of the points y; then left_i (as columns) and
-    ω_i of the targets, scaled up if they are a sample.
+    ``place`` is that of the points y among the targets, or -1; left_i (columns) and ω_i are scaled up if they are a sample.
     """
     Q = np.abs(f @ left)
     own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual
@@ -325,10 +289,8 @@ def counts_against(
 
 @dataclass(frozen=True)
 class CountModel:
-    """Effective counts of new points: the factor's map, left_i of the targets, and the known points.
-
-    A point of the data keeps its count; a new one is counted as if it had been added to the data with weight one. So a count
-    depends on the point alone and not on its batch.
+    """Effective counts of new points, each counted as if it had been added to the data with weight one: it depends on the point
+    alone and not on its batch. A point of the data keeps its count.
     """
 
     pivots: Kernel  # the kernel over the pivots
@@ -341,22 +303,18 @@ class CountModel:
     known: KnownRows
     known_counts: FloatArray
 
-    def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
-        """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
-        if self.triangle is None:
-            assert isinstance(self.pivots, PointKernel)
-            f = in_double(self.pivots.prepared(Y))
-            return f, np.zeros(len(f))
-        f = solve_triangular(self.triangle, self.pivots.cross(Y).T, lower=True).T
-        return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)
-
     def counts(self, Y: Any) -> FloatArray:
         found = self.known.find(row_codes(Y))
         result = self.known_counts[found]
         new = np.flatnonzero(found < 0)
         for block in row_blocks(len(new), len(self.weights) + len(self.complement)):
             rows = new[block]
-            f, residual = self.map(Y[rows])
+            if self.triangle is None:
+                assert isinstance(self.pivots, PointKernel)
+                f, residual = in_double(self.pivots.prepared(Y[rows])), np.zeros(len(rows))
+            else:  # f_y = L⁻¹ k(pivots, y), Δ_yy = k(y, y) − ‖f_y‖²
+                f = solve_triangular(self.triangle, self.pivots.cross(Y[rows]).T, lower=True).T
+                residual = np.maximum(self.pivots.diagonal_at(Y[rows]) - row_norms_squared(f), 0.0)
             once, nowhere = np.ones(len(f)), np.full(len(f), -1)
             result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
         return result

@@ -1,4 +1,4 @@
-"""K ≈ F Fᵀ without forming K: randomly pivoted or greedy Cholesky, with a known error.
+"""K ≈ F Fᵀ without forming K: randomly pivoted Cholesky, with a known error.
 
 Pivots are chosen one after another. The residual Δ = K − F Fᵀ stays positive semi-definite and is zero on the pivots. Its trace
 is known at every step, so a factorisation stops as soon as the tolerance allows.
@@ -7,36 +7,30 @@ is known at every step, so a factorisation stops as soon as the tolerance allows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
-from mosaic.program.problem import PRODUCT_ENTRIES
 
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
 PIVOTS_PER_BLOCK = 64
-#: Largest number of columns of a sparse explicit factor that is made dense.
-MOST_DENSE_COLUMNS = 1024
 
 
 @dataclass(frozen=True)
 class Factor:
-    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace.
-
-    ``is_finest`` says that rank, memory or rounding stopped it, and not its tolerance.
-    """
+    """``K ≈ F Fᵀ``, Δ = K − F Fᵀ."""
 
     F: FloatArray
     pivots: IntArray
-    residual: FloatArray
-    trace: float
-    error: float
-    is_finest: bool
+    residual: FloatArray  # the diagonal of Δ
+    trace: float  # of K, weighted
+    error: float  # the trace of Δ, weighted
+    is_finest: bool  # rank, memory or rounding stopped it, and not its tolerance
 
     @property
     def rank(self) -> int:
@@ -44,14 +38,12 @@ class Factor:
 
     @property
     def relative_error(self) -> float:
-        """Tr Δ / tr K."""
         return self.error / self.trace
 
 
 def factorize(
     kernel: Kernel,
     *,
-    method: Literal["random", "greedy"] = "random",
     tol: float = 1e-4,
     max_rank: int | None = None,
     memory_budget: float | None = None,
@@ -62,11 +54,10 @@ def factorize(
 ) -> Factor:
     """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to bytes of peak memory; 0 continues to rounding level.
 
-    "random" draws pivots with probability proportional to the residual diagonal (accelerated randomly pivoted Cholesky), "greedy"
-    takes the largest. ``weights`` are those of the points in the trace and in the draws. If ``all_matter``, points must be
-    approximated whatever their weight: all together count in the draws as much as all weights, and the factorisation continues
-    until their relative trace error, too, is within ``tol``. Linear and cosine kernels with few features are their own factor;
-    all others are in single precision if ``in_single``.
+    Pivots are drawn with probability proportional to the residual diagonal (accelerated randomly pivoted Cholesky). ``weights``
+    are those of the points in the trace and in the draws. If ``all_matter``, all points together count in the draws as much as
+    all weights, and their relative trace error, too, must be within ``tol``. Linear and cosine kernels with few features are
+    their own factor; all others are in single precision if ``in_single``.
     """
     n, dtype = kernel.n, np.dtype(np.float32) if in_single else kernel.dtype
     ω = np.ones(n) if weights is None else weights
@@ -87,7 +78,7 @@ def factorize(
                 parameter="memory_budget",
             )
     F = kernel.X
-    if kernel.is_factor and F.shape[1] <= min(n - 1, limit, MOST_DENSE_COLUMNS if sp.issparse(F) else n):
+    if kernel.is_factor and F.shape[1] <= min(n - 1, limit, 1024 if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, True)
     each = float(ω.sum()) / n if all_matter else 0.0  # what a point counts whatever its weight
@@ -99,15 +90,11 @@ def factorize(
     Ft = empty_on_device_of(kernel.X, (0, n), dtype)
     pivots = np.zeros(0, np.intp)
     while max(float(ω @ left), each * float(left.sum())) > target * trace:
-        room = min(limit - len(pivots), 1 if method == "greedy" else PIVOTS_PER_BLOCK)
+        room = min(limit - len(pivots), PIVOTS_PER_BLOCK)
         if room <= 0:
             is_finest = True
             break
-        if method == "greedy":
-            new = np.array([int(left.argmax())])
-            gram = _residual_gram(kernel, Ft, new)
-        else:
-            new, gram = _draw(kernel, Ft, chance * left, room, rng, 20 * eps * largest)
+        new, gram = _draw(kernel, Ft, chance * left, room, rng, 20 * eps * largest)
         if not len(new):
             break
         Ft = _extended(kernel, Ft, new, gram, left)
@@ -131,25 +118,18 @@ def nothing_to_compare() -> InvalidInputError:
     )
 
 
-def _residual_gram(kernel: Kernel, Ft: Any, drawn: IntArray) -> FloatArray:
-    chosen = host_rows(Ft.T, drawn)
-    return np.asarray(kernel.block(drawn, drawn) - chosen @ chosen.T)
-
-
 def _draw(
     kernel: Kernel, Ft: Any, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
 ) -> tuple[IntArray, FloatArray]:
-    """Up to ``room`` pivots and Δ between them; none if only rounding is left of the points.
-
-    A draw is kept with probability (its residual after earlier draws of the block) / (its residual when it was drawn), so a block
-    of draws has the same distribution as single draws, one after another. A point that is drawn twice is kept once: its residual
-    is zero at the second draw.
+    """Up to ``room`` pivots and Δ between them; none if only rounding is left. A draw is kept with probability (residual after
+    earlier draws of the block) / (its residual when it was drawn): a block is distributed as single draws, one after another.
     """
     cumulative = np.cumsum(chances)
     for _ in range(3):
         drawn = np.searchsorted(cumulative, rng.random(room) * float(cumulative[-1]), side="right")
         drawn = np.minimum(drawn, kernel.n - 1)
-        gram = _residual_gram(kernel, Ft, drawn)
+        chosen = host_rows(Ft.T, drawn)
+        gram = np.asarray(kernel.block(drawn, drawn) - chosen @ chosen.T)
         left, kept = gram.copy(), []
         for i, u in enumerate(rng.random(len(gram))):
             if left[i, i] > noise and left[i, i] >= u * gram[i, i]:

@@ -5,17 +5,13 @@ The program of the paper, with K = F Fᵀ and rows r_j of R, is
     P(R) = lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j ‖r_j‖₂ .
 
 Two exact changes of variables (docs/math) make it small. Rotating the n targets into q coordinates, C = T Tᵀ, does not
-change row norms (``RowProgram``, unknown W of n×q), and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars
-(``DesignProblem``, unknown η of n):
+change row norms (``RowProgram``, unknown W of n×q), and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars (``DesignProblem``):
 
     2φ(η) = tr(C M⁻¹) + 1ᵀη,   M = I/lam + Fᵀ diag(η) F,   E = M⁻¹ T = lam · (T − Fᵀ W),
     ∂(2φ)/∂η_j = 1 − v_j,      v_j = z_j² = ‖Eᵀ f_j‖²,      ∇²(2φ) = 2 (F M⁻¹ Fᵀ) ∘ (F M⁻¹ C M⁻¹ Fᵀ).
 
 Certificate: θ = s·E with s = min(1/max_j z_j, lam⟨E,T⟩/‖E‖²) is dual feasible, D = s⟨E,T⟩ − s²‖E‖²/(2 lam) ≤ P.
-
-Notes
------
-1. Weights ω_i of targets give the same program with C = Σ ω_i t_i t_iᵀ: solvers need not know of them. They are our addition.
+Weights ω_i of targets, our addition, give the same program with C = Σ ω_i t_i t_iᵀ: solvers need not know of them.
 """
 
 from __future__ import annotations
@@ -27,36 +23,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import (
-    as_double,
-    asarray_like,
-    cholesky,
-    host_rows,
-    inverse,
-    is_on_device,
-    namespace,
-    on_host,
-    pivoted_root,
-    rows_of,
-    solve_lower,
-    solve_with,
-    sum_of_squares,
-    to_device_of,
-    with_diagonal,
-)
+from mosaic.arrays import xp
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_blocks, row_norms_squared
+from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
 Value = TypeVar("Value")
 
-#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates.
-SQUARE_SPACE_RATIO = 2.0
-#: Candidates per feature up to which candidate-space formulas are used otherwise: about 4.3 n³ operations against
-#: 2n²p + 4np² + n³/3 + 4p³/3. By this count the limit would be higher, but products in feature space run faster.
-CANDIDATE_SPACE_RATIO = 1.25
-#: Entries of the blocks of rows that are multiplied with a matrix, and of those whose products with themselves are added up.
-PRODUCT_ENTRIES, GRAM_ENTRIES = 1 << 18, 1 << 21
+#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates, and otherwise. By the
+#: number of operations the second would be higher, but products in feature space run faster.
+SQUARE_SPACE_RATIO, CANDIDATE_SPACE_RATIO = 2.0, 1.25
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
 #: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
 MOST_SOLVED_WHOLE = 4000
@@ -119,11 +96,11 @@ class DesignProblem:
     @property
     def T(self) -> FloatArray:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
-        return self._once("T", lambda: pivoted_root(self.C))
+        return self._once("T", lambda: xp.pivoted_root(self.C))
 
     @property
     def device_T(self) -> Any:
-        return self._once("device_T", lambda: to_device_of(self.F, self.T))
+        return self._once("device_T", lambda: xp.to_device_of(self.F, self.T))
 
     @property
     def grams(self) -> tuple[FloatArray, FloatArray]:
@@ -146,8 +123,8 @@ class DesignProblem:
         is_double = isinstance(self.F, np.ndarray) and self.F.dtype == np.float64
         if is_double and np.array_equal(candidates, np.arange(self.n)):
             return self
-        stays = for_steps and is_on_device(self.F)
-        rows = as_double(rows_of(self.F, candidates)) if stays else host_rows(self.F, candidates)
+        stays = for_steps and xp.is_on_device(self.F)
+        rows = xp.as_double(rows_of(self.F, candidates)) if stays else xp.host_rows(self.F, candidates)
         small = DesignProblem(rows, self.C, self.lam)
         if for_steps and self.square and "grams" in self.computed and small.in_candidate_space:
             columns = self.grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
@@ -164,9 +141,8 @@ class DesignProblem:
 
     @cached_property
     def single(self) -> DesignProblem:
-        """The same problem in single precision, for steps that prove nothing.
-
-        Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
+        """The same problem in single precision, for steps that prove nothing. Dividing F and T by s and multiplying lam by s²
+        changes neither W nor any value; s = max |F| avoids overflow.
         """
         s = float(namespace(self.F).max(abs(self.F))) or 1.0
         computed: dict[str, Any] = {}
@@ -213,7 +189,7 @@ class DesignProblem:
         B *= d
         # The cube root of eps leaves two thirds of the digits.
         tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
-        Q = inverse(with_diagonal(B, 1.0))
+        Q = xp.inverse(with_diagonal(B, 1.0))
         exact = tiny if self.square else slice(None)
         Z: FloatArray = (Q[exact] * d) @ Y
         Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
@@ -235,19 +211,19 @@ class DesignProblem:
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
     def _M(self, eta: FloatArray) -> Any:
-        scaled = to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
+        scaled = xp.to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
         return with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
 
     def solve_M(self, eta: FloatArray, B: FloatArray) -> Any:
         """M(η)⁻¹ B for any p×m right-hand side, where F is."""
-        return solve_with(cholesky(self._M(eta)), B)
+        return xp.solve_with(cholesky(self._M(eta)), B)
 
     def dual_point(self, eta: FloatArray, members: IntArray | None = None) -> DualPoint:
         """E = M⁻¹T at η ≥ 0 of all candidates or of some members, where zeros are allowed."""
         used = np.flatnonzero(eta)
         E = self.lam * self.T
         if len(used):
-            small = self.restrict(used if members is None else members[used], for_steps=is_on_device(self.F))
+            small = self.restrict(used if members is None else members[used], for_steps=xp.is_on_device(self.F))
             E = on_host(small.solve_M(eta[used], small.device_T))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
@@ -263,23 +239,16 @@ class DesignProblem:
         in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), PRODUCT_ENTRIES, on=F)
         return z
 
-    def certify(self, eta: FloatArray) -> Bounds:
-        """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
-        point = self.dual_point(eta)
-        z = self.scores(point.E)
-        return bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
-
 
 def bounds_of(inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
-    """Primal ½ fit + Σ‖w_j‖ and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit)."""
+    """Primal ½ fit + Σ‖w_j‖, w_j = η_j Eᵀ f_j, and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit)."""
     s = feasible_scale(inner, fit, largest_score)
     return Bounds(0.5 * fit + penalty, s * inner - 0.5 * s * s * fit)
 
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
-    """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.
-
-    Far from the optimum first-order methods overshoot, and ⟨E,T⟩ may be negative; then the best multiple is negative, too.
+    """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible, which is negative
+    where first-order methods overshoot, far from the optimum.
     """
     top = 1.0 / largest_score if largest_score > 0 else np.inf
     best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
@@ -287,26 +256,23 @@ def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
 
 
 def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
-    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum.
-
-    The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
+    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum: the dual is
+    lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
     """
     return np.asarray(abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0)
 
 
-def critical_lam(problem: DesignProblem) -> float:
-    """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
-    if problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
-        return critical_strength(np.sqrt(row_norms_squared(problem.grams[0])))
-    T = problem.T
-    # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
-    tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
-    T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
-    return critical_strength(problem.scores(T) if T.size else np.zeros(1))
-
-
-def critical_strength(lengths: FloatArray) -> float:
-    """1 / max_j z_j, where z_j is the norm of the similarities of candidate j to all targets, in the norm of the program."""
+def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
+    """lam_crit = 1 / max_j ‖Tᵀ f_j‖, with ‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program, ‖K_j‖₁ for ℓ_∞: up to it R = 0 is optimal."""
+    n, F = problem.n, problem.F
+    if norm == "linf":
+        lengths = np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)])
+    elif problem.square and problem.in_candidate_space and n <= MOST_SOLVED_WHOLE:
+        lengths = np.sqrt(row_norms_squared(problem.grams[0]))
+    else:
+        # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
+        tail = np.cumsum((problem.T**2).sum(axis=0)[::-1])[::-1]
+        lengths = problem.scores(problem.T[:, tail > 1e-12 * tail[:1]])
     largest = float(lengths.max(initial=0.0))
     if largest == 0:
         raise InvalidInputError(
@@ -324,7 +290,7 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
         return on_host(block.T @ block)
 
     C = np.zeros((F.shape[1], F.shape[1]))
-    for part in in_blocks(gram, F.shape[0], F.shape[1], GRAM_ENTRIES, on=F):
+    for part in in_blocks(gram, F.shape[0], F.shape[1], 1 << 21, on=F):
         C += part
     return C
 
@@ -363,12 +329,10 @@ class RowProgram:
 
     @property
     def scale(self) -> float:
-        """P(0)."""
-        return 0.5 * self.lam * sum_of_squares(self.T)
+        return 0.5 * self.lam * sum_of_squares(self.T)  # P(0)
 
     @cached_property
     def FT(self) -> FloatArray:
-        """F T, the linear term (K itself in the paper's form)."""
         return np.asarray(self.F @ self.T)
 
     @cached_property

@@ -10,76 +10,35 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, row_norms_squared
+from mosaic.arrays import xp
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
-from mosaic.arrays.xp import (
-    as_double,
-    host_rows,
-    is_on_device,
-    namespace,
-    numpy_dtype,
-    on_host,
-    rows_of,
-    to_device_of,
-    work_on_devices,
-)
+from mosaic.arrays.xp import numpy_dtype, on_host, to_device_of
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
-from mosaic.parameters import (
-    Diffusion,
-    Polynomial,
-    as_bytes,
-    check_kernel,
-    check_seed,
-    check_strength,
-    name_of,
-    one_of,
-    real_number,
-    whole_number,
-)
+from mosaic.kernels.make import Similarity
+from mosaic.parameters import as_bytes, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
 from mosaic.program import SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import (
-    MOST_SOLVED_WHOLE,
-    PRODUCT_ENTRIES,
-    DesignProblem,
-    RowNorm,
-    RowProgram,
-    bounds_of,
-    critical_lam,
-    critical_strength,
-    weighted_gram,
-)
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowNorm, RowProgram, bounds_of, critical_lam, weighted_gram
 from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
-#: Default strength, as a multiple of the critical strength.
-SOLVE_ALPHA = 10.0
-#: Largest relative trace error of the factor, as a share of the tolerance.
-KERNEL_SHARE = 0.25
-#: From this gap on, a factor of many points is in single precision: its rounding is 1e-5 of the value, and stated as slack.
-LOOSE_GAP = 1e-3
-#: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
-SOLVER_SHARE = 0.6
-#: Share of it without thinning, where bounds for k are wanted: they gain from a finer solution, which costs a step or two.
+#: Shares of the tolerance: for the relative trace error of the factor, and for the gap of the solver.
+KERNEL_SHARE, SOLVER_SHARE = 0.25, 0.6
+#: Share of the latter without thinning, where bounds for k are wanted: a finer solution makes them tighter, for a step or two.
 BOUND_SHARE = 0.1
-#: Share of the tolerance that rounding may take before values are computed directly from the rows and from E.
-ROUNDING_SHARE = 1e-3
-#: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
-LARGEST_SQUARE_BYTES = 8e9
-#: The largest value of the program that is computed with, and the inverse of the smallest.
-LARGEST_VALUE = 2.0**500
-#: The largest weight that is computed with, and the inverse of the smallest largest one.
-LARGEST_WEIGHT = 2.0**200
+#: The largest weight and value of the program that are computed with, and the inverses of the smallest ones.
+LARGEST_WEIGHT, LARGEST_VALUE = 2.0**200, 2.0**500
 
 
 def solve(
     X: Any,
     *,
-    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
+    kernel: Similarity = "rbf",
     gamma: Gamma = "scale",
     alpha: float | None = None,
     lam: float | None = None,
@@ -138,7 +97,6 @@ def solve(
         whole_number("max_rank", max_rank, remedy="None sets no limit.")
     check_strength(alpha, lam)
     check_seed(random_state)
-    check_kernel(kernel)
     one_of("solver", solver, get_args(SolverName))
     one_of("row_norm", row_norm, get_args(RowNorm))
     if row_norm == "linf" and sample_weight is not None:
@@ -146,6 +104,7 @@ def solve(
     if row_norm == "linf" and solver == "interior-point":
         fault = "`row_norm='linf'` has no interior-point solver"
         raise InvalidInputError(fault, "Use `solver='auto'`, 'fista' or 'admm'.")
+    check_kernel(kernel)
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
@@ -156,7 +115,7 @@ def solve(
     groups = EqualRows.trivial(n) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
-    with work_on_devices(), using_threads():
+    with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
         limits = max_iter, max_rank, as_bytes(memory_budget)
         program = Program(distinct, groups.sums(weights), groups, row_norm, solver, tol, *limits, random_state=random_state)
@@ -169,15 +128,13 @@ def solve(
 
 @dataclass(frozen=True)
 class PosedProblem:
-    """The design problem of a factor, at strength 1: its critical strength, the distinct points that may be chosen, and those of
-    them that the solver begins with, best first.
-    """
+    """The design problem of a factor, at strength 1, and its critical strength."""
 
     factor: Factor
     problem: DesignProblem
     lam_crit: float
-    candidates: IntArray
-    initial: IntArray
+    candidates: IntArray  # the distinct points that may be chosen
+    initial: IntArray  # those that the solver begins with, best first
 
     def restrict(self, kept: IntArray) -> PosedProblem:
         """The same problem with fewer candidates; the solver begins with all of them."""
@@ -186,10 +143,9 @@ class PosedProblem:
 
 @dataclass(frozen=True)
 class Program:
-    """``solve`` for a kernel between distinct points and their weights, without a warning if the gap is above ``tol``.
+    """``solve`` for a kernel between distinct points and their weights; ``groups`` says which rows are equal.
 
-    ``groups`` says which rows are equal. Without ``thin``, points that the certificate does not need keep their rows: faster, and
-    ``bounds.bound_of`` is tighter.
+    Without ``thin``, points that the certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
     """
 
     kernel: Kernel
@@ -207,7 +163,7 @@ class Program:
     def encode(self, alpha: float | None = None, lam: float | Callable[[PosedProblem], float] | None = None) -> Encoding:
         """The certified encoding at a strength, which may be computed from the posed problem."""
         n, tol, trace_tol = self.kernel.n, self.tol, KERNEL_SHARE * self.tol
-        limit = LARGEST_SQUARE_BYTES if self.memory_budget is None else self.memory_budget
+        limit = 8e9 if self.memory_budget is None else self.memory_budget
         needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
         if (self.row_norm == "linf" or self.solver == "admm-paper") and needed > limit:
             raise MemoryBudgetError(
@@ -218,7 +174,7 @@ class Program:
             posed = self._pose(trace_tol)
             factor = posed.factor
             if lam is None:
-                strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+                strength = float(10.0 if alpha is None else alpha) * posed.lam_crit
             else:
                 strength = float(lam(posed) if callable(lam) else lam)
             if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
@@ -229,11 +185,9 @@ class Program:
                     value=alpha if lam is None else lam,
                 )
             solution, encoding = self._solve(posed, strength)
-            # If the error of the factor takes more than its share of the gap, a finer factor is needed.
-            is_fine = trace_tol < 1e-3 * tol
-            if encoding.dual_gap <= tol or factor.is_finest or solution.gap > tol or is_fine:
+            if encoding.dual_gap <= tol or factor.is_finest or solution.gap > tol or trace_tol < 1e-3 * tol:
                 break
-            trace_tol = 0.25 * trace_tol
+            trace_tol = 0.25 * trace_tol  # the error of the factor takes more than its share of the gap
         if self.thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
             # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
             encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
@@ -253,7 +207,8 @@ class Program:
             memory_budget=self.memory_budget,
             weights=weights,
             all_matter=True,
-            in_single=not self.thin and n > MOST_SOLVED_WHOLE and self.tol >= LOOSE_GAP,
+            # Its rounding is 1e-5 of the value, and stated as slack.
+            in_single=not self.thin and n > MOST_SOLVED_WHOLE and self.tol >= 1e-3,
             random_state=self.random_state,
         )
         if n <= MOST_SOLVED_WHOLE or self.solver not in ("auto", "interior-point"):
@@ -261,11 +216,7 @@ class Program:
         F = factor.F
         square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
         problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
-        if self.row_norm == "l2":
-            lam_crit = critical_lam(problem)
-        else:
-            lam_crit = critical_strength(np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)]))
-        return PosedProblem(factor, problem, lam_crit, np.arange(n), factor.pivots)
+        return PosedProblem(factor, problem, critical_lam(problem, self.row_norm), np.arange(n), factor.pivots)
 
     def _solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""
@@ -288,7 +239,7 @@ class Program:
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
         value = np.zeros((problem.n, self.kernel.n) if self.row_norm == "linf" else problem.n)
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
-        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
+        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0)
 
     def _run(self, problem: DesignProblem, posed: PosedProblem) -> Solution:
         """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``."""
@@ -316,14 +267,11 @@ class Program:
         z = problem.scores(point.E)
         primal, dual = bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
         dual = max(dual, found.dual)
-        gap = (primal - dual) / problem.scale
-        return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=gap)
+        return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=(primal - dual) / problem.scale)
 
     def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
-        """Share rows among equal points, and certify for the kernel itself.
-
-        If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
-        the attained value is wrong and is replaced by 0.
+        """The encoding, certified for the kernel itself. If the solver's formulas lose too many digits, values are computed
+        directly from the rows and from E. A lower bound above the attained value is wrong and is replaced by 0.
         """
         factor, groups, half = posed.factor, self.groups, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
@@ -339,7 +287,7 @@ class Program:
             # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
             condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
             lost = float(np.finfo(np.float64).eps) * condition
-            if lost > ROUNDING_SHARE * self.tol:
+            if lost > 1e-3 * self.tol:
                 dual, lost = _lower_bound(problem, solution.value), 0.0
                 norms = rows.norms()
                 primal = half * rows.misfit() + float(norms.sum())
@@ -371,10 +319,7 @@ class Program:
 
 
 def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
-    """The dual value of E = M⁻¹T, valid even if E is inaccurate: any E gives a dual point once its z_j are known.
-
-    The z_j are known up to eps ‖E‖ ‖f_j‖, which is added to them.
-    """
+    """The dual value of E = M⁻¹T, valid even if E is inaccurate: its z_j are known up to eps ‖E‖ ‖f_j‖, which is added."""
     point = problem.dual_point(eta)
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
     rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
@@ -385,16 +330,14 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
 def _kernel_excess(
     kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray, room: float
 ) -> float:
-    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``.
-
-    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. If these are
-    pivots, Δ vanishes and the bound is tr Δ. If the bound does not fit, one pass computes the cross term −2 tr(ΔR).
+    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``:
+    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, where the last norm needs Δ only between the non-zero rows, and vanishes for pivots.
     """
     exposed = np.flatnonzero(factor.residual[members] > 0)
     if not len(exposed):
         return factor.error
     chosen = members[exposed]
-    F_chosen = host_rows(factor.F, chosen)
+    F_chosen = xp.host_rows(factor.F, chosen)
     Δ = kernel.device_block(chosen, chosen)
     Δ = Δ - to_device_of(Δ, F_chosen) @ to_device_of(Δ, F_chosen.T)
     inside = max(rows.quadratic(Δ, weights, exposed), 0.0)
@@ -403,11 +346,11 @@ def _kernel_excess(
         return bound
 
     def across(targets: slice) -> float:
-        Δ, F = kernel.device_block(targets, chosen), as_double(rows_of(factor.F, targets))
-        F = F if is_on_device(F) else to_device_of(Δ, F)  # the factor of few points on a device is not there
+        Δ, F = kernel.device_block(targets, chosen), xp.as_double(xp.rows_of(factor.F, targets))
+        F = F if xp.is_on_device(F) else to_device_of(Δ, F)  # the factor of few points on a device is not there
         Δ = Δ - F @ to_device_of(F, F_chosen.T)
         products = Δ * rows.device_columns(F, exposed, targets)
-        return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
+        return float(weights[targets] @ on_host(xp.namespace(products).sum(products, axis=1)))
 
     cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.X))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

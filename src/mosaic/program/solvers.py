@@ -1,7 +1,5 @@
-"""The loop that runs every algorithm, the algorithms, and the ways they can end.
-
-Interior point works on η; the paper's ADMM and accelerated proximal gradient work on the rows of W, for row norms ℓ₂ and ℓ_∞. The
-problem decides the form of these: T = Fᵀ gives the paper's n×n one (lam F T = lam K), a smaller T the reduced one.
+"""The loop that runs every algorithm, the algorithms, and the ways they can end. Interior point works on η; the paper's ADMM and
+accelerated proximal gradient on the rows of W: T = Fᵀ gives the paper's n×n form (lam F T = lam K), a smaller T the reduced one.
 """
 
 from __future__ import annotations
@@ -9,7 +7,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -18,16 +16,9 @@ from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.xp import asarray_like, cholesky, on_host, solve_with, sum_of_squares, with_diagonal
 from mosaic.program.problem import Bounds, DesignProblem, Evaluation, RowProgram, bounds_of
 
-#: Primal values that differ by less than this share of P(0) differ by rounding only.
-ROUNDING_OF_VALUES = 1e-13
-#: Most steps of a run; typical runs take about ten.
-MOST_INTERIOR_STEPS = 50
-#: With at least this many candidates the first steps run in single precision, at half the cost.
-FEWEST_FOR_SINGLE_PRECISION = 500
-#: Gap at which single precision ends. It knows values to a few 1e-6 of P(0), so down to here its steps are as good as others.
-SINGLE_PRECISION_GAP = 1e-5
-#: Iterations during which ADMM adapts ρ; every change costs a new inverse.
-BALANCING_ITERATIONS = 100
+#: Candidates from which on the first steps run in single precision, at half the cost, and the gap at which it ends: it knows
+#: values to a few 1e-6 of P(0), so down to here its steps are as good as others.
+FEWEST_FOR_SINGLE_PRECISION, SINGLE_PRECISION_GAP = 500, 1e-5
 
 
 class Status(Enum):
@@ -38,15 +29,6 @@ class Status(Enum):
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
     STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, or lower `lam`."
     KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, or loosen `tol`."
-
-
-class Record(NamedTuple):
-    """One line of a solver's trace."""
-
-    iteration: int
-    primal: float
-    dual: float
-    gap: float
 
 
 @dataclass(frozen=True)
@@ -60,50 +42,28 @@ class Solution:
     dual: float
     gap: float  # (primal − dual) / P(0)
     iterations: int
-    trace: tuple[Record, ...]  # of every check of the gap
-
-
-class Solver(Protocol):
-    """An algorithm: how to start, near ``start`` if it is given, how to step, which bounds a state gives, and its unknown and
-    ‖w_j‖. The gap is checked at every ``check_every``-th step; a run has stalled after ``patience`` checks without progress.
-    """
-
-    @property
-    def check_every(self) -> int: ...
-
-    @property
-    def patience(self) -> int: ...
-
-    def init(self, problem: Any, start: FloatArray | None) -> Any: ...
-
-    def step(self, problem: Any, state: Any) -> Any: ...
-
-    def bounds(self, problem: Any, state: Any) -> Bounds: ...
-
-    def result(self, problem: Any, state: Any) -> tuple[FloatArray, FloatArray]: ...
 
 
 def run(
-    solver: Solver, problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
+    solver: Any, problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
-    """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
+    """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls: init, step, bounds, result.
 
     A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
-    out of reach. The best primal value and the best bound may come from different states.
+    out of reach. The best primal value and the best bound may come from different states. The gap is checked at every
+    ``check_every``-th step of a solver; a run has stalled after ``patience`` checks without progress.
     """
     scale, state = problem.scale, solver.init(problem, start)
-    best, primal, dual = None, np.inf, -np.inf
-    trace: list[Record] = []
+    best, primal, dual, gap = None, np.inf, -np.inf, np.inf
     smallest, since, iteration = np.inf, 0, 0
     while True:
         if iteration % solver.check_every == 0 or iteration == max_iter:
             bounds = solver.bounds(problem, state)
             # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
-            if bounds.primal < primal + ROUNDING_OF_VALUES * scale:
+            if bounds.primal < primal + 1e-13 * scale:
                 best, primal = state, bounds.primal
             dual = max(dual, bounds.dual)
             gap = (primal - dual) / scale
-            trace.append(Record(iteration, primal, dual, gap))
             since = 0 if gap < 0.999 * smallest else since + 1
             smallest = min(smallest, gap)
             if gap <= tol or primal <= target:
@@ -123,7 +83,8 @@ def run(
         iteration += 1
     if best is None:
         raise np.linalg.LinAlgError("the program has no finite value in this arithmetic")
-    return Solution(*solver.result(problem, best), status, primal, dual, trace[-1].gap, iteration, tuple(trace))
+    value, norms = solver.result(problem, best)
+    return Solution(value, norms, status, primal, dual, gap, iteration)
 
 
 class State(NamedTuple):
@@ -136,25 +97,21 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form. It takes about ten steps at any conditioning.
-
-    A step goes the share ``to_boundary`` of the way to the nearest bound at most. ``continues`` says that the start is the result
-    of a run on nearly the same numbers, and is used unchanged.
+    """Interior point on the design form: about ten steps at any conditioning. ``continues``: the start is the result of a run on
+    nearly the same numbers, and is used unchanged.
     """
 
-    to_boundary: float = 0.99
     continues: bool = False
     patience: int = 8  # typical steps divide the gap by a factor
     check_every: ClassVar[int] = 1  # every evaluation gives the gap at no extra cost
 
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
-        """Start from the best uniform η, or from ``start``, which is moved off the boundary unless the run continues."""
         if start is not None and self.continues:
             at = problem.evaluate(start)
             slack = 1.0 - at.v
             # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
             return State(start, np.maximum(slack, float(start @ np.abs(slack)) / float(start.sum())), at)
-        eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())
+        eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())  # off the boundary
         at = problem.evaluate(eta)
         return State(eta, np.maximum(1.0 - at.v, 0.1), at)
 
@@ -176,8 +133,8 @@ class InteriorPoint:
         affine = float((eta + reach_p * d) @ (zeta + reach_d * dz)) / len(eta)
         σ = (affine / μ) ** 3
         d, dz = direction(σ * μ - d * dz)
-        eta = eta + min(1.0, self.to_boundary * _reach(eta, d, np.inf)) * d
-        zeta = zeta + min(1.0, self.to_boundary * _reach(zeta, dz, np.inf)) * dz
+        eta = eta + min(1.0, 0.99 * _reach(eta, d, np.inf)) * d
+        zeta = zeta + min(1.0, 0.99 * _reach(zeta, dz, np.inf)) * dz
         return State(eta, zeta, problem.evaluate(eta))
 
     def bounds(self, problem: DesignProblem, state: State) -> Bounds:
@@ -192,12 +149,10 @@ class InteriorPoint:
 def run_interior_point(
     problem: DesignProblem, *, tol: float, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
-    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision.
-
-    A primal value at or below ``target`` ends the run. If single precision finds the target out of reach, the run ends there.
-    This proves nothing, and need not: a caller that sets a target has a solution already.
+    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision, unless
+    single precision finds the target out of reach: a caller that sets one has a solution already.
     """
-    solver, steps, most = InteriorPoint(), 0, MOST_INTERIOR_STEPS
+    solver, steps, most = InteriorPoint(), 0, 50
     if problem.n >= FEWEST_FOR_SINGLE_PRECISION:
         aim = max(tol, SINGLE_PRECISION_GAP)
         with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
@@ -226,36 +181,19 @@ def _reach(x: FloatArray, dx: FloatArray, most: float = 1.0) -> float:
     return min(most, float((-x[negative] / dx[negative]).min())) if negative.any() else most
 
 
-class AdmmState(NamedTuple):
-    W: FloatArray
-    Q: FloatArray  # scaled multiplier
-    rho: float
-    inverse: FloatArray  # the one that belongs to ρ
-    steps: int
-
-
-class FistaState(NamedTuple):
-    W: FloatArray
-    Y: FloatArray  # extrapolated
-    t: float  # momentum
-    step: float  # length
-
-
-@dataclass(frozen=True)
 class _OnRows:
-    """What the methods share: both keep the sparse iterate, whose gap is checked now and then."""
+    """First-order methods: the first part of a state is the sparse iterate W, whose gap is checked now and then."""
 
-    check_every: int = 10
-    patience: int = 300
+    check_every: ClassVar[int] = 10
+    patience: ClassVar[int] = 300
 
-    def bounds(self, problem: RowProgram, state: AdmmState | FistaState) -> Bounds:
-        return problem.bounds(state.W)
+    def bounds(self, problem: RowProgram, state: tuple[Any, ...]) -> Bounds:
+        return problem.bounds(state[0])
 
-    def result(self, problem: RowProgram, state: AdmmState | FistaState) -> tuple[FloatArray, FloatArray]:
-        return state.W, problem.row_norms(state.W)
+    def result(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[FloatArray, FloatArray]:
+        return state[0], problem.row_norms(state[0])
 
 
-@dataclass(frozen=True)
 class ADMM(_OnRows):
     """Alternating directions: one product with a stored inverse and one shrinkage per step.
 
@@ -267,25 +205,25 @@ class ADMM(_OnRows):
        residuals differ by more than a factor of ten, for the first hundred iterations (every change costs a new inverse).
     """
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> AdmmState:
+    def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
         R = np.zeros(problem.shape) if start is None else start
         rho = problem.lam * float(np.vdot(problem.F, problem.F)) / problem.F.shape[0]
-        return AdmmState(R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0)
+        return R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0
 
-    def step(self, problem: RowProgram, state: AdmmState) -> AdmmState:
+    def step(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[Any, ...]:
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
         # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
         Δ = inverse @ B if problem.K is not None else (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
-        if steps < BALANCING_ITERATIONS and steps % 5 == 4:
+        if steps < 100 and steps % 5 == 4:
             primal, dual = float(np.linalg.norm(Δ - new)), rho * float(np.linalg.norm(new - R))
             factor = 2.0 if primal > 10 * dual else 0.5 if dual > 10 * primal else 1.0
             if factor != 1.0:
                 rho, Q = rho * factor, Q / factor
                 inverse = _inverse(problem, rho)
-        return AdmmState(new, Q, rho, inverse, steps + 1)
+        return new, Q, rho, inverse, steps + 1
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
@@ -295,28 +233,24 @@ def _inverse(problem: RowProgram, rho: float) -> FloatArray:
     return np.asarray(np.linalg.inv(gram + (rho / problem.lam) * np.eye(len(gram))))
 
 
-@dataclass(frozen=True)
 class FISTA(_OnRows):
-    """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill.
+    """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
-    Fast if K is well conditioned; otherwise it takes hundreds to thousands of iterations.
-    """
-
-    def init(self, problem: RowProgram, start: FloatArray | None) -> FistaState:
+    def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
         gram = problem.K if problem.K is not None else problem.F.T @ problem.F
         W = np.zeros(problem.shape) if start is None else start
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
-        return FistaState(W, W, 1.0, 1.0 / (problem.lam * largest))
+        return W, W, 1.0, 1.0 / (problem.lam * largest)
 
-    def step(self, problem: RowProgram, state: FistaState) -> FistaState:
+    def step(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[Any, ...]:
         W, Y, t, step = state
         gradient = problem.lam * (problem.apply_K(Y) - problem.FT)
         new = problem.prox(Y - step * gradient, step)
         if float(np.vdot(Y - new, new - W)) > 0:
             t = 1.0
         t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        return FistaState(new, new + ((t - 1.0) / t_next) * (new - W), t_next, step)
+        return new, new + ((t - 1.0) / t_next) * (new - W), t_next, step
 
 
 #: Methods by the names of ``solver``. A further one is a line here and a name in ``mosaic.program.SolverName``.
-FIRST_ORDER: dict[str, Solver] = {"fista": FISTA(), "admm": ADMM(), "admm-paper": ADMM()}
+FIRST_ORDER: dict[str, _OnRows] = {"fista": FISTA(), "admm": ADMM(), "admm-paper": ADMM()}

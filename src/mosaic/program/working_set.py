@@ -15,14 +15,12 @@ of every round holds for the whole program. Three rules keep the rounds few and 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
-from mosaic.program.problem import MOST_SOLVED_WHOLE, PRODUCT_ENTRIES, DesignProblem, bounds_of, feasible_scale, screen
-from mosaic.program.solvers import Record, Solution, Status, run_interior_point
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, bounds_of, feasible_scale, screen
+from mosaic.program.solvers import Solution, Status, run_interior_point
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
 #: start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 if that is more: steps on such a working
@@ -30,14 +28,8 @@ from mosaic.program.solvers import Record, Solution, Status, run_interior_point
 MOST_INITIAL_MEMBERS = 300
 #: With this many members (or four times the rank) the set grows slowly: steps keep five matrices of members × members.
 MOST_MEMBERS = 3000
-#: Most violators that are compared with the members of the working set.
-MOST_COMPARED = 20_000
-#: Gap of a subproblem, as a share of the gap of the whole problem.
-SUBPROBLEM_SHARE = 0.1
-#: Share of a round's progress in the primal value that thinning may lose.
-GIVEN_BACK_SHARE = 0.01
-#: Thinning is tried if at most this share of the members would stay.
-THINNED_SHARE = 0.9
+#: Gap of a subproblem, as a share of the gap of the whole problem. Thinning is tried if at most the second share would stay.
+SUBPROBLEM_SHARE, THINNED_SHARE = 0.1, 0.9
 
 
 def solve_design(
@@ -50,19 +42,17 @@ def solve_design(
     thin: bool = True,
     random_state: int = 0,
 ) -> Solution:
-    """Solve a design problem with any number of candidates to a certified relative gap; the trace has a record for each round.
+    """Solve a design problem with any number of candidates to a certified relative gap.
 
     ``initial`` are candidates to begin with, best first, such as the pivots of a factorisation; ``start`` is η of a similar
     problem. With ``thin``, members that the certificate does not need are dropped, for which half of ``tol`` is reserved.
     """
     aim = 0.5 * tol if thin else tol
     state = _WorkingSet(problem, initial, start, np.random.default_rng(random_state))
-    trace: list[Record] = []
     status, stalled = Status.MAX_ITER, 0
     for _ in range(max_rounds):
         old_gap, old_primal = state.gap, state.best_primal
         state.solve(aim)
-        trace.append(Record(state.steps, state.best_primal, state.best_dual, state.gap))
         if state.gap <= aim:
             status = Status.CONVERGED
             break
@@ -73,12 +63,15 @@ def solve_design(
         if state.gap < 0.5 * old_gap:
             # Losing more than a share of the round's progress would let the same points enter and leave forever.
             won = min(old_primal - state.best_primal, state.gap * problem.scale)
-            state.thin(state.best_primal + GIVEN_BACK_SHARE * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
+            state.thin(state.best_primal + 0.01 * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
     if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
-    solution = state.solution(status, tuple(trace))
-    return replace(solution, status=Status.CONVERGED) if solution.gap <= tol else solution
+    eta, norms = np.zeros(problem.n), np.zeros(problem.n)
+    members, values, lengths = state.best
+    eta[members], norms[members] = values, lengths
+    status = Status.CONVERGED if state.gap <= tol else status
+    return Solution(eta, norms, status, state.best_primal, state.best_dual, state.gap, state.steps)
 
 
 class _WorkingSet:
@@ -110,7 +103,6 @@ class _WorkingSet:
 
     @property
     def gap(self) -> float:
-        """Relative gap for the whole program; 1 before anything is known."""
         return min((self.best_primal - self.best_dual) / self.problem.scale, 1.0)
 
     def solve(self, aim: float) -> None:
@@ -195,7 +187,7 @@ class _WorkingSet:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
         excess = self.z - 1.0
         places = np.flatnonzero((excess > 0.02 * max(float(excess.max(initial=0.0)), 0.0)) & self._outside())
-        most = min(MOST_COMPARED, 10 * room)
+        most = min(20_000, 10 * room)
         if len(places) > most:
             # The worst may all lie in one place, so most are drawn from all violators.
             worst = np.argpartition(excess[places], len(places) - most // 10)[len(places) - most // 10 :]
@@ -221,9 +213,3 @@ class _WorkingSet:
         position = np.arange(len(places))
         rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
         return self.left[places[np.argsort(rank, kind="stable")[:room]]]
-
-    def solution(self, status: Status, trace: tuple[Record, ...]) -> Solution:
-        eta, norms = np.zeros(self.problem.n), np.zeros(self.problem.n)
-        members, values, lengths = self.best
-        eta[members], norms[members] = values, lengths
-        return Solution(eta, norms, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)

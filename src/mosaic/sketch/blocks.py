@@ -15,7 +15,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, Task
 from mosaic.arrays.xp import times_triangle
-from mosaic.kernels import PointKernel
+from mosaic.kernels import PointKernel, check_similarities
 from mosaic.program.factor import nothing_to_compare
 
 #: Rows of a block whose kernel columns are in memory at a time.
@@ -99,11 +99,12 @@ class Basis:
 
     @classmethod
     def of(cls, kernel: PointKernel, candidates: IntArray) -> tuple[Basis, IntArray, IntArray]:
-        """From candidates among the points of a kernel: the basis, the candidates in it, and the candidates in its span."""
+        """The basis of some points of a kernel, those in it, and those in its span."""
         K = kernel.block(candidates, candidates)
         largest = float(np.diagonal(K).max())
         if not largest > 0:
             raise nothing_to_compare()
+        check_similarities(largest, kernel.dtype)
         _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * largest)
         kept = np.sort(pivots[:rank] - 1)
         L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))
@@ -113,7 +114,7 @@ class Basis:
         return basis, candidates[kept], candidates[left <= IN_SPAN * largest]
 
     def features(self, columns: FloatArray) -> FloatArray:
-        """f_i = L⁻¹ k_i as rows, from k_i as rows (m × p)."""
+        """f_i = L⁻¹ k_i, as rows."""
         return times_triangle(columns, self.inverse.T, lower=False)
 
     def features_of(self, rows: Any, prepare: Prepare) -> Iterator[tuple[slice, Any, FloatArray]]:
@@ -146,11 +147,10 @@ class GramSum:
 
 @dataclass(frozen=True)
 class Scores:
-    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, the worst points, and points drawn in proportion to Δ_jj; 4 · ``size`` each
-    are enough to choose from.
+    """max z_j², z_j = ‖Uᵀ f_j‖, U = ``triangle(E)``; 4 · ``size`` of the worst points, and as many drawn in proportion to Δ_jj.
 
     Without V, the worst points are those with the largest z_j, the worst violators; with V, those with the largest error
-    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper. U is ``triangle(E)``.
+    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper.
     """
 
     basis: Basis

@@ -1,13 +1,10 @@
 """The paper's Algorithm 3: solve on few candidates, score all points, add the worst represented ones as candidates, repeat.
 
-With r candidates S, the program over all n targets needs only G = Σ_i k_i k_iᵀ, k_i = k(x_i, S), and tr K from the data: a sum
-over blocks of rows. With K_SS = L Lᵀ it is the design problem with F = L and C = L⁻¹ G L⁻ᵀ, plus the part that S cannot express,
-tr Δ = tr K − tr C, where Δ = K − K̂ and K̂_ij = f_iᵀ f_j, f_i = L⁻¹ k_i. A round makes two passes: one for the sums, one that
-scores all points. Nothing that grows with n is kept.
-
-The certificate holds for all n points and the kernel itself. For rows of R in S only, P_K(R) = P_K̂(R) + lam/2 · tr Δ, known from
-G. And K ⪰ K̂, so every dual value for K̂ bounds the optimum for K from below; θ = s E is feasible there if
-s z_j ≤ 1 for *all* points j, z_j = ‖Eᵀ f_j‖, which the second pass computes. See docs/math/sketch.md.
+With r candidates S, the program over all n targets needs only G = Σ_i k_i k_iᵀ, k_i = k(x_i, S), and tr K from the data. With
+K_SS = L Lᵀ it is the design problem with F = L and C = L⁻¹ G L⁻ᵀ, plus the part that S cannot express, tr Δ = tr K − tr C, where
+Δ = K − K̂ and K̂_ij = f_iᵀ f_j, f_i = L⁻¹ k_i. The certificate holds for all n points and the kernel itself: for rows of R in S
+only, P_K(R) = P_K̂(R) + lam/2 · tr Δ; and K ⪰ K̂, so every dual value for K̂ bounds the optimum for K from below; θ = s E is
+feasible there if s z_j ≤ 1 for *all* points j, z_j = ‖Eᵀ f_j‖. A round makes a pass for G and one for z. See docs/math/sketch.md.
 
 Notes
 -----
@@ -41,25 +38,9 @@ from mosaic.program.working_set import solve_design
 from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
 
 Rule: TypeAlias = Literal["violation", "error"]
-#: Runs a pass, given its name and its task. A name is never used for two tasks.
-Run: TypeAlias = Callable[[str, Task], BlockResult]
 
-#: Largest rank of the factor for the program of the sample, and the gap to which this program is solved.
-SAMPLE_RANK, SAMPLE_GAP = 500, 3e-3
-#: Largest number of rounds by default. A round is followed by another while the gap is larger than this multiple of the error
-#: of the kernel's approximation.
-MOST_ROUNDS, GAP_TO_KERNEL_ERROR = 3, 2.0
-#: Programs are solved to this share of the error of the kernel's approximation.
-SOLVED_SHARE = 0.25
-#: Largest share of tr Δ that dropping candidates may add to it.
-LET_GO = 0.02
-
-
-class SketchRound(NamedTuple):
-    """The number of candidates of a round, and the gap that it reached for all points."""
-
-    candidates: int
-    gap: float
+#: Largest number of rounds by default.
+MOST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -75,7 +56,7 @@ class Sketch:
     lam_crit: float  # over the points in memory
     missed: float  # tr Δ
     certificate: Certificate  # for all rows and the kernel itself
-    rounds: tuple[SketchRound, ...] = ()
+    rounds: tuple[tuple[int, float], ...] = ()  # the number of candidates of each, and the gap that it reached for all points
     n_iter: int = 0
 
     def encoding(self, kernel: PointKernel, n: int, tol: float = 1e-3) -> Encoding:
@@ -115,10 +96,10 @@ def first_candidates(
     pivots = factor.pivots
     if not len(pivots):  # an explicit factor has no pivots: take any points that span it
         pivots = np.asarray(np.random.default_rng(seed).permutation(kernel.n)[: 4 * size])
-    F = np.asarray(factor.F[:, :SAMPLE_RANK] if len(factor.pivots) else factor.F, np.float64)
+    F = np.asarray(factor.F[:, :500] if len(factor.pivots) else factor.F, np.float64)
     problem = DesignProblem(F, weighted_gram(F, weights), 1.0)
     strength = lam if lam is not None else (alpha or 1.0) * critical_lam(problem)
-    found = solve_design(problem.with_lam(strength), tol=SAMPLE_GAP, initial=pivots, random_state=seed)
+    found = solve_design(problem.with_lam(strength), tol=3e-3, initial=pivots, random_state=seed)
     support = np.flatnonzero(found.value)
     support = support[np.argsort(-found.value[support], kind="stable")]
     return np.concatenate([support, pivots[~np.isin(pivots, support)]])[:size]
@@ -154,13 +135,12 @@ def _solve(
     lam_crit = critical_lam(whole) if lam_crit is None else lam_crit
     whole = whole.with_lam(lam if lam is not None else (alpha or 1.0) * lam_crit)
     few = whole.restrict(candidates)
-    aim = max(tol, SOLVED_SHARE * missed / trace)
+    aim = max(tol, 0.25 * missed / trace)
     found = solve_design(few, tol=aim)
     start = np.zeros(whole.n)
     start[candidates] = found.value
     on_all = solve_design(whole, tol=aim, initial=candidates, start=start, thin=False)
-    steps = found.iterations + on_all.iterations
-    return _Solved(few, found, whole.dual_point(on_all.value), missed, lam_crit, steps)
+    return _Solved(few, found, whole.dual_point(on_all.value), missed, lam_crit, found.iterations + on_all.iterations)
 
 
 def features(basis: Basis, kernel: PointKernel) -> FloatArray:
@@ -169,7 +149,7 @@ def features(basis: Basis, kernel: PointKernel) -> FloatArray:
 
 
 def run_sketch(
-    run: Run,
+    run: Callable[[str, Task], BlockResult],
     kernel_of: Callable[[FloatArray], PointKernel],
     sample: Sample,
     *,
@@ -187,14 +167,13 @@ def run_sketch(
     """Algorithm 3, with a random sample of the distinct points; ``kernel_of`` makes the kernel over points.
 
     ``n_initial``, ``n_added`` and ``n_rounds`` are the paper's r, r̂ and I; None rounds are up to three, while another one is
-    likely to help. ``rule`` says which points are added: the worst violators (ours), or those with the largest errors (the
-    paper's). ``prepare`` is done to rows that passes read, before they are compared.
+    likely to help. ``rule`` says which points are added: the worst violators (ours), or those with the largest errors (paper).
     """
     kernel = kernel_of(sample.rows)
     candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
     most = MOST_ROUNDS if n_rounds is None else n_rounds
     best: Sketch | None = None
-    rounds: list[SketchRound] = []
+    rounds: list[tuple[int, float]] = []
     dual, lam_crit, steps = -np.inf, None, 0
     for number in range(most):
         basis, pivots, candidates = Basis.of(kernel, candidates)
@@ -213,8 +192,8 @@ def run_sketch(
         certificate = Certificate(primal, dual, 0.5 * strength * trace, missed / trace, len(pivots))
         if best is None or primal <= best.certificate.primal:
             best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
-        rounds.append(SketchRound(len(candidates), certificate.gap))
-        enough = max(tol, GAP_TO_KERNEL_ERROR * missed / trace if n_rounds is None else 0.0)
+        rounds.append((len(candidates), certificate.gap))
+        enough = max(tol, 2.0 * missed / trace if n_rounds is None else 0.0)  # the error of K̂ is a part of the gap
         if certificate.gap <= enough or number + 1 == most:
             break
         newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
@@ -224,37 +203,34 @@ def run_sketch(
         kernel = kernel_of(sample.rows)
         candidates = np.union1d(stay, np.flatnonzero(np.isin(sample.codes, newcomers.codes)))
     assert best is not None
-    certificate = replace(best.certificate, dual=dual)
-    return replace(best, certificate=certificate, rounds=tuple(rounds), n_iter=steps)
+    return replace(best, certificate=replace(best.certificate, dual=dual), rounds=tuple(rounds), n_iter=steps)
 
 
 def _newcomers(
     kernel_of: Callable[[FloatArray], PointKernel], scores: BlockResult, size: int, rule: Rule, prepare: Prepare, seed: int
 ) -> Sample:
     """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
-    lists = (scores[name] for name in ("worst", "drawn"))
-    worst, drawn = (with_rows(prepare(points["rows"]), points["codes"], points["first"]) for points in lists)
+    found = (scores["worst"], scores["drawn"])
+    worst, drawn = (with_rows(prepare(points["rows"]), points["codes"], points["first"]) for points in found)
     if rule == "error":
         return worst.take(np.arange(min(size, len(worst))))
     excess = np.sqrt(scores["worst"]["values"]) - 1.0
     some = worst.take(np.flatnonzero(excess > 0))
     if len(some) > size // 2:
-        kernel = kernel_of(some.rows)
-        weights = excess[excess > 0]
-        pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
+        kernel, rank, weights = kernel_of(some.rows), max(size // 2, 1), excess[excess > 0]
+        pivots = factorize(kernel, tol=1e-6, max_rank=rank, weights=weights, random_state=seed).pivots
         some = some.take(pivots if len(pivots) else np.arange(size // 2))
     finite = np.flatnonzero(np.isfinite(scores["drawn"]["values"]))
     return some.with_more(drawn.take(finite[: size - len(some)]))
 
 
 def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: BlockResult, most: int) -> IntArray:
-    """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ.
-
-    Removing pivot j alone raises tr Δ by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.
+    """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ. Removing pivot j raises it
+    by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.
     """
     A = basis.inverse.T @ basis.inverse  # K⁻¹
     growth = np.einsum("ij,jk,ki->i", A, sums["G"], A, optimize=True) / np.diagonal(A)
     unused = np.isin(pivots, candidates[solved.found.value == 0])
     order = np.flatnonzero(unused)[np.argsort(growth[unused], kind="stable")][:most]
-    dropped = order[np.cumsum(growth[order]) <= LET_GO * solved.missed]
+    dropped = order[np.cumsum(growth[order]) <= 0.02 * solved.missed]
     return np.setdiff1d(candidates, pivots[dropped])

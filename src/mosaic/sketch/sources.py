@@ -23,10 +23,8 @@ from mosaic.parameters import check_jobs
 #: Called from time to time during a pass with the number of rows done so far.
 Watch: TypeAlias = Callable[[int], None]
 
-#: Bytes of a memory map that may be read before its pages are released.
-MAPPED_BYTES = 1 << 26
-#: Bytes of the rows that several threads work on at a time.
-BYTES_IN_THREADS = 1 << 26
+#: Bytes of a memory map that may be read before its pages are released, and of the rows that several threads work on.
+MAPPED_BYTES = BYTES_IN_THREADS = 1 << 26
 
 
 class Source(ABC):
@@ -41,14 +39,12 @@ class Source(ABC):
     most_threads: int | None = None  # of this process that a pass may use, None for any number
 
     @abstractmethod
-    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
-        """Map all rows, in blocks, and merge the results (see ``mosaic.arrays.passes``); ``watch`` is told of the progress."""
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult: ...
 
 
 class Passes:
-    """Makes passes over a source, and raises an error if a file has changed since the first.
-
-    ``tell`` is called with the progress of a pass: its name, the share of the rows that is done, and rows per second.
+    """Makes passes over a source, and raises an error if a file has changed since the first; ``tell`` is called with the name of
+    a pass, the share of the rows that is done, and rows per second.
     """
 
     def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
@@ -74,11 +70,7 @@ class Passes:
 
 def _stamp(file: Path) -> tuple[int, int] | None:
     """Size and modification time of a file; None if it no longer exists."""
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns
+    return (file.stat().st_size, file.stat().st_mtime_ns) if file.exists() else None
 
 
 class LocalSource(Source):
@@ -164,11 +156,7 @@ class ArraySource(LocalSource):
 
 
 def as_rows(rows: Any) -> Any:
-    """Rows as a dense, aligned array of float32 or float64 in C order; other numbers become float64, sparse rows dense.
-
-    Memory order and alignment matter: if the same numbers are in another order, or at unaligned addresses, as after transfer over
-    a network, the last bits of sums differ.
-    """
+    """Rows as a dense array of float32 or float64, in C order and aligned, on which the last bits of sums depend."""
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows)
     check_numbers(rows.dtype)
     single = rows.dtype.kind == "f" and rows.dtype.itemsize == 4
@@ -176,10 +164,7 @@ def as_rows(rows: Any) -> Any:
 
 
 def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
-    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense.
-
-    If there are 2^m whole blocks, and a multiple of 2^m blocks before them, the result is a single node.
-    """
+    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense."""
     with one_thread():
         blocks = ((a, as_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
         return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
