@@ -5,10 +5,9 @@ from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, sugg
 from mosaic.choosing.explain import (
     Decisions,
     Explanation,
-    RowLabels,
     contrasts,
-    explain_row,
     explain_rows,
+    numbers_in,
     odd_columns,
     oddities,
     typical_columns,
@@ -22,8 +21,8 @@ from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_au
 
 __all__ = [
     "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Changes", "Constraints", "Decisions", "Drawn", "Explanation",
-    "Geometry", "Material", "Points", "RowLabels", "Selection", "SelectionCertificate", "Settings", "Solved", "choose",
+    "Geometry", "Material", "Points", "Selection", "SelectionCertificate", "Settings", "Solved", "choose",
     "columns_of", "contrasts", "copies_of_rows", "counted", "draw_by_passes", "draw_in_memory", "excess",
-    "explain_row", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities", "percent", "preparation_of",
+    "explain_rows", "flag_only", "geometry_of", "is_auto", "numbers_in", "odd_columns", "oddities", "percent", "preparation_of",
     "rank", "suggested_number", "typical_columns", "where_in_memory", "without_rounding",
 ]  # fmt: skip

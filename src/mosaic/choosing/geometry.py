@@ -284,13 +284,12 @@ class NumberColumns:
 @dataclass(frozen=True)
 class UsualRows:
     """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
-    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
+    their mean, and the middle nine tenths of each number.
     """
 
     points: IntArray
     kernel: Any
     middle: FloatArray
-    apart: FloatArray
     low: FloatArray
     high: FloatArray
 
@@ -304,13 +303,12 @@ class UsualRows:
         weights = material.points.weights[points]
         if not weights.sum() > 0:
             return None
-        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
+        middle, low, high = (np.empty(kernel.X.shape[1]) for _ in range(3))
         for part in row_blocks(len(middle), len(points)):  # of columns
             X = in_double(kernel.X[points, part])
             middle[part] = np.average(X, axis=0, weights=weights)
-            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
             low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
-        return cls(points, kernel.take(points), middle, apart, low, high)
+        return cls(points, kernel.take(points), middle, low, high)
 
 
 def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:

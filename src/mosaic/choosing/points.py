@@ -1,10 +1,9 @@
 """The input of choosing: the distinct points of the data, their similarity and effective counts; of many rows, a sample.
 
 Every distinct row has a random number, its priority, which is a hash of its entries. The rows with the lowest priorities are the
-sample: the same rows, whatever their order, the blocks that they are read in and the engine that reads them. A row that is among
-the lowest of all is among the lowest of every part, so its copies are counted exactly. Rows with at least n/size copies, and no
-fewer than 32, are in the sample in any case. They are in buckets of priorities with so many rows; where such a bucket has as many
-rows that were not drawn, a second pass counts these.
+sample, whatever the order of rows, blocks and engine. A row that is among the lowest of all is among the lowest of every part, so
+its copies are counted exactly. Rows with at least n/size copies, and no fewer than 32, are in the sample in any case: where a
+bucket of priorities has so many rows that were not drawn, a second pass counts these.
 """
 
 from __future__ import annotations
@@ -33,20 +32,16 @@ from mosaic.program.solvers import Status
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
 
-#: Raises an error if rows are not valid; the number is that of the first row.
-Check: TypeAlias = Callable[[Any, int], None]
+Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
 Value = TypeVar("Value")
 #: Largest number of copies that a weight can mean; larger weights mean importance relative to other rows.
 MOST_COPIES = 2.0**53
-#: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance, so that a second
-#: pass is rare.
+#: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance.
 MANY_COPIES = 32
 #: Buckets of priorities, and the bits of a priority that are not the number of its bucket.
 BUCKETS, BITS_INSIDE = 1 << 16, 48
 #: Rows of an array in memory that are looked at a time.
 ROWS_AT_ONCE = 1 << 17
-#: A restricted pool, and every group with a quota, has at least this part of the sample, or their number's part of it.
-PART_OF_GROUP = 8
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,7 @@ class Points:
 
     ``first`` are the rows of the points, of copies the first, ``group`` the points of all rows, -1 without weight. ``weights``
     say how often points count, copies added up; ``priority`` is a random number that depends on the point alone. The order does
-    not depend on that of the rows and, where no two distances are equal, up to rounding not on that of columns or the rotation of
-    the data.
+    not depend on that of the rows nor, up to ties and rounding, on that of columns or the rotation of the data.
     """
 
     first: IntArray
@@ -95,7 +89,6 @@ class Points:
 
     @property
     def total(self) -> float:
-        """Number of rows, copies counted."""
         return float(self.weights.sum())
 
     def spread(self, values: Any, absent: Any) -> Any:
@@ -172,8 +165,7 @@ class Draw:
     """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind.
 
     All rows are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times, those of 0 are left out. Only
-    buckets ``among`` are looked at. ``limits`` are the highest priorities that may still be among the lowest, which only saves
-    work: no process knows more than what it has merged itself.
+    buckets ``among`` are looked at. ``limits``, the highest priorities that may still be among the lowest, only save work.
     """
 
     sizes: tuple[int, ...]
@@ -187,14 +179,12 @@ class Draw:
         self.limits = np.full(len(self.sizes), np.iinfo(np.uint64).max)
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """What a block has of them: the first row of each, the number of its copies, and the row itself."""
         if self.check is not None:
             self.check(rows, start)
         found = self.find(priority(row_codes(rows)), start)
         return found | {"rows": np.asarray(rows[found["first"] - start])}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """The lowest of two parts; only rows that stay are copied."""
         names = ("kinds", "priority", "first", "copies")
         kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
         both["buckets"] = left["buckets"] + right["buckets"]
@@ -246,8 +236,8 @@ class Draw:
 class Drawn:
     """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name.
 
-    ``numbers`` are their rows in the data, ascending; ``copies`` how many rows are equal to each of the sample, and ``weights``
-    how many it stands for, those that were not drawn included; both are 1 for rows that were named.
+    ``numbers`` are their rows in the data, ascending; ``copies`` how many rows are equal to each, and ``weights`` how many it
+    stands for, those that were not drawn included; both are 1 for rows that were named.
     """
 
     numbers: IntArray
@@ -260,7 +250,7 @@ class Drawn:
 def draw_by_passes(
     run: Callable[[str, Task], BlockResult], n: int, size: int, constraints: Constraints | None = None, check: Check | None = None
 ) -> Drawn:
-    """Of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
+    """The sample of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
     kinds, sizes, named = _named(n, size, constraints)
     looked: BlockResult = {}
 
@@ -276,7 +266,7 @@ def draw_by_passes(
 
 
 def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None) -> Drawn:
-    """Of the rows of an array, sparse or dense, on whatever device."""
+    """The sample of the rows of an array, sparse or dense, on whatever device."""
     n, priorities = X.shape[0], priority(row_codes(X))
     kinds, sizes, named = _named(n, size, constraints)
 
@@ -296,7 +286,8 @@ def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray
     if constraints.quotas is None and constraints.allowed.all():
         return None, (size,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)
-    each = max(size // max(PART_OF_GROUP, len(constraints.names)), 1)
+    # A restricted pool, and every group with a quota, has an eighth of the sample, or their number's part of it.
+    each = max(size // max(8, len(constraints.names)), 1)
     return kinds, (size, *[each] * len(constraints.names)), named
 
 
@@ -310,8 +301,7 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     if often.any():
         more = look(Draw((n,), None, task.weights, often))
         new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
-        both = {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
-        found = both | {"buckets": found["buckets"]}
+        found |= {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
     return found, enough
 
 
@@ -320,14 +310,13 @@ def _drawn(found: BlockResult, numbers: IntArray, rows: Any, enough: float) -> D
     places = np.searchsorted(numbers, found["first"][sampled])
     is_drawn, copies = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers))
     is_drawn[places], copies[places] = True, found["copies"][sampled]
-    weights = np.ones(len(numbers))
-    total = float(found["buckets"].sum())
+    weights, total = np.ones(len(numbers)), float(found["buckets"].sum())
     weights[is_drawn] = rescale_weights(copies[is_drawn], total / enough, total)
     return Drawn(numbers, rows, is_drawn, copies, weights)
 
 
 class once(Generic[Value]):  # noqa: N801 - used as a decorator
-    """A property that is computed on first access and kept in ``computed`` of its object, which tells what has been."""
+    """A property that is computed on first access and kept in ``computed`` of its object."""
 
     def __init__(self, method: Callable[[Any], Value]):
         self.method, self.__doc__ = method, method.__doc__
@@ -341,7 +330,7 @@ class once(Generic[Value]):  # noqa: N801 - used as a decorator
 
 @dataclass(frozen=True)
 class Solved:
-    """What is known of a solved program without its matrices (``mosaic.Encoding``); a saved model keeps this."""
+    """What a saved model keeps of a solved program (``mosaic.Encoding``)."""
 
     influence: FloatArray
     lam: float
@@ -359,8 +348,7 @@ class Material:
     ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that they stand for; then
     ``row_numbers`` are the rows in the data of those in memory, ascending, else None. ``absent`` are rows without weight,
     prepared. ``counting`` computes effective counts; None for the paper's measure, which comes from the encoding. ``proof``
-    solves the program and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``); ``row_names`` are
-    ``mosaic.rows.names.RowNames``.
+    solves the program and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``).
     """
 
     n_rows: int
@@ -376,7 +364,6 @@ class Material:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy keeps; it computes the rest again when it is asked for."""
         kept = ["solved"] if self.is_solved else []
         if self.counting is None:  # the counts come from the encoding
             kept += ["counts", "_paper_counts"]
@@ -385,18 +372,15 @@ class Material:
 
     @property
     def kernel(self) -> Kernel:
-        """The similarity between the points."""
         return self.geometry.kernel
 
     @once
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
-        found: Encoding = self.proof.encoding(self)
-        return found
+        return self.proof.encoding(self)  # type: ignore[no-any-return]
 
     @once
     def solved(self) -> Solved:
-        """What is known of the solved program; the first access solves it."""
         return Solved(**{each.name: getattr(self.encoding, each.name) for each in fields(Solved)})
 
     @property
@@ -405,7 +389,6 @@ class Material:
 
     @once
     def counts(self) -> FloatArray:
-        """Effective counts of all points in memory."""
         if self.counting is None:
             return np.asarray(self.encoding.effective_count)
         return self.counting.of_points(self.kernel)
@@ -426,9 +409,7 @@ class Material:
         return self.encoding.count_model(row_codes(X))
 
     def rows_in_data(self, rows: IntArray) -> IntArray:
-        """Row numbers in the data, from numbers of rows in memory."""
         return rows if self.row_numbers is None else self.row_numbers[rows]
 
     def called(self, row: int) -> str:
-        """What a row of the data is called in a sentence: by its name and number, or by its number alone."""
         return f"row {row}" if self.row_names is None else str(self.row_names.called(row))

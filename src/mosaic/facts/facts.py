@@ -17,11 +17,11 @@ from mosaic.arrays.threads import one_thread
 from mosaic.choosing import (
     Decisions,
     Explanation,
-    RowLabels,
     Selection,
     columns_of,
     counted,
     explain_rows,
+    numbers_in,
     percent,
     suggested_number,
 )
@@ -158,7 +158,6 @@ class Facts:
         self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
         names = getattr(model, "feature_names_in_", None)
         self.feature_names = None if names is None else [str(name) for name in names]
-        self.labels = RowLabels(self.selection, file)
 
     @property
     def decisions(self) -> Decisions:
@@ -177,7 +176,7 @@ class Facts:
     @cached_property
     @one_thread()
     def picks(self) -> tuple[Explanation, ...]:
-        return tuple(explain_rows(self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.labels))
+        return tuple(explain_rows(self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.file))
 
     @cached_property
     @one_thread()
@@ -192,7 +191,7 @@ class Facts:
             selection.n_outliers,
             selection.cut.rule,
             float(selection.cut.count) if selection.cut.count > 0 else None,
-            tuple(explain_rows(selection, rows, self.columns, self.labels)),
+            tuple(explain_rows(selection, rows, self.columns, self.file)),
             bins.edges.tolist(),
             belonging,
             outlying,
@@ -203,20 +202,21 @@ class Facts:
     def certificate(self) -> Proof:
         selection = self.selection
         if self.detects:
-            return Proof.of(selection.program_certificate)
-        return Proof.of(selection.certificate) if selection.can_be_proven else Proof(NOT_POSSIBLE)
+            return Proof.of(selection.material.solved.certificate)
+        can_be = selection.is_proven or selection.material.proof.is_possible
+        return Proof.of(selection.certificate) if can_be else Proof(NOT_POSSIBLE)
 
     @property
     def known_certificate(self) -> Proof:
         """The certificate if it is known; reading this solves no program."""
-        is_known = self.selection.is_solved if self.detects else self.selection.is_proven
+        is_known = self.selection.material.is_solved if self.detects else self.selection.is_proven
         return self.certificate if is_known else Proof(NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
         if self.detects:
             return None
-        rows = self.labels.numbers(self.selection.material.rows_in_data(self.ranking.members))
+        rows = numbers_in(self.file, self.selection.material.rows_in_data(self.ranking.members))
         return Curve(rows, self.ranking.similarity.tolist(), self.ranking.coverage.tolist(), self.suggested)
 
     @cached_property
@@ -227,7 +227,7 @@ class Facts:
         status = status.astype(object)
         if not self.detects:
             status[np.isin(shown, selection.chosen)] = "representative"
-        plane, rows = self.plane, np.array(self.labels.numbers(self.row_of_point[shown]))
+        plane, rows = self.plane, np.array(numbers_in(self.file, self.row_of_point[shown]))
         counts = np.asarray(selection.material.counts)[shown]
         x, y = plane.points.T
         return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
