@@ -16,11 +16,11 @@ from mosaic.choosing.explain import (
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Drawn, Material, Points, Solved, copies_of_rows, draw_by_passes, draw_in_memory
-from mosaic.choosing.selection import Answers, Changes, Selection
+from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
-    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Changes", "Constraints", "Decisions", "Drawn", "Explanation",
+    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Constraints", "Decisions", "Drawn", "Explanation",
     "Geometry", "Material", "Points", "Selection", "SelectionCertificate", "Settings", "Solved", "choose",
     "columns_of", "contrasts", "copies_of_rows", "counted", "draw_by_passes", "draw_in_memory", "excess",
     "explain_rows", "flag_only", "geometry_of", "is_auto", "numbers_in", "odd_columns", "oddities", "percent", "preparation_of",

@@ -57,37 +57,30 @@ class SelectionCertificate:
 
     @property
     def bound(self) -> float:
-        """The least that any set of k points leaves unexplained."""
         return self.bounds.at(self.k)
 
     @property
     def bound_without_ridge(self) -> float:
-        """The least that any set of k points leaves unexplained where coefficients cost nothing."""
         return self.bounds.without_ridge(self.k)
 
     @property
     def ridge(self) -> float:
-        """The price g of coefficients."""
         return self.bounds.ridge
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of the program."""
         return self.encoding.gap
 
     @property
     def kernel_error(self) -> float:
-        """Share of the kernel that the factor misses."""
         return self.encoding.kernel_error
 
     @property
     def rank(self) -> int:
-        """Columns of the factor."""
         return self.encoding.rank
 
     @property
     def excess(self) -> float:
-        """Upper bound on the relative excess of the error over that of the best k points."""
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
@@ -145,24 +138,12 @@ def _html_of(proven: SelectionCertificate) -> str:
 
 
 def excess(error: float, bound: float) -> float:
-    """Error / bound − 1: an upper bound on the relative excess over the best set.
-
-    Examples
-    --------
-    >>> round(excess(1.1, 1.0), 9), excess(1.0, 0.0)
-    (0.1, inf)
-    """
+    """Error / bound − 1: an upper bound on the relative excess over the best set."""
     return max(error / bound - 1.0, 0.0) if bound > 0 else float("inf")
 
 
 def percent(share: float) -> str:
-    """A share in percent: two significant digits, whole numbers from 100 % on.
-
-    Examples
-    --------
-    >>> percent(0.0283), percent(14.42), percent(2e-9), percent(0.0)
-    ('2.8 %', '1,442 %', 'less than 0.001 %', '0 %')
-    """
+    """A share in percent: two significant digits, whole numbers from 100 % on."""
     value = 100.0 * share
     if not value > 1e-10:
         return "0 %"
@@ -170,11 +151,4 @@ def percent(share: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural unless the number is 1.
-
-    Examples
-    --------
-    >>> counted(1, "point"), counted(1887, "point")
-    ('1 point', '1,887 points')
-    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
-from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
 from mosaic.choosing.outliers import outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.parameters import is_whole
-from mosaic.text import NO_NAMES, html_card, html_table, listed
+from mosaic.text import NO_NAMES, html_card, listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
@@ -78,16 +78,7 @@ class Explanation:
         return f"{self.called}: {self.reason}"
 
     def _repr_html_(self) -> str:
-        facts = [("rows that look like it", f"{self.effective_count:.3g}")]
-        facts += [("left unexplained", percent(self.representation_error))] if self.representation_error else []
-        facts += [("rows that it stands for", f"{self.stands_for:,}")] if self.rank else []
-        columns = [(name, value, percent(share)) for name, value, share in self.columns]
-        return html_card(
-            f"{self.called}: {self.status}",
-            html_table(["", ""], facts),
-            html_table(["column", "value", "share of the distance"], columns),
-            text=[f"{self.reason[0].upper()}{self.reason[1:]}"],
-        )
+        return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}"])
 
 
 def explain_rows(
@@ -329,8 +320,7 @@ def decisions(selection: Selection) -> Decisions:
         how = "Chosen by influence, and thinned by distance."
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
-    if selection.changes is not None:
-        told += _changes(selection)
+    told += selection.changes
     number, about = selection.n_outliers, "About " if selection.is_sampled else ""
     found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
@@ -365,26 +355,3 @@ def _why_outliers(selection: Selection) -> str:
         return ": no row is alone and far from all others." if nobody else f": {RULES[cut.rule][1]}."
     crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
     return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
-
-
-def _changes(selection: Selection) -> list[str]:
-    """What became of earlier picks, with the names of the rows."""
-    material, changes = selection.material, selection.changes
-    assert changes is not None
-
-    def named(row: int) -> str:
-        return material.called(int(material.rows_in_data(np.array([row]))[0]))
-
-    told = [f"{len(changes.kept):,} of {counted(changes.n_before, 'earlier pick')} kept."]
-    if changes.replaced:
-        shown = [f"{named(a)} → {named(b)} (+{gain:.2g})" for a, b, gain in changes.replaced]
-        told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
-    for why in dict.fromkeys(why for _, why in changes.dropped):
-        told.append(f"Not kept, {why}: {listed([named(row) for row, other in changes.dropped if other == why])}.")
-    if changes.gone:
-        told.append(f"Not among the rows any more: {listed(list(changes.gone))}.")
-    told.append(
-        f"The mean similarity to the nearest pick is {changes.similarity_after:.4g}; with the earlier picks alone it is "
-        f"{changes.similarity_before:.4g}."
-    )
-    return told

@@ -33,22 +33,6 @@ class Answers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What became of earlier picks: those that are kept, (pick, row in its place, what that adds to the mean similarity), (pick,
-    why it was dropped), and what picks are called that are gone; and the mean similarity of the rows that belong to the nearest
-    earlier pick and to the nearest pick. Rows are numbers of rows in memory.
-    """
-
-    n_before: int
-    kept: tuple[int, ...]
-    replaced: tuple[tuple[int, int, float], ...]
-    dropped: tuple[tuple[int, str], ...]
-    gone: tuple[str, ...]
-    similarity_before: float
-    similarity_after: float
-
-
-@dataclass(frozen=True)
 class Selection:
     """The findings and decisions of a fit. Row numbers are those of the data; points are its distinct rows in memory.
 
@@ -60,7 +44,7 @@ class Selection:
         influence
     cut : the effective count below which rows are outliers, and the rule that gave it
     groups : outliers that are kept because they form a group, None without any
-    changes : what became of the picks of an earlier fit, None without one
+    changes : what became of the picks of an earlier fit, in sentences
     silhouette : mean silhouette that speaks for an automatic number, 0 if no number stands out; None if it was given
     material, settings, computed : points, similarity, constraints and counts; the parameters; what has been computed so far
 
@@ -80,7 +64,7 @@ class Selection:
     groups: KeptGroups | None = field(default=None, repr=False)
     members: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
     gains: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
-    changes: Changes | None = field(default=None, repr=False)
+    changes: tuple[str, ...] = field(default=(), repr=False)
     silhouette: float | None = field(default=None, repr=False)
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 

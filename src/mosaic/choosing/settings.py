@@ -1,7 +1,4 @@
-"""The settings of an estimator and the constraints on the rows of the data, checked once; everything below reads these.
-
-Constraints that cannot be met raise an error that shows the arithmetic.
-"""
+"""The settings of an estimator and the constraints on the rows of the data, checked once; everything below reads these."""
 
 from __future__ import annotations
 
@@ -35,7 +32,8 @@ from mosaic.parameters import (
 )
 from mosaic.program import SolverName
 
-#: Lowest value, highest value and meaning of the optional numeric parameters.
+#: Lowest value, highest value and meaning of the optional numeric parameters; optional whole numbers, the last three those of
+#: ``Sketch``, and their lowest values.
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
@@ -44,7 +42,6 @@ RANGES = {
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
-#: Optional whole numbers, the last three those of ``Sketch``, and their lowest values.
 WHOLE_NUMBERS = {"max_rank": 1, "max_samples": 2, "n_initial": 2, "n_added": 1, "n_rounds": 1}
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
@@ -58,7 +55,7 @@ def is_auto(value: Any) -> bool:
 
 
 def _is_fraction(value: Any) -> bool:
-    """Whether a value is a number of a type other than integer: 1.0 is a share, 1 is not."""
+    """1.0 is a share, 1 is not."""
     return isinstance(value, Real) and not isinstance(value, Integral)
 
 
@@ -66,8 +63,7 @@ def _is_fraction(value: Any) -> bool:
 class Settings:
     """All parameters of an estimator that an answer depends on; parameters that a detector lacks are at their defaults.
 
-    ``kernel`` is a name or a function, ``formula`` the kernel with its settings, if it has any. ``alpha`` to ``max_rank`` are
-    those of ``Paper``, ``sketch`` the sizes of passes that are asked for.
+    ``kernel`` is a name or a function, ``formula`` the kernel with its settings, if it has any.
     """
 
     n_representatives: Any = "auto"
@@ -96,14 +92,13 @@ class Settings:
     def __post_init__(self) -> None:
         one_of("outliers", self.outliers, CHOICES["outliers"])
         one_of("solver", self.solver, get_args(SolverName))
-        k = self.n_representatives
+        k, number = self.n_representatives, None if is_auto(self.n_representatives) else self.n_representatives
         if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
             raise InvalidInputError(fault, parameter="n_representatives", value=k)
         for name, (low, high, meaning) in RANGES.items():
             value = getattr(self, name)
-            left_open = is_auto(value) if name in ("contamination", "diversity") else value is None
-            if not left_open:
+            if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
         for name, least in WHOLE_NUMBERS.items():
             value = getattr(self, name, getattr(self.sketch, name, None))
@@ -113,7 +108,6 @@ class Settings:
         whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         check_kernel(self.kernel)
         check_strength(self.alpha, self.lam)
-        number = None if is_auto(k) else k
         numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": number}
         given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
         if len(given) > 1:
@@ -126,7 +120,6 @@ class Settings:
 
     @property
     def gap(self) -> float:
-        """The gap to certify of programs whose rows are read."""
         return self.tol or SOLVED_GAP
 
     @classmethod
@@ -168,9 +161,8 @@ class Settings:
 class Constraints:
     """The rows that may be chosen (a mask), those that must be, the group of every row, the groups' names, and how many of each.
 
-    ``quotas`` is "proportional", "equal" or a dict from name to number or share; None without groups. ``start`` are rows that
-    were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called that are no rows any
-    more.
+    ``start`` are rows that were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called
+    that are no rows any more.
     """
 
     allowed: BoolArray
@@ -183,7 +175,6 @@ class Constraints:
 
     @property
     def are_given(self) -> bool:
-        """Whether they restrict the choice."""
         return bool(len(self.must)) or not self.allowed.all() or self.quotas is not None
 
     @classmethod
@@ -251,7 +242,6 @@ class Constraints:
         return replace(slots, of=of, room=np.array(room, np.intp))
 
     def _numbers(self, k: int, sizes: FloatArray) -> dict[Any, int]:
-        """Number of picks for each group that has a quota."""
         if self.quotas == "proportional":
             return whole_numbers(dict(zip(self.names, sizes.tolist(), strict=True)), k)
         if self.quotas == "equal":
@@ -299,7 +289,6 @@ class Constraints:
             raise InvalidInputError(fault, "Name fewer or ask for more.", parameter="must_include")
 
     def _name_of(self, slot: int) -> str:
-        """The name of a slot's rows in a message."""
         if self.quotas is None:
             return "the data"
         return f"group {self.names[slot]!r}" if slot < len(self.names) else "the groups without a quota"

@@ -40,10 +40,8 @@ NOT_POSSIBLE = "There is no certificate: the model was saved or copied without t
 
 @dataclass(frozen=True)
 class Outliers:
-    """Rows that few others look like: at most 50 of them explained, oddest first, and a histogram of the effective counts.
-
-    ``rule`` says how the threshold, one of the ``edges``, was found: valley, alone, contamination, threshold or none. Rows below
-    it that form a group are ``protected``.
+    """At most 50 outliers explained, oddest first, and a histogram of the effective counts; the threshold is one of its edges.
+    Rows below it that form a group are ``protected``.
     """
 
     n: int
@@ -76,8 +74,7 @@ class Proof:
     @classmethod
     def of(cls, proven: Any) -> Proof:
         """Of a certificate of a selection, or of a program."""
-        names = [name for name in cls.__dataclass_fields__ if name not in ("sentence", "details")]
-        values: dict[str, Any] = {name: finite(getattr(proven, name, None)) for name in names}
+        values: dict[str, Any] = {name: finite(getattr(proven, name, None)) for name in list(cls.__dataclass_fields__)[2:]}
         sentence = details = f"The program behind this is {getattr(proven, 'encoding', proven)}."
         if values["excess"] is not None:
             sentence, details = str(proven), proven.details()
@@ -86,10 +83,8 @@ class Proof:
 
 @dataclass(frozen=True)
 class Curve:
-    """The row that is added at each k, and similarity and coverage of the first k, without outliers.
-
-    The ranking begins with the representatives and is that of a cover by as many as there are. ``suggested`` is the choice of
-    n_representatives="auto"; None in paper mode.
+    """The row that is added at each k, representatives first, and similarity and coverage of the first k, without outliers.
+    ``suggested`` is the choice of n_representatives="auto"; None in paper mode.
     """
 
     row: list[int]
@@ -100,10 +95,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Map:
-    """Distinct points in the plane, one entry of each list for each that is shown.
-
-    ``row`` is the first of equal rows, ``status`` representative, outlier, represented or belongs, and ``label`` the rank of the
-    representative, from 0; -1 without one. ``method`` says what the coordinates are: features, or principal axes.
+    """Distinct points in the plane, by features or principal axes (``method``), one entry of each list for each that is shown.
+    ``row`` is the first of equal rows, ``label`` the rank of the representative, from 0; -1 without one.
     """
 
     method: str
@@ -132,9 +125,7 @@ class Facts:
 
     Notes
     -----
-    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and more features
-       by two principal axes. For other kernels it shows the principal axes of the kernel's own space.
-    2. After a fit by passes the facts are about the rows in memory, and numbers of rows are scaled up from them.
+    1. After a fit by passes the facts are about the rows in memory, and numbers of rows are scaled up from them.
 
     Examples
     --------
@@ -150,10 +141,8 @@ class Facts:
     """
 
     def __init__(self, model: Any, file: Any = None, *, outliers_only: bool = False):
-        #: The fitted estimator, and the open table of its rows, which numbers and names them.
-        self.model, self.file = model, file
+        self.model, self.file = model, file  # the open table of its rows, which numbers and names them
         self.selection: Selection = model.selection_
-        #: Whether there are no representatives, as in a detector, and whether numbers of rows are scaled up from a sample.
         self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
         self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
         names = getattr(model, "feature_names_in_", None)
@@ -165,7 +154,6 @@ class Facts:
 
     @property
     def coverage(self) -> float | None:
-        """Share of the points, without outliers, that the representatives express."""
         return None if self.detects else finite(self.selection.coverage)
 
     @cached_property
@@ -185,18 +173,11 @@ class Facts:
         odd = np.flatnonzero(selection.outlier_rows)
         odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:MOST_OUTLIERS]]
         rows = selection.material.rows_in_data(odd).tolist()
+        lowest, cut = tuple(explain_rows(selection, rows, self.columns, self.file)), float(selection.cut.count)
         sides = (np.rint(bins.sums(self.rows.copies * side)) for side in (~selection.is_outlier, selection.is_outlier))
-        belonging, outlying = (side.astype(int).tolist() for side in sides)
-        return Outliers(
-            selection.n_outliers,
-            selection.cut.rule,
-            float(selection.cut.count) if selection.cut.count > 0 else None,
-            tuple(explain_rows(selection, rows, self.columns, self.file)),
-            bins.edges.tolist(),
-            belonging,
-            outlying,
-            0 if selection.protected is None else int(selection.protected.sum()),
-        )
+        below, above = (side.astype(int).tolist() for side in sides)
+        kept, threshold = 0 if selection.protected is None else int(selection.protected.sum()), cut if cut > 0 else None
+        return Outliers(selection.n_outliers, selection.cut.rule, threshold, lowest, bins.edges.tolist(), below, above, kept)
 
     @cached_property
     def certificate(self) -> Proof:
@@ -208,7 +189,6 @@ class Facts:
 
     @property
     def known_certificate(self) -> Proof:
-        """The certificate if it is known; reading this solves no program."""
         is_known = self.selection.material.is_solved if self.detects else self.selection.is_proven
         return self.certificate if is_known else Proof(NOT_COMPUTED)
 
@@ -223,14 +203,11 @@ class Facts:
     @one_thread()
     def map(self) -> Map:
         selection, shown = self.selection, self.shown
-        status = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
-        status = status.astype(object)
-        if not self.detects:
-            status[np.isin(shown, selection.chosen)] = "representative"
-        plane, rows = self.plane, np.array(numbers_in(self.file, self.row_of_point[shown]))
-        counts = np.asarray(selection.material.counts)[shown]
-        x, y = plane.points.T
-        return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
+        rest = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
+        chosen = np.isin(shown, selection.chosen[: self.k])
+        status, counts = np.where(chosen, "representative", rest).tolist(), np.asarray(selection.material.counts)[shown]
+        plane, rows, (x, y) = self.plane, np.array(numbers_in(self.file, self.row_of_point[shown])), self.plane.points.T
+        return Map(plane.method, list(plane.axes), rows, x, y, status, selection.labels[shown], counts)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -242,13 +219,15 @@ class Facts:
                 "n_not_allowed": int((~given.allowed).sum()),
                 "quotas": jsonable(given.quotas),
             }
-        parameters = jsonable(self.model.get_params(deep=False))
         versions = {name: import_module(name).__version__ for name in ("mosaic", "numpy", "scipy", "sklearn")}
-        versions |= {"python": platform.python_version()}
-        gamma = finite(self.model.gamma_)
-        return {"parameters": parameters, "gamma": gamma, "constraints": constraints, "versions": versions}
+        return {
+            "parameters": jsonable(self.model.get_params(deep=False)),
+            "gamma": finite(self.model.gamma_),
+            "constraints": constraints,
+            "versions": versions | {"python": platform.python_version()},
+        }
 
-    # ---------------------------------------------------------------------------------------- what the page shows, too
+    # What the page shows, too
 
     @cached_property
     def rows(self) -> RowsInMemory:
@@ -279,10 +258,9 @@ class Facts:
     def shown(self) -> IntArray:
         """Points on the map: the ranked ones, those with the lowest counts, and others drawn at random."""
         material = self.selection.material
-        counts, everybody = np.asarray(material.counts), np.arange(len(material.counts))
-        if len(everybody) <= MOST_POINTS:
-            return everybody
-        return thinned(self.ranking.points, everybody, counts, MOST_POINTS, np.random.default_rng(material.seed))
+        counts, everybody, rng = np.asarray(material.counts), np.arange(material.points.n), np.random.default_rng(material.seed)
+        few = len(everybody) <= MOST_POINTS
+        return everybody if few else thinned(self.ranking.points, everybody, counts, MOST_POINTS, rng)
 
     @cached_property
     def plane(self) -> Plane:
@@ -297,8 +275,7 @@ class Facts:
         """The points on the map, moved so that those that are similar lie together."""
         selection, shown = self.selection, self.shown
         start = framed(self.plane.points, ~selection.is_outlier[shown]).shares
-        first = np.flatnonzero(np.isin(shown, self.ranking.points))
-        rng = np.random.default_rng(selection.material.seed)
+        first, rng = np.flatnonzero(np.isin(shown, self.ranking.points)), np.random.default_rng(selection.material.seed)
         return plane_of_neighbours(selection.kernel, shown, first, start, rng)
 
     @cached_property
@@ -308,7 +285,7 @@ class Facts:
         aside = selection.is_outlier & (selection.settings.outliers == "reject")
         return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, self.k, aside)
 
-    # ------------------------------------------------------------------------------------------------------------- texts
+    # Texts
 
     @property
     def title(self) -> str:
@@ -320,7 +297,6 @@ class Facts:
 
     @property
     def sentence(self) -> str:
-        """How much is covered, how many are outliers, and the bound if it is known."""
         if self.detects:
             return f"{self.title}."
         templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.scaled)
@@ -337,16 +313,12 @@ class Facts:
     def to_dict(self, *parts: str) -> dict[str, Any]:
         """Some parts, or all, as dicts and lists of plain values, for ``json.dumps``; all include the certificate."""
         found = {name: getattr(self, name) for name in parts or PARTS}
-        for name, part in found.items():
-            if is_dataclass(part):
-                found[name] = asdict(part)  # type: ignore[arg-type]
-        if "picks" in found:
-            found["picks"] = [asdict(pick) for pick in self.picks]
+        found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
+        found |= {"picks": [asdict(pick) for pick in self.picks]} if "picks" in found else {}
         return jsonable(found)  # type: ignore[no-any-return]
 
 
 def facts_of(model: Any) -> Facts:
-    """The facts of a fitted estimator of this library; anything else is refused."""
     if not hasattr(type(model), "facts_"):
         raise InvalidInputError(
             f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}",
@@ -358,10 +330,8 @@ def facts_of(model: Any) -> Facts:
 
 
 def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
-    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``.
-
-    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders. ``outliers`` is the parameter,
-    ``scaled`` says that their numbers are estimates, ``picks`` whether there are representatives.
+    """Templates of the parts of the sentence, each for zero, one and several, which the page fills in for its sliders; emphasis
+    stands between ``**``.
     """
     points, about = counted(n_points, "point"), "about " if scaled else ""
     if not picks:
@@ -381,7 +351,6 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
 
 
 def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:
-    """The whole sentence from its templates."""
     told = excess_text(excess)
     text = templates["covering"][min(k, 2)] + templates["outliers"][min(n_outliers, 2)]
     text += "." if told is None else f"{templates['proven'][min(k, 2)]}."
