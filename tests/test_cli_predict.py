@@ -198,7 +198,7 @@ def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
 def test_python_models_without_names_are_explained_by_number(folder, capsys):
     MOSAIC(5).fit(POINTS).save("bare.mosaic")
     ran = run(capsys, "explain", "bare.mosaic", "51")
-    assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: it i")
+    assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: no o")
     assert line(capsys, "report bare.mosaic -o bare.html").code == 0
     rows = read_csv(run(capsys, "predict", "bare.mosaic", "points.npy").out)
     assert rows[0]["representative"] == rows[0]["representative_row"]

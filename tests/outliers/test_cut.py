@@ -146,7 +146,7 @@ def test_copies_of_a_few_counts_are_no_crowds_but_many_points_that_are_alone_are
     few = np.array([5.0, 5.1, 5.2, 9.0, 9.1, 9.2, 9.3])
     assert find_valley(np.repeat(few, 50) * (1.0 + 1e-9 * rng.normal(size=350)))[1] >= VALLEY_LEVEL
     counts = np.append(np.ones(60), rng.uniform(10, 20, 340))
-    foot, p = find_valley(counts)
+    foot, _ = find_valley(counts)
     assert p < VALLEY_LEVEL
     assert (counts < foot).sum() == 60
 
@@ -222,9 +222,9 @@ def test_low_counts_are_outliers_unless_they_are_a_cluster_as_tight_as_others(rn
 
 def test_crowd_is_out_unless_it_stands_apart(rng):
     counts = planted(rng, low=60, high=340)
-    foot, p = find_valley(counts)
+    foot, _ = find_valley(counts)
     X = np.vstack([rng.uniform(-8, 8, size=(60, 10)), rng.normal(size=(340, 10))])
-    assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(foot, "valley", p)
+    assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(foot, "valley")
     X[:60] = 40.0 + 3.0 * rng.normal(size=(60, 10))
     assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(0.0, "none", sparse_group=foot)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mosaic.program.bounds import Bound
 from mosaic.program.encoding import Certificate
-from mosaic.text import html_card, html_table
+from mosaic.text import html_card
 
 #: What the word means, where it first appears.
 EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."
@@ -39,11 +39,9 @@ class SelectionCertificate:
 
     Notes
     -----
-    1. Do not mix the two measures: with the ridge even all points together leave something unexplained, and two sets with equal
-       errors with the ridge can have errors without it that differ by a factor of several.
-    2. The program has no constraints, and its bound holds for every set of k points. Sets that obey constraints, such as those
-       that hold all ``must_include`` rows, are some of these. So the choice is at most ``excess`` above the best of them, too;
-       it may be nearer to that one than is proven.
+    1. Do not mix the two measures: two sets with equal errors with the ridge can have errors without it that differ by a factor
+       of several.
+    2. The program has no constraints, and its bound holds for every set of k points, those that obey constraints among them.
     """
 
     encoding: Certificate
@@ -109,32 +107,7 @@ class SelectionCertificate:
         )
 
     def _repr_html_(self) -> str:
-        return _html_of(self)
-
-
-def _html_of(proven: SelectionCertificate) -> str:
-    def of_all(*values: float) -> list[str]:
-        return [percent(value / proven.total) for value in values]
-
-    return html_card(
-        str(proven),
-        html_table(
-            ["unexplained", f"these {proven.k:,}", f"no {proven.k:,} less than"],
-            [
-                [f"large weights have a price (ridge {proven.ridge:.3g})", *of_all(proven.error, proven.bound)],
-                ["weights are free", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
-            ],
-        ),
-        html_table(
-            ["program", ""],
-            [
-                ["gap: how far it can be from its optimum, of the value of choosing nothing", percent(proven.gap)],
-                ["kernel error: what similarities lose when they are computed from few numbers", percent(proven.kernel_error)],
-                ["rank: how many numbers a row these are", proven.rank],
-            ],
-        ),
-        text=[EXPLAINED],
-    )
+        return html_card(str(self), text=[self.details().removeprefix(str(self)).strip()])
 
 
 def excess(error: float, bound: float) -> float:

@@ -78,9 +78,7 @@ def flag_only(material: Material, settings: Settings) -> Selection:
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows, ranked by their gain, with the similarity and the explained share of each prefix. With ``go_on``, the
-    ranking starts with the rows of the selection.
-    """
+    """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and explained share of each prefix."""
     k, material = len(selection.rows) or limit, selection.material
     if go_on:
         constraints = replace(material.constraints, must=selection.members)
@@ -115,9 +113,7 @@ class Chooser:
 
     @cached_property
     def pool(self) -> IntArray:
-        """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
-        is one, else an earlier pick, else the first copy.
-        """
+        """Rows that may be chosen, by point, one of each group: one that must be, else an earlier pick, else the first copy."""
         material, constraints = self.selection.material, self.selection.material.constraints
         must, group = constraints.must, material.points.group
         absent = must[group[must] < 0]
@@ -154,9 +150,7 @@ class Chooser:
         return weights
 
     def picks(self, k: int) -> Picks:
-        """K rows and their gains, chosen by the objective with exchanges, within the quotas; earlier picks are taken first, and
-        an exchange for one of them must be worth it (``CLEARLY_BETTER``).
-        """
+        """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
         settings, points = self.selection.settings, self.selection.material.points
         constraints, candidates, pool = self.selection.material.constraints, self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))

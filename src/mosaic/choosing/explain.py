@@ -95,11 +95,9 @@ def explain_rows(
     numbers = [int(i) % n for i in rows]
     missing, proof = sorted({row for row in numbers if where_in_memory(selection, row) < 0}), selection.material.proof
     if missing and not proof.is_possible:
-        raise InvalidInputError(
-            f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
-            "only these can be explained",
-            "predict, transform and score_samples answer for any row.",
-        )
+        saved = f"the {len(selection.counts_of_rows):,} rows that this model was saved with, and only these can be explained"
+        remedy = "predict, transform and score_samples answer for any row."
+        raise InvalidInputError(f"`row {missing[0]}` is not among {saved}", remedy)
     if missing:
         fetched = dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
     return [_explained(selection, row, fetched, columns, file) for row in numbers]
@@ -240,10 +238,8 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
 def odd_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if no
-    value is unusual by itself, the two columns that are most of it.
-
-    ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
+    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if
+    none is unusual by itself, two columns. ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
     usual, found = selection.usual, []
     if columns is None or usual is None:
@@ -322,14 +318,18 @@ def decisions(selection: Selection) -> Decisions:
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     told += selection.changes
     number, about = selection.n_outliers, "About " if selection.is_sampled else ""
-    found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
-    told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
+    found, cut = f"{about}{counted(number, 'outlier')}" if number else "No outliers", selection.cut
+    why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'no row is alone and far from all others'}."
+    if cut.rule == "none" and cut.sparse_group > 0:
+        crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
+        why = f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+    told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
         number, smallest = int(selection.protected.sum()), settings.min_group
         told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
     if material.row_numbers is not None:
-        rows = f"{len(material.row_numbers):,} of {material.n_rows:,} rows"
-        told.append(f"A sample of {rows} says so; the program is that of all rows.")
+        n, of = len(material.row_numbers), material.n_rows
+        told.append(f"A sample of {n:,} of {of:,} rows says so; the program is that of all rows.")
     return Decisions(told)
 
 
@@ -346,12 +346,3 @@ def _why_so_many(selection: Selection) -> str:
     if auto and selection.silhouette:
         return f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
     return "no number of clusters stands out, so √(n/2), a rule of thumb" if auto else "the number that was given"
-
-
-def _why_outliers(selection: Selection) -> str:
-    cut = selection.cut
-    if cut.rule != "none" or cut.sparse_group == 0:
-        nobody = not selection.n_outliers and cut.rule != "none"
-        return ": no row is alone and far from all others." if nobody else f": {RULES[cut.rule][1]}."
-    crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
-    return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 TableColumns: TypeAlias = Any
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
-#: Largest number of points that the bandwidth is computed from, of columns and rows whose correlations are, and of rows that
-#: say whether directions are compared.
-BANDWIDTH_SAMPLE, CORRELATED_COLUMNS, CORRELATED_ROWS, DIRECTION_SAMPLE = 2048, 300, 20_000, 2000
+#: Largest number of points that the bandwidth is computed from.
+BANDWIDTH_SAMPLE = 2048
 #: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
 #: second number times the median one; they are principal components if the root mean square of their correlations is at most the
 #: third number times its value by chance, and the spread of each at most the fourth times that of the column before.
@@ -74,11 +73,7 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
-    """The divisors of the columns; None to leave columns as they are.
-
-    A kernel or bandwidth that is not ``ours`` is meant for the columns as they are; sparse data has many columns of one kind. In
-    these cases columns are divided only if ``scale`` is True.
-    """
+    """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
     scale = bool(scale) if isinstance(scale, np.bool_) else scale
     if not (isinstance(scale, bool) or is_auto(scale)):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
@@ -142,8 +137,8 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
     varying = np.flatnonzero(deviations)
     if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
         return False
-    columns = varying[subsample(len(varying), CORRELATED_COLUMNS, 0)]
-    rows = subsample(X.shape[0], CORRELATED_ROWS, 0)
+    columns = varying[subsample(len(varying), 300, 0)]
+    rows = subsample(X.shape[0], 20_000, 0)
     Y = host_rows(X, rows)[:, columns] / deviations[columns]
     C = np.cov(Y, rowvar=False, aweights=None if weights is None else weights[rows])
     scale = np.sqrt(np.diag(C))
@@ -156,7 +151,7 @@ def compares_directions(X: Any) -> bool:
     n, d = X.shape
     if d < MANY_COLUMNS:
         return False
-    some: Any = on_host(rows_of(X, subsample(n, DIRECTION_SAMPLE, 0)))
+    some: Any = on_host(rows_of(X, subsample(n, 2000, 0)))
     if sp.issparse(some):
         return bool(some.nnz <= (1.0 - ZERO_SHARE) * some.shape[0] * d and (some.data >= 0).all())
     if (some >= 0).all():
@@ -255,9 +250,7 @@ class NumberColumns:
 
 @dataclass(frozen=True)
 class UsualRows:
-    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
-    their mean, and the middle nine tenths of each number.
-    """
+    """The points that belong, the similarity between them, their mean, and the middle nine tenths of each number."""
 
     points: IntArray
     kernel: Any

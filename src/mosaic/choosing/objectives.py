@@ -30,16 +30,12 @@ from mosaic.arrays.xp import (
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel, decay_rate
 
-#: Points that the reach of a cover is found with, and those among them whose resemblances are counted.
-REACH_POINTS, REACH_CENTRES = 1024, 128
 #: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 17
 #: Up to this many picks, exchanges are evaluated by matrix products over all targets; for more, over the few that they change.
 FEW_PICKS = 32
-#: Candidates whose outdated gains are recomputed together, and the fewest whose exchanges are evaluated together.
-GAINS_AT_ONCE, EXCHANGES_AT_ONCE = 64, 32
 
 
 @dataclass(frozen=True)
@@ -60,11 +56,9 @@ class Slots:
 
 @dataclass(frozen=True)
 class Cover:
-    """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, at the scale of a pick.
-
-    h, the reach, is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many
-    rows as a pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other. The form is ours:
-    exp(−d²/h²) at the same scale gives sparse groups no pick, and a wider one gives outliers picks.
+    """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, d the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has
+    no other. With the reach h, median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many
+    rows as a pick stands for. The form is ours: exp(−d²/h²) gives sparse groups no pick, and a wider one gives outliers picks.
     """
 
     kernel: Kernel
@@ -73,9 +67,9 @@ class Cover:
     @classmethod
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
         """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
-        some = subsample(len(points), REACH_POINTS, 0)
+        some = subsample(len(points), 1024, 0)
         others, share = points[some], weights[some]
-        centres = subsample(len(others), REACH_CENTRES, 1)
+        centres = subsample(len(others), 128, 1)
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
             D = np.sqrt(D, out=D)
@@ -124,13 +118,12 @@ class Similar:
     def greedy(self, slots: Slots) -> Iterator[tuple[int, float]]:
         """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, and their gains, until the slots are full.
 
-        A gain never grows, so only those whose last known gain is still the largest are computed again. Of equal gains, as of two
-        points that resemble only each other, the first candidate wins, and not rounding.
+        A gain never grows, so only those whose last known gain is the largest are computed again; of equal ones the first wins.
         """
         S, weights, room = self.S, asarray_like(self.S, self.weights), slots.room.copy()
         best, maximum = asarray_like(S, np.zeros(S.shape[0])), namespace(S).maximum
         grain = (1e-12 if numpy_dtype(S) == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
-        at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
+        at_once = S.shape[1] if is_on_device(S) else 64
         gains = on_host(S.T @ weights).astype(np.float64)  # before the first pick, since S ≥ 0
         steps = np.where(room[slots.of] > 0, np.rint(gains / grain), -np.inf)  # −∞ for those that may not be chosen
         is_known = np.ones(len(gains), dtype=bool)
@@ -227,9 +220,7 @@ class _Nearest(NamedTuple):
         return cls(weights, place, first, second, indicator, np.asarray(lost, np.float64))
 
     def after_exchange(self, S: Any, picks: list[int], place: int, candidate: int) -> _Nearest:
-        """What is nearest once a candidate has taken the place of a pick, in the list as well; only targets that had the pick
-        among their two nearest are compared with all picks again.
-        """
+        """What is nearest once a candidate has taken the place of a pick, in the list as well."""
         old, picks[place] = picks[place], candidate
         if is_on_device(S):  # it has no use for fewer numbers
             return self.of(S, picks, self.weights)
@@ -251,7 +242,7 @@ class _Nearest(NamedTuple):
         def gain(rows: slice) -> None:
             gains[rows] = self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
 
-        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=EXCHANGES_AT_ONCE, on=C)
+        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=32, on=C)
         return gains - self.lost
 
     def _gains_of_all(self, C: Any) -> FloatArray:

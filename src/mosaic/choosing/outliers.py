@@ -249,7 +249,7 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
 
 
 def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
-    """The cut that the counts of distinct points and the distances between these suggest, and rows below it that are kept."""
+    """The cut that the counts of distinct points and their distances suggest, and rows below it that are kept."""
     count, p = find_valley(counts)
     low = counts < count
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
@@ -311,9 +311,7 @@ def _some(members: BoolArray, random_state: int) -> IntArray:
 
 
 def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
-    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter: in many
-    dimensions all distances are nearly equal, so that a few per cent would decide.
-    """
+    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter."""
     most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
     for part, D in _to_others(kernel, asked):
         D[:, ~members] /= APART**kernel.order
@@ -323,9 +321,7 @@ def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> Float
 
 @dataclass(frozen=True)
 class KeptGroups:
-    """Outliers that are kept: a mask of distinct points, the similarity between them, and for each the distance (as the kernel
-    orders points) that reaches its links and no other outlier.
-    """
+    """Outliers that are kept: a mask of points, the similarity between them, and distances that reach the links of each alone."""
 
     members: BoolArray
     kernel: Kernel
@@ -340,10 +336,8 @@ class KeptGroups:
 
 
 def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
-    """The points among the outliers that are kept because their neighbours are not far; None without any.
-
-    The programs see no row of some clusters where there are many. So rows are kept whose tenth nearest row is as near as usual,
-    if nine of the ten are low. Where tails are heavy, only distances tell who is odd.
+    """The points among the outliers that are kept since their tenth nearest row is as near as usual, and nine of the ten are low:
+    the programs see no row of some clusters where there are many. Where tails are heavy, only distances tell who is odd.
     """
     (high, far), outliers = usual_distances(kernel, low, random_state), np.flatnonzero(low)
     reach, members = far if heavy else high, np.zeros(len(low), dtype=bool)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
 Value = TypeVar("Value")
-#: Largest number of copies that a weight can mean; larger weights mean importance relative to other rows.
-MOST_COPIES = 2.0**53
 #: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance.
 MANY_COPIES = 32
 #: Buckets of priorities, and the bits of a priority that are not the number of its bucket.
@@ -46,11 +44,10 @@ ROWS_AT_ONCE = 1 << 17
 
 @dataclass(frozen=True)
 class Points:
-    """The distinct points with weight, ordered by their distance from the centre of all.
+    """The distinct points with weight, ordered by their distance from the centre of all, which depends on no order of the rows.
 
     ``first`` are the rows of the points, of copies the first, ``group`` the points of all rows, -1 without weight. ``weights``
-    say how often points count, copies added up; ``priority`` is a random number that depends on the point alone. The order does
-    not depend on that of the rows nor, up to ties and rounding, on that of columns or the rotation of the data.
+    say how often points count, copies added up; ``priority`` is a random number that depends on the point alone.
     """
 
     first: IntArray
@@ -117,7 +114,7 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     if not largest:
         fault = "is zero for all rows, so there is nothing to represent"
         raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
-    if largest <= MOST_COPIES and (weights == np.round(weights)).all():
+    if largest <= 2.0**53 and (weights == np.round(weights)).all():
         return weights
     weights = weights / largest
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
@@ -162,10 +159,9 @@ def _in_steps(distances: FloatArray) -> FloatArray:
 
 @dataclass
 class Draw:
-    """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind.
-
-    All rows are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times, those of 0 are left out. Only
-    buckets ``among`` are looked at. ``limits``, the highest priorities that may still be among the lowest, only save work.
+    """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
+    are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
+    ``limits``, the highest priorities that may still be among the lowest, only save work.
     """
 
     sizes: tuple[int, ...]
@@ -234,10 +230,8 @@ class Draw:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name.
-
-    ``numbers`` are their rows in the data, ascending; ``copies`` how many rows are equal to each, and ``weights`` how many it
-    stands for, those that were not drawn included; both are 1 for rows that were named.
+    """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name; their ``numbers`` in
+    the data, ascending, how many rows are equal to each, and how many it stands for.
     """
 
     numbers: IntArray
@@ -343,12 +337,10 @@ class Solved:
 
 @dataclass(frozen=True)
 class Material:
-    """All input of choosing.
-
-    ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that they stand for; then
-    ``row_numbers`` are the rows in the data of those in memory, ascending, else None. ``absent`` are rows without weight,
-    prepared. ``counting`` computes effective counts; None for the paper's measure, which comes from the encoding. ``proof``
-    solves the program and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``).
+    """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
+    they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
+    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``proof`` solves the program
+    and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``).
     """
 
     n_rows: int

@@ -69,7 +69,6 @@ class Selection:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy keeps; it computes the rest again when it is asked for."""
         if self.is_sampled and self.material.is_solved and self.material.proof.is_possible:
             self.influence  # noqa: B018
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
@@ -319,7 +318,6 @@ class Selection:
 
     @property
     def decisions(self) -> Decisions:
-        """The decisions made for the user, and the reasons, in sentences."""
         return decisions(self)
 
     @property

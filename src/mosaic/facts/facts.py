@@ -7,6 +7,7 @@ import platform
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.choosing import (
-    Decisions,
-    Explanation,
-    Selection,
-    columns_of,
-    counted,
-    explain_rows,
-    numbers_in,
-    percent,
-    suggested_number,
-)
+from mosaic.choosing import Explanation, Selection, columns_of, counted, explain_rows, percent, suggested_number
+from mosaic.choosing.explain import numbers_in
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
@@ -35,7 +27,8 @@ MOST_OUTLIERS, MOST_POINTS = 50, 20_000
 #: What all of the facts are, in an order in which the certificate is known before the sentence is made.
 PARTS = ("certificate", "sentence", "coverage", "picks", "outliers", "curve", "map", "decisions", "settings")
 NOT_COMPUTED = "The certificate has not been computed."
-NOT_POSSIBLE = "There is no certificate: the model was saved or copied without the rows that the proof needs."
+#: Numbers of a certificate.
+PROVEN = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "error_without_ridge", "bound_without_ridge")
 
 
 @dataclass(frozen=True)
@@ -52,33 +45,6 @@ class Outliers:
     belonging: list[int]
     outlying: list[int]
     protected: int
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The certificate in sentences and numbers, as in ``SelectionCertificate``; None if not asked for or not to be proven."""
-
-    sentence: str
-    details: str = ""
-    gap: float | None = None
-    kernel_error: float | None = None
-    rank: int | None = None
-    error: float | None = None
-    bound: float | None = None
-    excess: float | None = None
-    ridge: float | None = None
-    total: float | None = None
-    error_without_ridge: float | None = None
-    bound_without_ridge: float | None = None
-
-    @classmethod
-    def of(cls, proven: Any) -> Proof:
-        """Of a certificate of a selection, or of a program."""
-        values: dict[str, Any] = {name: finite(getattr(proven, name, None)) for name in list(cls.__dataclass_fields__)[2:]}
-        sentence = details = f"The program behind this is {getattr(proven, 'encoding', proven)}."
-        if values["excess"] is not None:
-            sentence, details = str(proven), proven.details()
-        return cls(sentence, details, **values | {"rank": int(proven.rank)})
 
 
 @dataclass(frozen=True)
@@ -112,16 +78,12 @@ class Map:
 class Facts:
     """All facts of a fit that a reader needs: ``fitted.facts_``. A part is computed when it is first read, and then kept.
 
-    Attributes
-    ----------
-    picks : explanations of the representatives, by rank; empty for a detector
-    outliers : outliers with their explanations, threshold, and the distribution of counts
-    certificate : what is proven; reading it solves one more program
-    curve : coverage of 1, 2, 3, … representatives; None for a detector
-    map : the data in the plane
-    decisions : what was decided about the data, in sentences
-    settings : parameters, constraints and versions, to repeat the fit
-    sentence, title : the result in one sentence, and in one line
+    Attributes ---------- picks : explanations of the representatives, by rank; empty for a detector outliers : outliers with
+    their explanations, threshold, and the distribution of counts certificate : what is proven, in a ``sentence``, in ``details``,
+    and in the numbers of ``SelectionCertificate``, None where they are not known; reading it solves one more program curve :
+    coverage of 1, 2, 3, … representatives; None for a detector map : the data in the plane decisions : what was decided about the
+    data, in sentences settings : parameters, constraints and versions, to repeat the fit sentence, title : the result in one
+    sentence, and in one line
 
     Notes
     -----
@@ -149,7 +111,7 @@ class Facts:
         self.feature_names = None if names is None else [str(name) for name in names]
 
     @property
-    def decisions(self) -> Decisions:
+    def decisions(self) -> tuple[str, ...]:
         return self.selection.decisions
 
     @property
@@ -180,17 +142,16 @@ class Facts:
         return Outliers(selection.n_outliers, selection.cut.rule, threshold, lowest, bins.edges.tolist(), below, above, kept)
 
     @cached_property
-    def certificate(self) -> Proof:
-        selection = self.selection
-        if self.detects:
-            return Proof.of(selection.material.solved.certificate)
-        can_be = selection.is_proven or selection.material.proof.is_possible
-        return Proof.of(selection.certificate) if can_be else Proof(NOT_POSSIBLE)
+    def certificate(self) -> SimpleNamespace:
+        selection, proof = self.selection, self.selection.material.proof
+        if not self.detects and not (selection.is_proven or proof.is_possible):
+            return proven(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
+        return proven(selection.material.solved.certificate if self.detects else selection.certificate)
 
     @property
-    def known_certificate(self) -> Proof:
+    def known_certificate(self) -> SimpleNamespace:
         is_known = self.selection.material.is_solved if self.detects else self.selection.is_proven
-        return self.certificate if is_known else Proof(NOT_COMPUTED)
+        return self.certificate if is_known else proven(None, NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -313,26 +274,34 @@ class Facts:
     def to_dict(self, *parts: str) -> dict[str, Any]:
         """Some parts, or all, as dicts and lists of plain values, for ``json.dumps``; all include the certificate."""
         found = {name: getattr(self, name) for name in parts or PARTS}
+        found |= {name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)}
         found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
         found |= {"picks": [asdict(pick) for pick in self.picks]} if "picks" in found else {}
         return jsonable(found)  # type: ignore[no-any-return]
 
 
+def proven(certificate: Any, sentence: str = "") -> SimpleNamespace:
+    """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
+    numbers = {name: finite(getattr(certificate, name, None)) for name in PROVEN}
+    if certificate is None:
+        return SimpleNamespace(sentence=sentence, details="", rank=None, **numbers)
+    details = f"The program behind this is {getattr(certificate, 'encoding', certificate)}."
+    known = numbers["excess"] is not None
+    sentence, details = (str(certificate), certificate.details()) if known else (details, details)
+    return SimpleNamespace(sentence=sentence, details=details, rank=int(certificate.rank), **numbers)
+
+
 def facts_of(model: Any) -> Facts:
     if not hasattr(type(model), "facts_"):
-        raise InvalidInputError(
-            f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}",
-            "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it.",
-            parameter="model",
-        )
+        fault = f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}"
+        remedy = "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it."
+        raise InvalidInputError(fault, remedy, parameter="model")
     check_is_fitted(model)
     return model.facts_  # type: ignore[no-any-return]
 
 
 def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
-    """Templates of the parts of the sentence, each for zero, one and several, which the page fills in for its sliders; emphasis
-    stands between ``**``.
-    """
+    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
     points, about = counted(n_points, "point"), "about " if scaled else ""
     if not picks:
         many = f"**{about.capitalize()}{{n}} outliers** among {points}"

@@ -50,9 +50,7 @@ def thinned(always: IntArray, others: IntArray, counts: FloatArray, limit: int, 
 def plane_of(
     selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
 ) -> Plane:
-    """Coordinates of points; two features, called so, keep the units of the data. ``belongs`` says which are no outliers; the
-    representatives are the first landmarks, ``rng`` draws others.
-    """
+    """Coordinates of points; two features keep the units of the data. The representatives are the first landmarks."""
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
         X = (kernel.graph if isinstance(kernel, DiffusionKernel) else kernel.X)[points]

@@ -21,9 +21,7 @@ MEMBERS_PER_RANK, MOST_MULTIPLICATIONS = 6, 4e9
 
 
 class RowsInMemory:
-    """Rows in memory that have a weight (``members``), their distinct points (``point_of``), and how many rows of the data each
-    stands for, more than one in a sample (``weight_of``, of points ``copies``).
-    """
+    """Rows in memory that have a weight (``members``), their points, and how many rows of the data each stands for."""
 
     def __init__(self, selection: Selection):
         group, weights = selection.material.points.group, selection.material.points.weights
@@ -117,12 +115,11 @@ def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Rank
 
 @dataclass(frozen=True)
 class Changes:
-    """The ranks at which points change their representative.
+    """The ranks at which points change their representative; ``stands_for`` is how many rows each of the first k stands for.
 
     moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
     end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
     members : for each rank, the most similar points that it stands for at any k, as places among the shown points
-    stands_for : number of rows that each of the first k stands for, without outliers that are set aside
     """
 
     moves: sp.csc_array
@@ -133,9 +130,7 @@ class Changes:
 
 
 def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray) -> Changes:
-    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that also defines labels, and keep the changes of the
-    ``shown`` points. Points stand for so many ``copies``; those ``aside`` have no representative.
-    """
+    """Follow all points along the ranking, by the distance k_jj − 2 k_ij of labels; those ``aside`` have no representative."""
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
     if not n_ranks:
         return Changes(sp.csc_array((1, 0)), np.zeros(len(shown), np.intp), ranked, [], np.zeros(0))
