@@ -184,9 +184,7 @@ class Chooser:
         return candidates[chosen], np.array(gains) / self.weights.sum()
 
     def suggested(self) -> tuple[int, float]:
-        """How many picks to take: as many as there are clear clusters, by the largest mean of 1 − d₁/d₂ (the medoid silhouette),
-        else √(n/2), a rule of thumb; and the silhouette, else 0.
-        """
+        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb; and the silhouette or 0."""
         n, pool, material = float(self.weights.sum()), len(self.pool), self.selection.material
         most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
         if most > 1:
@@ -313,7 +311,6 @@ class Chooser:
         return np.asarray(rows[np.lexsort((rows, points.group[rows]))])
 
     def cover(self, k: float) -> Cover:
-        """The similarity of a cover by k picks."""
         return Cover.of(self.selection.kernel, self.targets, self.weights, k)
 
 

@@ -203,7 +203,7 @@ def likeness(count: float, of: float) -> str:
 
 
 def where_in_memory(selection: Selection, row: int) -> int:
-    """Where a row of the data is in memory; -1 for a row that a fit by passes did not keep."""
+    """-1 for a row that a fit by passes did not keep."""
     numbers = selection.material.row_numbers
     if numbers is None:
         return row
@@ -302,13 +302,11 @@ class Decisions(tuple[str, ...]):
 
 
 def decisions(selection: Selection) -> Decisions:
-    """What was decided for the user, and why."""
-    material, settings = selection.material, selection.settings
-    told = [*material.geometry.decisions]
+    material, settings, told = selection.material, selection.settings, [*selection.material.geometry.decisions]
     how = "Chosen so that the rows that belong are as similar as possible to the nearest representative."
     if settings.mode == "paper":
-        given, solved = settings.alpha is not None or settings.lam is not None, material.solved
-        why = "as it was set" if given else "as in later work of the paper's first author"
+        solved, ours = material.solved, settings.alpha is None and settings.lam is None
+        why = "as in later work of the paper's first author" if ours else "as it was set"
         told.append(
             f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
             "against using few rows; below the critical one no row is used."
@@ -317,19 +315,19 @@ def decisions(selection: Selection) -> Decisions:
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     told += selection.changes
-    number, about = selection.n_outliers, "About " if selection.is_sampled else ""
-    found, cut = f"{about}{counted(number, 'outlier')}" if number else "No outliers", selection.cut
+    number, cut = selection.n_outliers, selection.cut
+    found = f"{'About ' if selection.is_sampled else ''}{counted(number, 'outlier')}" if number else "No outliers"
     why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'no row is alone and far from all others'}."
     if cut.rule == "none" and cut.sparse_group > 0:
         crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
         why = f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
-        number, smallest = int(selection.protected.sum()), settings.min_group
-        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
+        groups = f"in groups of at least {settings.min_group:g}"
+        told.append(f"{selection.protected.sum():,} more would be outliers, if they were not {groups}.")
     if material.row_numbers is not None:
-        n, of = len(material.row_numbers), material.n_rows
-        told.append(f"A sample of {n:,} of {of:,} rows says so; the program is that of all rows.")
+        some = f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows"
+        told.append(f"{some} says so; the program is that of all rows.")
     return Decisions(told)
 
 

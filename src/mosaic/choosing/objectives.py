@@ -157,8 +157,7 @@ class Similar:
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j by 1e-9 of it
-        (1e-6 in single precision). A block of candidates is evaluated for all places together (FastPAM's decomposition), and the
-        best exchange of it, of equally good ones the first, is made at once.
+        (1e-6 in single precision): the best of a block of candidates, of equally good ones the first (FastPAM's decomposition).
         """
         S, weights, picks = self.S, asarray_like(self.S, self.weights), list(chosen)
         n_candidates = S.shape[1]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,24 +34,20 @@ from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
-Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
-
 #: Number of small programs, points in each, their strength (lam) for similarities whose diagonal is 1 on average, and their gap.
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH, PROGRAM_GAP = 4, 128, 10.0, 3e-4
-#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances by less than this.
+#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances below the second.
 SMALLEST_EIGENVALUE, ROUNDING = 1e-12, 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
 ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
 #: Largest p-value of a valley, of which many are tested, and widths of these, as shares of the range of log m.
 VALLEY_LEVEL, VALLEY_WIDTHS = 1e-5, np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
-#: Largest share of rows that is rejected unless the user gives the share: outliers are no majority. It is a little more than
-#: half, so that a single point does not decide an even split.
+#: Largest share of rows that is rejected unless it is given: a little more than half, so that one point decides no even split.
 LARGEST_OUTLIER_SHARE = 0.55
 #: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
-#: A row is far from the others if its tenth nearest row (the first number) is so many deviations farther than usual. The last
-#: number limits the rows that this is measured with.
+#: A row is far if its tenth nearest row is so many deviations farther than usual, which a sample of rows says.
 NEIGHBOURS, FAR, DISTANCE_SAMPLE = 10, 3.5, 500
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
@@ -190,7 +186,7 @@ class Cut:
     """Points with an effective count below ``count`` are outliers, by this rule."""
 
     count: float
-    rule: Rule
+    rule: Literal["alone", "valley", "contamination", "threshold", "none"]
     #: The highest count in a sparse group, a crowd that a valley separates and that is kept; 0 if there is none.
     sparse_group: float = 0.0
 
@@ -297,9 +293,7 @@ def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatA
 
 
 def usual_distances(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
-    """The tenth nearest distance that nine tenths of the rows that are not low do not exceed, and the one beyond which a row is
-    far: 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
-    """
+    """The tenth nearest distance that a tenth of the rows that are not low exceeds, and that beyond which a row is far."""
     found = tenth_nearest(kernel, _some(~low, random_state))
     middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
     return float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9)))

@@ -68,7 +68,10 @@ class Points:
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
             drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
-            order = np.argsort(_in_steps(_pairwise_distances(X, rows[equal.first], total)), kind="stable")
+            members, share = rows[equal.first], np.zeros(X.shape[1])
+            share[members] = total / total.sum()
+            apart = np.asarray(X.diagonal(), np.float64)[members] - 2.0 * np.asarray(X[members] @ share).ravel()  # ‖φ_i − φ̄‖² − c
+            order = np.argsort(_in_steps(apart), kind="stable")
         else:
             drawn = priority(codes if equal.is_trivial else codes[equal.first])
             order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total)))) if central_first else np.argsort(drawn)
@@ -141,14 +144,6 @@ def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
 
     in_blocks(measure, X.shape[0], X.shape[1], on=X)
     return distances
-
-
-def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> FloatArray:
-    """‖φ_i − φ̄‖² up to a constant: k_ii − 2 Σ_j ω_j k_ij / Σ_j ω_j."""
-    spread = np.zeros(K.shape[1])
-    spread[members] = weights / weights.sum()
-    own = np.asarray(K.diagonal(), np.float64)[members]
-    return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
 
 
 def _in_steps(distances: FloatArray) -> FloatArray:

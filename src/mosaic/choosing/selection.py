@@ -54,8 +54,6 @@ class Selection:
     >>> selection = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).selection_
     >>> len(selection.rows), selection.cut.rule, selection.n_outliers
     (20, 'alone', 8)
-    >>> print(selection.decisions[0])
-    Columns are taken as they are.
     """
 
     material: Material = field(repr=False)
@@ -174,8 +172,8 @@ class Selection:
         return Answers(counts, flagged > 0, labels.astype(np.intp), errors)
 
     def places_at(self, Y: Any) -> FloatArray:
-        """Five columns: the position of the representative (-1 without one), the similarity to it (NaN), the share that
-        the representatives cannot express, the effective count, and 1 for outliers.
+        """Columns: position of the representative (-1), similarity to it (NaN), unexplained share, effective count, 1 for
+        outliers.
         """
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)

@@ -42,8 +42,7 @@ def is_auto(value: Any) -> bool:
 
 
 def _is_fraction(value: Any) -> bool:
-    """1.0 is a share, 1 is not."""
-    return isinstance(value, Real) and not isinstance(value, Integral)
+    return isinstance(value, Real) and not isinstance(value, Integral)  # 1.0 is a share, 1 is not
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,6 @@ class Settings:
         return names and self.kernel in STATIONARY_KERNELS and self.mode == "auto"
 
     def number(self, n_rows: float) -> int | None:
-        """K, if it is given, else None."""
         k = self.n_representatives
         if is_auto(k):
             return None

@@ -19,7 +19,7 @@ from mosaic.choosing import Explanation, Selection, columns_of, counted, explain
 from mosaic.choosing.explain import numbers_in
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.facts.ranks import NO_RANKING, Changes, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of points on the map.
@@ -33,9 +33,7 @@ PROVEN = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "
 
 @dataclass(frozen=True)
 class Outliers:
-    """At most 50 outliers explained, oddest first, and a histogram of the effective counts; the threshold is one of its edges.
-    Rows below it that form a group are ``protected``.
-    """
+    """Outliers explained, oddest first, at most 50, and a histogram of effective counts; ``protected`` are kept in groups."""
 
     n: int
     rule: str
@@ -49,9 +47,7 @@ class Outliers:
 
 @dataclass(frozen=True)
 class Curve:
-    """The row that is added at each k, representatives first, and similarity and coverage of the first k, without outliers.
-    ``suggested`` is the choice of n_representatives="auto"; None in paper mode.
-    """
+    """The row that is added at each k, similarity and coverage of the first k, and the choice of n_representatives="auto"."""
 
     row: list[int]
     similarity: list[float]
@@ -61,9 +57,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Map:
-    """Distinct points in the plane, by features or principal axes (``method``), one entry of each list for each that is shown.
-    ``row`` is the first of equal rows, ``label`` the rank of the representative, from 0; -1 without one.
-    """
+    """Points on the map: first of equal rows, coordinates, and rank of the representative, from 0; -1 without one."""
 
     method: str
     axes: list[str]
@@ -91,14 +85,13 @@ class Facts:
 
     Examples
     --------
-    >>> import json
     >>> from mosaic import MOSAIC, datasets
     >>> facts = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).facts_
     >>> facts.title
     '20 representatives of 400 points, 8 outliers'
     >>> len(facts.picks), facts.map.method, facts.outliers.rule
     (20, 'features', 'alone')
-    >>> json.loads(json.dumps(facts.to_dict()))["outliers"]["n"]
+    >>> facts.to_dict()["outliers"]["n"]
     8
     """
 
@@ -107,7 +100,11 @@ class Facts:
         self.selection: Selection = model.selection_
         self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
         self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
-        names = getattr(model, "feature_names_in_", None)
+        self.rows, self.bins, names = (
+            RowsInMemory(self.selection),
+            bins_of(self.selection),
+            getattr(model, "feature_names_in_", None),
+        )
         self.feature_names = None if names is None else [str(name) for name in names]
 
     @property
@@ -189,14 +186,6 @@ class Facts:
         }
 
     # What the page shows, too
-
-    @cached_property
-    def rows(self) -> RowsInMemory:
-        return RowsInMemory(self.selection)
-
-    @cached_property
-    def bins(self) -> CountBins:
-        return bins_of(self.selection)
 
     @cached_property
     def suggested(self) -> int | None:

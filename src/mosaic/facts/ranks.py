@@ -51,8 +51,8 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 
 @dataclass(frozen=True)
 class CountBins:
-    """Bins of the effective counts; ``threshold`` is the number of the bin that begins at that of the fit (0 without one), ``of``
-    the bin of each point. Points that ``must`` be included or are ``grouped`` are ``safe``: never outliers.
+    """Bins of the effective counts, that of each point (``of``), and the one that begins at the threshold of the fit. Points that
+    ``must`` be included or are ``grouped`` are ``safe``: never outliers.
     """
 
     edges: FloatArray
@@ -96,9 +96,7 @@ NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np
 
 
 def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Ranking:
-    """The representatives by rank, and those that would come next: twice as many, at least up to 20 and the suggested number. In
-    paper mode nothing is ranked beyond them.
-    """
+    """The representatives by rank, and twice as many that would come next, at least up to 20 and the suggested number."""
     k = len(selection.rows)
     longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
     members, similarity, coverage = rank(selection, longest, go_on=True)
