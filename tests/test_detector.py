@@ -69,7 +69,7 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
 def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
     detector = MOSAICOutlierDetector().fit(spoilt.X)
     np.testing.assert_array_equal(detector.effective_count_, fitted.effective_count_)
-    assert not detector.selection_.is_solved
+    assert not detector.selection_.material.is_solved
     encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=100.0, tol=1e-3)
     assert detector.alpha_ == pytest.approx(100.0)
     assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)

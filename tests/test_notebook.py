@@ -34,7 +34,7 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     assert "20 representatives cover" in html
     assert "8 outliers set aside" in html
     assert "provably" not in html  # nobody has asked for a proof, which takes time
-    assert not model.selection_.is_solved
+    assert not model.selection_.material.is_solved
     assert "Not fitted" not in html
     assert html.count("<circle") > 300
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
@@ -66,7 +66,7 @@ def test_detector_shows_its_outliers(blobs):
     assert "and 2 more" in html
     assert html in detector._repr_html_()
     assert "sk-estimator" in detector._repr_html_()  # the diagram reads no attribute that solves a program
-    assert not detector.selection_.is_solved
+    assert not detector.selection_.material.is_solved
 
 
 def test_names_of_columns_are_escaped_in_the_map():
@@ -81,7 +81,7 @@ def test_names_of_columns_are_escaped_in_the_map():
 def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):
     pipeline = make_pipeline(StandardScaler(), MOSAIC(5)).fit(blobs.X)
     assert "mosaic-card" not in pipeline._repr_html_()
-    assert not pipeline[-1].selection_.is_solved  # nothing was solved for the picture
+    assert not pipeline[-1].selection_.material.is_solved  # nothing was solved for the picture
     with config_context(display="text"):
         assert not hasattr(MOSAIC(5), "_repr_html_")
 

@@ -113,7 +113,7 @@ def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influenc
     assert len(asked) == 5
     model.predict(DIGITS[:5])
     assert model.certificate_.gap <= CERTIFIED_GAP  # by a program of its own, for 10
-    assert not model.selection_.is_solved
+    assert not model.selection_.material.is_solved
     assert model.influence_.max() > 0
     encoding = model.selection_.material.encoding
     assert (len(encoding.influence), model.alpha_) == (600, pytest.approx(DEFAULT_ALPHA))
@@ -124,12 +124,12 @@ def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influenc
     assert again.selection_.material.encoding is encoding
     detector = MOSAICOutlierDetector().fit(DIGITS)
     detector.predict(DIGITS)
-    assert not detector.selection_.is_solved
+    assert not detector.selection_.material.is_solved
 
 
 def test_paper_mode_solves_the_program_of_all_points_in_the_fit():
     model = MOSAIC(algorithm="paper", gamma=1e-3).fit(DIGITS)
-    assert model.selection_.is_solved
+    assert model.selection_.material.is_solved
     encoding = model.selection_.material.encoding
     assert model.certificate_.gap <= 1e-3
     assert model.certificate_.encoding is encoding.certificate

@@ -81,9 +81,8 @@ def test_order_of_rows_does_not_matter_where_the_spread_is_a_deviation(rng):
         rare = (rng.random(200) < 0.02) * rng.normal(size=200)
         X = np.c_[rng.normal(size=(200, 2)) * [30.0, 1.0], rare]
         order = rng.permutation(200)
-        for make in (np.asarray, sp.csr_array):
-            one, other = (scale_of(make(Y), scale=True) for Y in (X, X[order]))
-            np.testing.assert_array_equal(one, other)
+        one, other = (scale_of(Y, scale=True) for Y in (X, X[order]))
+        np.testing.assert_array_equal(one, other)
 
 
 def test_dense_and_sparse_points_are_recognised_alike(table):
@@ -102,9 +101,7 @@ def test_row_without_weight_does_not_change_the_scale(table, rng):
             np.testing.assert_array_equal(fitted.column_scale_, expected)
 
 
-def test_deviation_of_sparse_columns_far_from_zero_and_of_huge_ones(rng):
-    X = np.c_[rng.normal(size=(200, 2)), 1e8 + rng.normal(size=200)]
-    np.testing.assert_allclose(scale_of(sp.csr_array(X), scale=True), X.std(axis=0), rtol=1e-6)
+def test_spreads_of_huge_columns(rng):
     huge = (rng.normal(size=(200, 4)) + rng.normal(size=(200, 1))).astype(np.float32) * np.float32([1, 1e20, 1, 1])
     scale = scale_of(huge)
     assert scale is not None
@@ -141,12 +138,11 @@ def test_what_the_user_has_chosen_is_meant_for_the_columns_as_they_are(settings,
         assert scale_of(table * UNITS, scale=True, **settings) is not None
 
 
-def test_sparse_columns_are_divided_on_demand_and_stay_sparse(table):
+def test_sparse_columns_are_taken_as_they_are(table):
     X = sp.csr_array(np.where(table > 1.0, table, 0.0) * UNITS)
     assert scale_of(X) is None
-    np.testing.assert_allclose(scale_of(X, scale=True), X.toarray().std(axis=0))
-    dense, sparse = (MOSAIC(10, scale=True).fit(Y).labels_ for Y in (X.toarray(), X))
-    assert dense.shape == sparse.shape
+    with pytest.raises(InvalidInputError, match=r"scale divides columns by interquartile ranges.*MaxAbsScaler"):
+        MOSAIC(10, scale=True).fit(X)
 
 
 def test_weight_is_repetition_for_the_spread_too(table, rng):

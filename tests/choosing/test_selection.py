@@ -101,13 +101,13 @@ def test_program_is_solved_when_somebody_asks_and_not_before():
     selection = MOSAIC(6).fit(BLOBS.X).selection_
     assert selection.answers.labels is not None
     assert selection.coverage > 0
-    assert not selection.is_solved
+    assert not selection.material.is_solved
     assert not selection.is_proven
     assert selection.certificate.k == 6
     assert selection.is_proven
-    assert not selection.is_solved  # the certificate has a program of its own
+    assert not selection.material.is_solved  # the certificate has a program of its own
     assert selection.material.solved.influence.max() > 0
-    assert selection.is_solved
+    assert selection.material.is_solved
 
 
 def test_coverage_is_the_explained_share_of_the_rows_that_belong():

@@ -222,9 +222,9 @@ def test_low_counts_are_outliers_unless_they_are_a_cluster_as_tight_as_others(rn
 
 def test_crowd_is_out_unless_it_stands_apart(rng):
     counts = planted(rng, low=60, high=340)
-    foot, p = find_valley(counts)
+    foot, _ = find_valley(counts)
     X = np.vstack([rng.uniform(-8, 8, size=(60, 10)), rng.normal(size=(340, 10))])
-    assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(foot, "valley", p)
+    assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(foot, "valley")
     X[:60] = 40.0 + 3.0 * rng.normal(size=(60, 10))
     assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(0.0, "none", sparse_group=foot)
 

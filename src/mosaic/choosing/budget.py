@@ -21,8 +21,6 @@ from mosaic.program.problem import MOST_SOLVED_WHOLE
 from mosaic.program.working_set import MOST_INITIAL_MEMBERS, MOST_MEMBERS
 from mosaic.text import readable_size
 
-#: Share of the free memory that a fit may use by default, and bytes that are taken to be free where nobody says.
-DEFAULT_SHARE, USUALLY_FREE = 0.25, 8 * 2**30
 #: Up to this many distinct points the factor may have full rank. For more, two limits apply: on the rank p, since the support
 #: grows with it and interior point costs its cube, and on n·p², the cost of a pass over the factor.
 EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
@@ -32,31 +30,26 @@ SMALLEST_RANK = 16
 DEFAULT_ALPHA = 100.0
 #: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
 DECISION_SAMPLE = 16_384
-#: Largest number of similarities between targets and candidates (in single precision, 100 MB).
-MOST_SIMILARITIES = 25_000_000
-#: Up to this many similarities are kept in double precision, more in single.
-MOST_IN_DOUBLE = 1 << 16
-#: Bytes of the small programs that count how many points look like each.
-SMALL_PROGRAMS = 1_500_000
+#: Largest number of similarities between targets and candidates (in single precision, 100 MB), and of those in double precision.
+MOST_SIMILARITIES, MOST_IN_DOUBLE = 25_000_000, 1 << 16
 
 
 def budget_of(memory_budget: float | None) -> float:
     """The bytes that a fit may use: those that were given, or a quarter of what is free."""
-    return DEFAULT_SHARE * available_memory() if memory_budget is None else float(memory_budget)
+    return 0.25 * available_memory() if memory_budget is None else float(memory_budget)
 
 
 def available_memory(root: Path = Path("/")) -> float:
     """Bytes that this process may still take: those that are free on the machine, or that the limits of its container leave."""
-    free = [float(USUALLY_FREE)]
+    free = [8.0 * 2**30]  # where nobody says
     with suppress(AttributeError, OSError, ValueError):  # sysconf is not known everywhere
         free = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
     with suppress(OSError, ValueError):
         lines = (root / "proc/meminfo").read_text().splitlines()
         free = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")] or free
     with suppress(OSError, ValueError):
-        name = (root / "proc/self/cgroup").read_text().strip().rpartition("::")[2]
         mount = root / "sys/fs/cgroup"
-        group = mount / name.strip("/")
+        group = mount / (root / "proc/self/cgroup").read_text().strip().rpartition("::")[2].strip("/")
         for place in (group, *group.parents):
             # A container may see its own group as the root. Groups without a limit say "max".
             with suppress(OSError, ValueError):
@@ -71,10 +64,7 @@ def available_memory(root: Path = Path("/")) -> float:
 def affordable_rank(
     n: int, itemsize: int, n_features: int, memory_budget: float | None, max_rank: int | None = None, size: float | None = None
 ) -> int:
-    """Columns of F, limited by n·p² and by the budget, which must hold the fit and its certificate (``memory_needed``).
-
-    ``max_rank`` is the user's limit; only the budget overrides it.
-    """
+    """Columns of F, limited by n·p² or the user, and by the budget, which must hold the fit and its certificate."""
     budget = budget_of(memory_budget)
 
     def needed(rank: int) -> int:
@@ -98,50 +88,39 @@ def useful_rank(n: int) -> int:
 
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
     """Bytes at the peak of the fit or of the certificate, whichever is higher, with the largest working set; a promise."""
-    fit = memory_of_fit(n, itemsize, n_features, size)
-    return max(fit, memory_of_proof(n, rank, itemsize, n_features, size))
+    return max(memory_of_fit(n, itemsize, n_features, size), memory_of_proof(n, rank, itemsize, n_features, size))
 
 
 def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
-    """Bytes at the peak of a fit: what it keeps, and the larger of one more copy of the points and what choosing takes.
-
-    Choosing takes distances for the bandwidth (three arrays), the similarities, in double precision if there are few, the small
-    programs, and copies in double precision of points that are compared: two of the sample, three of the programs' points.
-    ``size`` is that of the points, if they are sparse.
+    """Bytes at the peak of a fit: what it keeps (the points and sixteen numbers for each), and the larger of one more copy of the
+    points and what choosing takes: distances for the bandwidth, similarities, 1.5 MB for the small programs, and copies in double
+    precision of points that are compared. ``size`` is that of the points, if they are sparse.
     """
     points = float(n) * n_features * itemsize if size is None else size
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
     similarities = 8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
     in_programs = 512 if n > 128 else n
     compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * in_programs * n_features
-    return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
+    return points + 16.0 * 8 * n + max(points, bandwidth + similarities + compared + 1_500_000)
 
 
 def memory_of_proof(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
-    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices.
-
-    These are, for a working set of m points, m×m (one in double and one in single precision), five m×p and ten p×p; or, of few
-    points, three copies of all similarities for their eigenvalues. m depends on the data; the largest that it may be counts.
+    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices for
+    the largest working set of m points, m×m (in double and in single precision), five m×p and ten p×p; or, of few points, three
+    copies of all similarities for their eigenvalues.
     """
     is_whole = n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank)
     m = float(n if is_whole else min(n, max(MOST_MEMBERS, 4 * rank)))
     solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
     eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
     blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
-    kept = _kept(n, float(n) * n_features * itemsize if size is None else size)
-    return kept + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
-
-
-def _kept(n: int, points: float) -> float:
-    """The points, prepared, and sixteen numbers for each."""
-    return points + 16.0 * 8 * n
+    points = float(n) * n_features * itemsize if size is None else size
+    return points + 16.0 * 8 * n + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
 
 
 def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> tuple[float, float]:
-    """Bytes at the peak on a device, of the fit and of the certificate, within a third of what was measured on one card.
-
-    The fit keeps a copy of the points, and its largest blocks are rows in double precision, similarities to the points of the
-    small programs, or similarities of candidates; the certificate holds the factor twice while it grows.
+    """Bytes at the peak on a device, of the fit (a copy of the points, blocks of rows or similarities) and of the certificate,
+    which holds the factor twice while it grows; within a third of what was measured on one card.
     """
     entries, copy = DEVICE_BLOCK_ENTRIES, float(n) * n_features * itemsize
     blocks = (56 * min(n * n_features, entries), 16 * min(512 * n, entries), 24 * min(n * n, MOST_SIMILARITIES))
@@ -164,10 +143,8 @@ class Estimate:
     strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
     n_points : number of distinct points, or of rows where only a sample of them is decided with
     rank : expected number of columns of the factor; for a sketch, of candidates at first
-    memory : bytes at the peak of the fit, beyond the data that is passed in; on the device, if the points are on one
-    passes : times that the rows are read, 0 if they are in memory. Rows with very many copies may take one more
-    proof_memory : bytes at the peak of the first access to ``certificate_``, with what the fit keeps, at most
-    proof_passes : times that the rows are read for the certificate, at most
+    memory, proof_memory : bytes at the peak of the fit, beyond the data that is passed in, and of the certificate, at most
+    passes, proof_passes : times that the rows are read, 0 if they are in memory, and for the certificate, at most
     """
 
     strategy: Literal["exact", "low-rank", "sketch"]
@@ -182,10 +159,8 @@ class Estimate:
         memory, proof = readable_size(self.memory), f"up to {readable_size(self.proof_memory)}"
         if self.strategy == "sketch":
             passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
-            return (
-                f"{self.n_points:,} rows, {passes}: about {memory}; and for the certificate up to {self.proof_passes} passes "
-                f"({self.rank:,} candidates): {proof}"
-            )
+            more = f"and for the certificate up to {self.proof_passes} passes ({self.rank:,} candidates): {proof}"
+            return f"{self.n_points:,} rows, {passes}: about {memory}; {more}"
         how = f"{self.n_points:,} points, {self.strategy} (rank about {self.rank:,})"
         return f"{how}: about {memory}, and for the certificate {proof}"
 
@@ -194,6 +169,4 @@ def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: in
     """Rank at which the factor of a sample reaches the tolerance; if that takes half of the sample, the highest allowed rank."""
     rows = subsample(kernel.n, 1000, random_state)
     rank = factorize(kernel.take(rows), tol=0.25 * tol, max_rank=max_rank, random_state=random_state).rank
-    if len(rows) == kernel.n or rank < len(rows) / 2:
-        return min(rank, max_rank)
-    return max_rank
+    return min(rank, max_rank) if len(rows) == kernel.n or rank < len(rows) / 2 else max_rank

@@ -8,7 +8,7 @@ import numpy as np
 
 from mosaic.program.bounds import Bound
 from mosaic.program.encoding import Certificate
-from mosaic.text import html_card, html_table
+from mosaic.text import html_card
 
 #: Largest proven excess of a choice that is close to the best, and of one that is good; beyond, the proof says too little.
 CLOSE, GOOD = 0.05, 0.25
@@ -41,11 +41,9 @@ class SelectionCertificate:
 
     Notes
     -----
-    1. Do not mix the two measures: with the ridge even all points together leave something unexplained, and two sets with equal
-       errors with the ridge can have errors without it that differ by a factor of several.
-    2. The program has no constraints, and its bound holds for every set of k points. Sets that obey constraints, such as those
-       that hold all ``must_include`` rows, are some of these. So the choice is at most ``excess`` above the best of them, too;
-       it may be nearer to that one than is proven.
+    1. Do not mix the two measures: two sets with equal errors with the ridge can have errors without it that differ by a factor
+       of several.
+    2. The program has no constraints, and its bound holds for every set of k points, those that obey constraints among them.
     """
 
     encoding: Certificate
@@ -59,37 +57,30 @@ class SelectionCertificate:
 
     @property
     def bound(self) -> float:
-        """The least that any set of k points leaves unexplained."""
         return self.bounds.at(self.k)
 
     @property
     def bound_without_ridge(self) -> float:
-        """The least that any set of k points leaves unexplained where coefficients cost nothing."""
         return self.bounds.without_ridge(self.k)
 
     @property
     def ridge(self) -> float:
-        """The price g of coefficients."""
         return self.bounds.ridge
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of the program."""
         return self.encoding.gap
 
     @property
     def kernel_error(self) -> float:
-        """Share of the kernel that the factor misses."""
         return self.encoding.kernel_error
 
     @property
     def rank(self) -> int:
-        """Columns of the factor."""
         return self.encoding.rank
 
     @property
     def excess(self) -> float:
-        """Upper bound on the relative excess of the error over that of the best k points."""
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
@@ -124,53 +115,16 @@ class SelectionCertificate:
         )
 
     def _repr_html_(self) -> str:
-        return _html_of(self)
-
-
-def _html_of(proven: SelectionCertificate) -> str:
-    def of_all(*values: float) -> list[str]:
-        return [percent(value / proven.total) for value in values]
-
-    return html_card(
-        str(proven),
-        html_table(
-            ["unexplained", f"these {proven.k:,}", f"no {proven.k:,} less than"],
-            [
-                [f"large weights count as unexplained (ridge {proven.ridge:.3g})", *of_all(proven.error, proven.bound)],
-                ["weights of any size", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
-            ],
-        ),
-        html_table(
-            ["program", ""],
-            [
-                ["gap: how far it can be from its optimum, of the value of choosing nothing", percent(proven.gap)],
-                ["kernel error: what similarities lose when they are computed from few numbers", percent(proven.kernel_error)],
-                ["rank: how many numbers a row these are", proven.rank],
-            ],
-        ),
-        text=[EXPLAINED],
-    )
+        return html_card(str(self), text=[self.details().removeprefix(str(self)).strip()])
 
 
 def excess(error: float, bound: float) -> float:
-    """Error / bound − 1: an upper bound on the relative excess over the best set.
-
-    Examples
-    --------
-    >>> round(excess(1.1, 1.0), 9), excess(1.0, 0.0)
-    (0.1, inf)
-    """
+    """Error / bound − 1: an upper bound on the relative excess over the best set."""
     return max(error / bound - 1.0, 0.0) if bound > 0 else float("inf")
 
 
 def percent(share: float) -> str:
-    """A share in percent: two significant digits, whole numbers from 100 % on.
-
-    Examples
-    --------
-    >>> percent(0.0283), percent(14.42), percent(2e-9), percent(0.0)
-    ('2.8 %', '1,442 %', 'less than 0.001 %', '0 %')
-    """
+    """A share in percent: two significant digits, whole numbers from 100 % on."""
     value = 100.0 * share
     if not value > 1e-10:
         return "0 %"
@@ -178,11 +132,4 @@ def percent(share: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural unless the number is 1.
-
-    Examples
-    --------
-    >>> counted(1, "point"), counted(1887, "point")
-    ('1 point', '1,887 points')
-    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

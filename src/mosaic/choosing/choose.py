@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -12,20 +11,20 @@ import numpy as np
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.objectives import Cover, Similar, Slots, without_rounding
 from mosaic.choosing.outliers import NOBODY, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import Material
-from mosaic.choosing.selection import Changes, Selection
+from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.metrics import unexplained_along
+from mosaic.text import listed
 
 #: Largest number of representatives that is suggested, and smallest number of rows of a cluster.
 MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4
 #: Clusters are clear from this mean silhouette on: rows are three times as near to their own pick as to the next.
 CLEAR = 2 / 3
-#: Largest number of rows whose silhouettes are averaged.
-SILHOUETTE_ROWS = 1000
 #: Largest number of points to be covered.
 MOST_TARGETS = 10_000
 #: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
@@ -36,7 +35,6 @@ PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
 
 
 def choose(material: Material, settings: Settings) -> Selection:
-    """Find the outliers and choose the representatives, by the rule of the mode."""
     found, constraints, silhouette = flag_only(material, settings), material.constraints, None
     if settings.mode == "paper":
         return _choose_like_the_paper(found)
@@ -55,7 +53,7 @@ def choose(material: Material, settings: Settings) -> Selection:
     else:
         suggested, silhouette = chooser.suggested()
         picks = chooser.picks(max(suggested, must))
-    changes = None if constraints.start is None else chooser.changes(picks)
+    changes = () if constraints.start is None else chooser.changes(picks)
     return replace(found, members=picks.rows, gains=picks.gains, changes=changes, silhouette=silhouette)
 
 
@@ -80,10 +78,7 @@ def flag_only(material: Material, settings: Settings) -> Selection:
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows, ranked by their gain, with the similarity and the explained share of each prefix.
-
-    The outliers are those of the selection. With ``go_on``, the ranking starts with the rows of the selection.
-    """
+    """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and explained share of each prefix."""
     k, material = len(selection.rows) or limit, selection.material
     if go_on:
         constraints = replace(material.constraints, must=selection.members)
@@ -94,7 +89,6 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
 
 
 def suggested_number(selection: Selection) -> int:
-    """The number of representatives that is suggested for the points of a selection."""
     return Chooser(selection).suggested()[0]
 
 
@@ -114,15 +108,12 @@ class Chooser:
 
     @cached_property
     def rejected(self) -> BoolArray:
-        """Mask of the outliers if they are to be rejected, else all false."""
         rejects = self.selection.settings.outliers == "reject"
         return self.selection.is_outlier if rejects else np.zeros(self.selection.material.points.n, dtype=bool)
 
     @cached_property
     def pool(self) -> IntArray:
-        """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
-        is one, else an earlier pick, else the first copy.
-        """
+        """Rows that may be chosen, by point, one of each group: one that must be, else an earlier pick, else the first copy."""
         material, constraints = self.selection.material, self.selection.material.constraints
         must, group = constraints.must, material.points.group
         absent = must[group[must] < 0]
@@ -142,10 +133,8 @@ class Chooser:
         rows = np.setdiff1d(rows[may[group[rows]]], must)
         rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
         kinds = group[rows] * len(constraints.names) + constraints.group[rows]
-        return self._in_order_of_points(rows[np.sort(np.unique(kinds, return_index=True)[1])])
-
-    def _in_order_of_points(self, rows: IntArray) -> IntArray:
-        return np.asarray(rows[np.lexsort((rows, self.selection.material.points.group[rows]))])
+        rows = rows[np.sort(np.unique(kinds, return_index=True)[1])]
+        return np.asarray(rows[np.lexsort((rows, group[rows]))])
 
     @cached_property
     def targets(self) -> IntArray:
@@ -154,7 +143,6 @@ class Chooser:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Number of rows that each target stands for."""
         everyone = self.selection.material.points.weights
         weights: FloatArray = everyone[self.targets]
         if len(self.targets) < np.count_nonzero(~self.rejected):
@@ -162,24 +150,19 @@ class Chooser:
         return weights
 
     def picks(self, k: int) -> Picks:
-        """K rows and their gains, chosen by the objective with exchanges, within the quotas.
-
-        Earlier picks are taken first, and an exchange for one of them must be worth it (``CLEARLY_BETTER``).
-        """
+        """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
         settings, points = self.selection.settings, self.selection.material.points
         constraints, candidates, pool = self.selection.material.constraints, self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
         slots = constraints.slots(k, candidates, points.group[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
-        objective = self._objective(slots, k)
+        objective = Similar(self.cover(k).between(self.targets, slots.twins), self.weights)
         old = self._earlier(objective, slots, candidates)
         chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
         # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
         # many there are; coverage and support are those of the picks themselves.
-        given = not is_auto(settings.n_representatives)
-        no_number = settings.coverage is None and settings.min_support is None
-        replaced: list[tuple[int, int]] = []
-        if given or (old and no_number):
+        no_number, replaced = settings.coverage is None and settings.min_support is None, []
+        if not is_auto(settings.n_representatives) or (old and no_number):
             worth = np.zeros(len(candidates))
             worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
             exchanged = objective.exchanged(chosen, slots, worth if old else None)
@@ -191,29 +174,22 @@ class Chooser:
     def ranked(
         self, k: int, covers: float, *, earlier_first: bool = False, most: int | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Up to k rows by the objective and their gains, without quotas, until candidates run out; the first ``most`` of them.
-
-        ``covers`` is the number of picks that the cover is for. With ``earlier_first``, earlier picks come before others.
-        """
+        """The first ``most`` of k rows by the objective and their gains, without quotas, for a cover by ``covers`` picks."""
         material, candidates = self.selection.material, self._candidates(min(k, MOST_AUTOMATIC))
         slots = material.constraints.slots(min(k, len(candidates)), candidates, material.points.group[candidates])
-        objective = self._objective(slots, covers)
+        objective = Similar(self.cover(covers).between(self.targets, slots.twins), self.weights)
         if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = objective.ranked(slots, most)
         return candidates[chosen], np.array(gains) / self.weights.sum()
 
     def suggested(self) -> tuple[int, float]:
-        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb; and the silhouette, else 0.
-
-        Clusters are clear if rows are three times as near to their pick as to the next one, by the mean of 1 − d₁/d₂ (the medoid
-        silhouette), and their number is that of the largest mean.
-        """
+        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb; and the silhouette or 0."""
         n, pool, material = float(self.weights.sum()), len(self.pool), self.selection.material
         most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
         if most > 1:
             picks = material.points.group[self.ranked(most, most)[0]]
-            some = self.targets[subsample(len(self.targets), SILHOUETTE_ROWS, material.seed)]
+            some = self.targets[subsample(len(self.targets), 1000, material.seed)]
             found = silhouettes(material.kernel.distances(some, picks) ** (1.0 / material.kernel.order))
             if len(found) and found.max() >= CLEAR:
                 return 2 + int(found.argmax()), float(found.max())
@@ -274,36 +250,42 @@ class Chooser:
         ranked = objective.among(among).ranked(few)[0] if old else []
         return [among[candidate] for candidate in ranked[n_forced:]]
 
-    def changes(self, found: Picks) -> Changes:
-        """What became of the earlier picks."""
-        constraints, group = self.selection.material.constraints, self.selection.material.points.group
-        assert constraints.start is not None
-        cover, start, chosen = self.cover(len(found.rows)), constraints.start, group[found.rows]
-        again = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
-        kept = list({int(group[row]): row for row in reversed(again)}.values())[::-1]
-        replaced = dict(found.replaced)
-        dropped = [(row, self._why_not(row, kept)) for row in start.tolist() if row not in (*kept, *replaced)]
+    def changes(self, found: Picks) -> tuple[str, ...]:
+        """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
+        material, cover = self.selection.material, self.cover(len(found.rows))
+        constraints, group, start = material.constraints, material.points.group, material.constraints.start
+        chosen = group[found.rows]
+        assert start is not None
+
+        def called(row: int) -> str:
+            return material.called(int(material.rows_in_data(np.array([row]))[0]))
 
         def similarity(points: IntArray) -> float:
             S = on_host(cover.between(self.targets, points))
             return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
 
-        now, there = similarity(chosen), np.unique(group[start[group[start] >= 0]])
-        gains = [(a, b, now - similarity(np.where(chosen == group[b], group[a], chosen))) for a, b in replaced.items()]
-        n_before = len(start) + len(constraints.gone)
-        return Changes(n_before, tuple(kept), tuple(gains), tuple(dropped), constraints.gone, similarity(there), now)
-
-    def _why_not(self, row: int, kept: Sequence[int]) -> str:
-        """Why an earlier pick is not chosen again."""
-        material = self.selection.material
-        point = int(material.points.group[row])
-        if point < 0:
-            return "since their weight is 0"
-        if point in material.points.group[list(kept)]:
-            return "since they are equal to another pick"
-        if not material.constraints.allowed[row]:
-            return "since they may not be chosen"
-        return "since they are outliers now" if self.rejected[point] else "since there is no place for them"
+        again = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
+        kept = list({int(group[row]): row for row in reversed(again)}.values())[::-1]
+        told = [f"{len(kept):,} of {counted(len(start) + len(constraints.gone), 'earlier pick')} kept."]
+        now, before = similarity(chosen), similarity(np.unique(group[start[group[start] >= 0]]))
+        if found.replaced:
+            without = [similarity(np.where(chosen == group[new], group[old], chosen)) for old, new in found.replaced]
+            pairs = zip(found.replaced, without, strict=True)
+            shown = [f"{called(old)} → {called(new)} (+{now - then:.2g})" for (old, new), then in pairs]
+            told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
+        dropped: dict[str, list[str]] = {}
+        for row in start.tolist():
+            if row in kept or row in dict(found.replaced):
+                continue
+            why = "since they are outliers now" if self.rejected[group[row]] else "since there is no place for them"
+            why = why if constraints.allowed[row] else "since they may not be chosen"
+            why = "since they are equal to another pick" if group[row] in group[kept] else why
+            dropped.setdefault("since their weight is 0" if group[row] < 0 else why, []).append(called(row))
+        told += [f"Not kept, {why}: {listed(rows)}." for why, rows in dropped.items()]
+        if constraints.gone:
+            told.append(f"Not among the rows any more: {listed(constraints.gone)}.")
+        alone = f"with the earlier picks alone it is {before:.4g}"
+        return (*told, f"The mean similarity to the nearest pick is {now:.4g}; {alone}.")
 
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
@@ -325,15 +307,11 @@ class Chooser:
             size = max(most // len(groups), 2 * k)
             order = points.sampling_order(points.group[members], size)
             kept.append(members[np.argsort(order, kind="stable")[:size]])
-        return self._in_order_of_points(np.unique(np.concatenate(kept)))
+        rows = np.unique(np.concatenate(kept))
+        return np.asarray(rows[np.lexsort((rows, points.group[rows]))])
 
     def cover(self, k: float) -> Cover:
-        """The similarity of a cover by k picks."""
         return Cover.of(self.selection.kernel, self.targets, self.weights, k)
-
-    def _objective(self, slots: Slots, k: float) -> Similar:
-        """The objective that compares the candidates of the slots, for k picks."""
-        return Similar(self.cover(k).between(self.targets, slots.twins), self.weights)
 
 
 def in_order(objective: Similar, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
@@ -344,10 +322,8 @@ def in_order(objective: Similar, chosen: list[int], n_forced: int) -> tuple[list
 
 
 def silhouettes(D: FloatArray) -> FloatArray:
-    """Mean of 1 − d₁/d₂ over the rows, d₁ and d₂ the distances to the nearest and second nearest pick, for 2, 3, … picks.
-
-    ``D`` are distances, rows × picks. Picks are taken away one by one, each time the one whose rows are sent least far away. Rows
-    that are picks say nothing and are left out.
+    """Mean of 1 − d₁/d₂ over the rows, d₁ and d₂ the distances D to the nearest and second nearest pick, for 2, 3, … picks, which
+    are taken away one by one, each time the one whose rows are sent least far away. Rows that are picks are left out.
     """
     D = D[D.min(axis=1) > 0]
     found: list[float] = []
@@ -388,12 +364,9 @@ def _choose_like_the_paper(found: Selection) -> Selection:
 
 
 def prune_similar(distances: FloatArray, share: float) -> IntArray:
-    """Candidates, given in the order of influence, that are not too near to a more influential candidate that is kept.
-
-    For each candidate i that is kept so far, its distances to all candidates are summed, largest first, until they exceed
-    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i. The paper names no
-    rule; this is that of SMRS, which the same first author used in later work, in the kernel's feature space and with share =
-    0.95.
+    """Candidates, in the order of influence, without those that are too near to a more influential one that is kept: for each of
+    these, distances to all are summed, largest first, until they exceed ``share`` of their total, and the rest of the candidates
+    after it are removed. The paper names no rule; this is that of SMRS, later work of the same first author.
     """
     m = len(distances)
     stays = np.ones(m, dtype=bool)

@@ -1,34 +1,33 @@
 """Why a row was chosen, rejected or left out, as plain data that reads as a sentence, and what was decided about the data.
 
 Reasons name columns. The kernel's distance is a sum over columns, d(x, y) = Σ_c d_c(x, y), d_c = Σ_{j ∈ c} |x_j − y_j|^p over the
-numbers j of column c, so d_c is what it falls by without column c. Named are, of an outlier, the columns that make up most of the
-distance to the nearest row that belongs; of a representative, those in which it is farther from the mean than rows are on
-average.
+numbers j of column c. Named are unusual values: of an outlier, those that make up most of the distance to the nearest row that
+belongs; of a representative, those that are farthest from the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
-from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
 from mosaic.choosing.outliers import outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.parameters import is_whole
-from mosaic.text import NO_NAMES, html_card, html_table, listed
+from mosaic.text import NO_NAMES, html_card, listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
-#: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.
-MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
+#: Rows that an explanation of a representative has, at most, and that its reason names.
+MOST_MEMBERS, MOST_LIKE_IT = 5, 3
 #: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
 #: By the rule of the cut: what is said of an outlier, and of all of them.
@@ -39,41 +38,33 @@ RULES = {
     "threshold": ("", "those below the threshold that was given"),
     "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
 }
-#: Fields of a representative that are columns of a CSV file of picks.
-PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One row and its part in the answer; annotations say what the fields are. A detector has no representatives."""
+    """One row and its part in the answer; a detector has no representatives.
 
-    row: Annotated[int, 0, "row, from 0"]
-    name: Annotated[str | None, "name of the row, null if rows have only numbers"]
-    status: Annotated[
-        Literal["representative", "outlier", "represented", "belongs"],
-        "role of the row; a model that only detects outliers knows outlier and belongs",
-    ]
-    reason: Annotated[str, "why, in a sentence"]
-    rank: Annotated[int | None, 1, "place among the representatives, from 1"]
-    stands_for: Annotated[int, 0, "number of rows that it represents, itself included"]
-    effective_count: Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
-    is_outlier: Annotated[bool, "whether it is an outlier; of a representative with outliers='report' only"]
-    outlier_probability: Annotated[float, "the paper's OP"]
-    representation_error: Annotated[float | None, "share of it that the representatives cannot express"]
-    represented_by: Annotated[int | None, 0, "row of the representative that stands for it; null for rejected outliers"]
-    similarity: Annotated[float | None, "similarity to that representative"]
-    gain: Annotated[
-        float | None, "what a representative adds to the mean similarity of rows to theirs; in paper mode its influence"
-    ]
-    nearest: Annotated[tuple[tuple[int, float], ...], "nearest representatives: row and similarity"]
-    members: Annotated[tuple[int, ...], "the most similar rows that it represents"]
-    differs_in: Annotated[
-        tuple[tuple[str, float], ...], "features and their shares of the distance to its representative, largest first"
-    ]
-    columns: Annotated[
-        tuple[tuple[str, str, float], ...],
-        "columns that the reason names, what the row has in them, and their shares of the distance",
-    ]
+    ``stands_for`` is how many rows a representative stands for, itself included, ``members`` the most similar of them, ``gain``
+    what it adds to the mean similarity of rows to theirs (in paper mode its influence). ``representation_error`` is the share of
+    the row that the representatives cannot express. ``columns`` are those that the reason names, what the row has in them, and
+    their shares of the distance.
+    """
+
+    row: int
+    name: str | None
+    status: Literal["representative", "outlier", "represented", "belongs"]
+    reason: str
+    rank: int | None
+    stands_for: int
+    effective_count: float
+    is_outlier: bool
+    outlier_probability: float
+    representation_error: float | None
+    represented_by: int | None
+    similarity: float | None
+    gain: float | None
+    members: tuple[int, ...]
+    columns: tuple[tuple[str, str, float], ...]
 
     @property
     def called(self) -> str:
@@ -87,88 +78,58 @@ class Explanation:
         return f"{self.called}: {self.reason}"
 
     def _repr_html_(self) -> str:
-        facts = [("rows that look like it", f"{self.effective_count:.3g}")]
-        facts += [("left unexplained", percent(self.representation_error))] if self.representation_error else []
-        facts += [("rows that it stands for", f"{self.stands_for:,}")] if self.rank else []
-        columns = [(name, value, percent(share)) for name, value, share in self.columns]
-        nearest = [(row, f"{similarity:.3g}") for row, similarity in self.nearest]
-        return html_card(
-            f"{self.called}: {self.status}",
-            html_table(["", ""], facts),
-            html_table(["column", "value", "share of the distance"], columns),
-            html_table(["nearest picks: row", "similarity"], nearest),
-            text=[f"{self.reason[0].upper()}{self.reason[1:]}"],
-        )
-
-
-@dataclass(frozen=True)
-class RowLabels:
-    """What rows are called: names that the fit knows; of an open file (``mosaic.rows.Rows``), its row numbers and names."""
-
-    selection: Selection
-    file: Any = None
-
-    def numbers(self, rows: IntArray) -> list[int]:
-        return [int(row) for row in rows]
-
-    def number(self, row: int) -> int:
-        return self.numbers(np.array([row]))[0]
-
-    def name(self, row: int) -> str | None:
-        names = self.selection.material.row_names
-        if names is not None and (names.rows is None or where_in_memory(self.selection, row) >= 0):
-            return str(names[row])
-        return self.file.names([row])[0] if self.file is not None and self.file.has_names else None
-
-    def called(self, row: int, *, short: bool = False) -> str:
-        name, number = self.name(row), f"row {self.number(row)}"
-        return number if name is None else name if short else f"{name} ({number})"
-
-
-def explain_row(selection: Selection, i: Any, columns: TableColumns | None = None) -> Explanation:
-    """The explanation of row i of the data, which may count from the end; ``columns`` from ``columns_of``."""
-    n = selection.n_rows
-    if not (is_whole(i, -n) and int(i) < n):
-        remedy = NO_NAMES if isinstance(i, str) else None
-        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
-    return explain_rows(selection, [int(i) % n], columns)[0]
+        return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}"])
 
 
 def explain_rows(
-    selection: Selection, rows: Sequence[int], columns: TableColumns | None = None, labels: RowLabels | None = None
+    selection: Selection, rows: Sequence[Any], columns: TableColumns | None = None, file: Any = None
 ) -> list[Explanation]:
-    """The explanations of rows of the data, with columns from ``columns_of``, and called by ``labels``.
-
-    Rows that a fit by passes did not keep are read in one pass.
+    """The explanations of rows of the data, which may count from the end, with columns from ``columns_of``; ``file`` is an open
+    table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read in one pass.
     """
-    fetched: dict[int, FloatArray] = {}
-    missing, proof = sorted({row for row in rows if where_in_memory(selection, row) < 0}), selection.material.proof
+    n, fetched = selection.n_rows, {}
+    for i in rows:
+        if not (is_whole(i, -n) and int(i) < n):
+            remedy = NO_NAMES if isinstance(i, str) else None
+            raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
+    numbers = [int(i) % n for i in rows]
+    missing, proof = sorted({row for row in numbers if where_in_memory(selection, row) < 0}), selection.material.proof
     if missing and not proof.is_possible:
-        raise InvalidInputError(
-            f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
-            "only these can be explained",
-            "predict, transform and score_samples answer for any row.",
-        )
+        saved = f"the {len(selection.counts_of_rows):,} rows that this model was saved with, and only these can be explained"
+        remedy = "predict, transform and score_samples answer for any row."
+        raise InvalidInputError(f"`row {missing[0]}` is not among {saved}", remedy)
     if missing:
         fetched = dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
-    labels = labels or RowLabels(selection)
-    return [_explained(selection, row, fetched, columns, labels) for row in rows]
+    return [_explained(selection, row, fetched, columns, file) for row in numbers]
 
 
 def _explained(
-    selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, labels: RowLabels
+    selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, file: Any
 ) -> Explanation:
     material, rows, kernel, chosen = selection.material, selection.rows, selection.kernel, selection.chosen
-    at, group = where_in_memory(selection, row), material.points.group
-    point, similarity = int(group[at]) if at >= 0 else -1, np.zeros(0)
+    at, group, known = where_in_memory(selection, row), material.points.group, material.row_names
+
+    def name_of(row: int) -> str | None:
+        if known is not None and (known.rows is None or where_in_memory(selection, row) >= 0):
+            return str(known[row])
+        return file.names([row])[0] if file is not None and file.has_names else None
+
+    def called(row: int, *, short: bool = False) -> str:
+        name, number = name_of(row), f"row {row}"
+        return number if name is None else name if short else f"{name} ({number})"
+
+    point = int(group[at]) if at >= 0 else -1
     if point >= 0:
         y: Any = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
-        similarity = np.asarray(kernel.block(np.array([point]), chosen).ravel() if len(rows) else similarity)
     else:  # elsewhere, or without weight
         y = fetched[row][None, :] if at < 0 else material.absent[[np.count_nonzero(group[:at] < 0)]]
-        similarity = np.asarray(selection.chosen_kernel.cross(y).ravel() if len(rows) else similarity)
-    place, answers = (0, selection.answers_at(y)) if at < 0 else (at, selection.answers_in_memory)
-    count, is_outlier, label, error = (values[place].item() for values in answers)
+    answers = selection.answers_at(y) if at < 0 else selection.answers_in_memory
+    count, is_outlier, label, error = (values[max(at, 0)].item() for values in answers)
+    representative, similarity = None, None
+    if label >= 0:
+        pick = chosen[[label]]
+        near = kernel.block(np.array([point]), pick) if point >= 0 else kernel.take(pick).cross(y)
+        representative, similarity = int(rows[label]), float(near[0, 0])
     y = None if y is None else in_double(y)
     rank, closest, stands_for, reasons = None, np.zeros(0, np.intp), 0.0, []
     status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
@@ -177,31 +138,36 @@ def _explained(
         members = np.flatnonzero(selection.answers_in_memory.labels == rank)
         points = members[group[members] >= 0]
         near = kernel.block(group[points], chosen[[rank]]).ravel()
-        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
+        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_MEMBERS]])
         # Of a sample, scaled up from the rows in memory.
         stands_for = material.points.weights[np.unique(group[points])].sum() if selection.is_sampled else len(members)
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
         reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
-    if not len(rows):
-        reason = _why_detected(selection, at, count, is_outlier, reasons)
-    elif rank is not None:
-        like = [labels.called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
+    if rank is not None:
+        like = [called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
         why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
         must = " It had to be included." if at in material.constraints.must else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
         reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
     elif is_outlier:
-        fate = "rejected" if selection.settings.outliers == "reject" else "reported"
-        reason = f"{fate} as an outlier: {why_odd(selection, count, reasons)}"
-    else:
-        who = f"{labels.called(int(rows[label]))} stands for it with similarity {similarity[label]:.3g}"
+        fate = "rejected as " if selection.settings.outliers == "reject" else "reported as "
+        reason = f"{fate if len(rows) else ''}an outlier: {why_odd(selection, count, reasons)}"
+    elif representative is not None:
         why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
-        reason = f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
-    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
+        reason = (
+            f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}, and {100 * error:.0f} % of it "
+            f"are left unexplained by all representatives.{why}"
+        )
+    else:
+        protected, smallest = selection.protected, selection.settings.min_group
+        why = likeness(count, material.count_total)
+        if protected is not None and at >= 0 and protected[at]:
+            why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
+        reason = f"belongs: {why}."
     return Explanation(
-        row=labels.number(row),
-        name=labels.name(row),
+        row=row,
+        name=name_of(row),
         status=status,
         reason=reason,
         rank=None if rank is None else rank + 1,
@@ -210,12 +176,10 @@ def _explained(
         is_outlier=is_outlier,
         outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
         representation_error=error if len(rows) else None,
-        represented_by=labels.number(int(rows[label])) if label >= 0 else None,
-        similarity=float(similarity[label]) if label >= 0 else None,
+        represented_by=representative,
+        similarity=similarity,
         gain=None if rank is None else float(selection.gains[rank]),
-        nearest=tuple(zip(labels.numbers(rows[order]), similarity[order].tolist(), strict=True)),
-        members=tuple(labels.numbers(closest)),
-        differs_in=_differences(selection, y, label, columns),
+        members=tuple(closest.tolist()),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
     )
 
@@ -233,31 +197,8 @@ def likeness(count: float, of: float) -> str:
     return f"about {count:.2g} of {of:,.0f} rows look like it"
 
 
-def _why_detected(selection: Selection, at: int, count: float, is_outlier: bool, reasons: Sequence[ColumnReason]) -> str:
-    """What a detector says about a row."""
-    if is_outlier:
-        return f"an outlier: {why_odd(selection, count, reasons)}"
-    protected, smallest = selection.protected, selection.settings.min_group
-    why = likeness(count, selection.material.count_total)
-    if protected is not None and at >= 0 and protected[at]:
-        why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
-    return f"belongs: {why}."
-
-
-def _differences(selection: Selection, y: Any, label: int, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
-    """Shares of the features in the distance to the representative of a row that the kernel measures."""
-    kernel = selection.kernel
-    if label < 0 or not isinstance(kernel, StationaryKernel):
-        return ()
-    apart = np.abs(y - in_double(kernel.X[[selection.chosen[label]]])) ** kernel.order
-    names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
-    shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
-    top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
-    return tuple((names[j], float(shares[j])) for j in top if shares[j])
-
-
 def where_in_memory(selection: Selection, row: int) -> int:
-    """Where a row of the data is in memory; -1 for a row that a fit by passes did not keep."""
+    """-1 for a row that a fit by passes did not keep."""
     numbers = selection.material.row_numbers
     if numbers is None:
         return row
@@ -266,9 +207,7 @@ def where_in_memory(selection: Selection, row: int) -> int:
 
 
 class ColumnReason(NamedTuple):
-    """A column, what a row has in it, what is usual there, on which side that is, its share of the distance, and whether the
-    value by itself is unusual.
-    """
+    """A column, what a row has in it, what is usual there, on which side that is, and its share of the distance."""
 
     column: str
     value: str
@@ -288,17 +227,14 @@ def oddities(reasons: Sequence[ColumnReason]) -> str:
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
-    told = [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
-    return ", ".join(told)
+    return ", ".join(f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons)
 
 
 def odd_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if no
-    value is unusual by itself, the two columns that are most of it.
-
-    ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
+    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if
+    none is unusual by itself, two columns. ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
     usual, found = selection.usual, []
     if columns is None or usual is None:
@@ -314,9 +250,7 @@ def odd_columns(
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
             all_of = _reasons(selection, columns, Y[at], int(numbers[at]), order[shares[order] > 0], shares)
             before = np.cumsum(shares[order]) - shares[order]
-            odd = [
-                reason for reason, share in zip(all_of, before, strict=False) if reason.is_unusual and share < MOST_OF_DISTANCE
-            ]
+            odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < MOST_OF_DISTANCE]
             found.append(odd or all_of[:2])
     return found
 
@@ -336,7 +270,6 @@ def typical_columns(
 
 
 def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
-    """Sums of rows of distances in numbers, over the numbers of each column."""
     return np.asarray(np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1))
 
 
@@ -364,13 +297,11 @@ class Decisions(tuple[str, ...]):
 
 
 def decisions(selection: Selection) -> Decisions:
-    """What was decided for the user, and why."""
-    material, settings = selection.material, selection.settings
-    told = [*material.geometry.decisions]
+    material, settings, told = selection.material, selection.settings, [*selection.material.geometry.decisions]
     how = "Chosen so that the rows that belong are as similar as possible to the nearest representative."
     if settings.mode == "paper":
-        given, solved = settings.alpha is not None or settings.lam is not None, material.solved
-        why = "as it was set" if given else "as in later work of the paper's first author"
+        solved, ours = material.solved, settings.alpha is None and settings.lam is None
+        why = "as in later work of the paper's first author" if ours else "as it was set"
         told.append(
             f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
             "against using few rows; below the critical one no row is used."
@@ -378,17 +309,20 @@ def decisions(selection: Selection) -> Decisions:
         how = "Chosen by influence, and thinned by distance."
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
-    if selection.changes is not None:
-        told += _changes(selection)
-    number, about = selection.n_outliers, "About " if selection.is_sampled else ""
-    found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
-    told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
+    told += selection.changes
+    number, cut = selection.n_outliers, selection.cut
+    found = f"{'About ' if selection.is_sampled else ''}{counted(number, 'outlier')}" if number else "No outliers"
+    why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'no row is alone and far from all others'}."
+    if cut.rule == "none" and cut.sparse_group > 0:
+        crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
+        why = f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+    told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
-        number, smallest = int(selection.protected.sum()), settings.min_group
-        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
+        groups = f"in groups of at least {settings.min_group:g}"
+        told.append(f"{selection.protected.sum():,} more would be outliers, if they were not {groups}.")
     if material.row_numbers is not None:
-        rows = f"{len(material.row_numbers):,} of {material.n_rows:,} rows"
-        told.append(f"A sample of {rows} says so; the program is that of all rows.")
+        some = f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows"
+        told.append(f"{some} says so; the program is that of all rows.")
     return Decisions(told)
 
 
@@ -405,35 +339,3 @@ def _why_so_many(selection: Selection) -> str:
     if auto and selection.silhouette:
         return f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
     return "no number of clusters stands out, so √(n/2), a rule of thumb" if auto else "the number that was given"
-
-
-def _why_outliers(selection: Selection) -> str:
-    cut = selection.cut
-    if cut.rule != "none" or cut.sparse_group == 0:
-        nobody = not selection.n_outliers and cut.rule != "none"
-        return ": no row is alone and far from all others." if nobody else f": {RULES[cut.rule][1]}."
-    crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
-    return f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
-
-
-def _changes(selection: Selection) -> list[str]:
-    """What became of earlier picks, with the names of the rows."""
-    material, changes = selection.material, selection.changes
-    assert changes is not None
-
-    def named(row: int) -> str:
-        return material.called(int(material.rows_in_data(np.array([row]))[0]))
-
-    told = [f"{len(changes.kept):,} of {counted(changes.n_before, 'earlier pick')} kept."]
-    if changes.replaced:
-        shown = [f"{named(a)} → {named(b)} (+{gain:.2g})" for a, b, gain in changes.replaced]
-        told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
-    for why in dict.fromkeys(why for _, why in changes.dropped):
-        told.append(f"Not kept, {why}: {listed([named(row) for row, other in changes.dropped if other == why])}.")
-    if changes.gone:
-        told.append(f"Not among the rows any more: {listed(list(changes.gone))}.")
-    told.append(
-        f"The mean similarity to the nearest pick is {changes.similarity_after:.4g}; with the earlier picks alone it is "
-        f"{changes.similarity_before:.4g}."
-    )
-    return told

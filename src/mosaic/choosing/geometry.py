@@ -1,8 +1,7 @@
 """The geometry: how columns and rows are scaled, the kernel and its bandwidth, decided once for a fit; what is usual in columns.
 
-One similarity serves for outliers, certificate and report, whatever the number of representatives. The cover has its own
-(``mosaic.choosing.objectives.Cover``). A column in metres next to one in kilometres dominates all distances; by default, columns
-are divided by their spread if three conditions hold (``docs/decisions/0017`` has the measurements):
+A column in metres next to one in kilometres dominates all distances; by default, columns are divided by their spread if three
+conditions hold (``docs/decisions/0017`` has the measurements):
 
 - (Σ s_j²)² / Σ s_j⁴ < 3: all columns together vary like fewer than three,
 - the largest spread is at least five times the median one,
@@ -32,24 +31,18 @@ from mosaic.text import figure
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
-#: Columns of a table, each one of the ``blocks`` of the numbers that rows are compared by: ``value`` reads the cell of a row from
-#: its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which side of the middle a row is; they are empty
-#: where there is no range. A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``.
+#: A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``: columns, each one of the ``blocks`` of the numbers of a row.
 TableColumns: TypeAlias = Any
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
-#: Largest number of points that the bandwidth is computed from, of columns and rows whose correlations are, and of rows that
-#: say whether directions are compared.
-BANDWIDTH_SAMPLE, CORRELATED_COLUMNS, CORRELATED_ROWS, DIRECTION_SAMPLE = 2048, 300, 20_000, 2000
+#: Largest number of points that the bandwidth is computed from.
+BANDWIDTH_SAMPLE = 2048
 #: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
-#: second number times the median one.
-FEW_COLUMNS, LARGEST_TO_MEDIAN = 3.0, 5.0
-#: Columns are principal components if the root mean square of their correlations is at most this multiple of its value by
-#: chance, and the spread of each is at most this multiple of the spread of the column before.
-CHANCE_CORRELATION, NEXT_SPREAD = 2.0, 1.2
-#: Widths, in deviations, of the middle half and the middle nine tenths of a normal distribution; a spread by the middle half is
-#: at least this part of the spread by the middle nine tenths.
-MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
+#: second number times the median one; they are principal components if the root mean square of their correlations is at most the
+#: third number times its value by chance, and the spread of each at most the fourth times that of the column before.
+FEW_COLUMNS, LARGEST_TO_MEDIAN, CHANCE_CORRELATION, NEXT_SPREAD = 3.0, 5.0, 2.0, 1.2
+#: A spread by the middle half is at least this part of the spread by the middle nine tenths.
+LEAST_PART = 0.1
 #: Rows with at least this many columns are compared by their direction if they are word counts (non-negative, at least this share
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
 #: is longer than three times the median; otherwise length carries information.
@@ -58,7 +51,7 @@ MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.
 
 @dataclass(frozen=True)
 class Geometry:
-    """How rows become points of a kernel: their preparation, the similarity over the distinct points, and what was decided."""
+    """How rows become points of a kernel: their preparation, the similarity over the distinct points, and decisions."""
 
     prepare: Prepare
     kernel: Kernel
@@ -67,12 +60,10 @@ class Geometry:
 
     @property
     def gamma(self) -> float | None:
-        """The bandwidth, where the kernel has one."""
         return getattr(self.kernel, "gamma", None)
 
 
 def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
-    """The preparation of rows before they are compared."""
     if settings.scale is True and settings.kernel == "precomputed":
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
@@ -83,22 +74,20 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
-    """The divisors of the columns; None to leave columns as they are. ``ours``: kernel and bandwidth are left to the library.
-
-    A kernel or bandwidth that the user gives is meant for the columns as they are, and so is the paper's; sparse data has many
-    columns of one kind. In these cases columns are divided only if ``scale`` is True.
-    """
-    if not (isinstance(scale, bool | np.bool_) or is_auto(scale)):
+    """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
+    scale = bool(scale) if isinstance(scale, np.bool_) else scale
+    if not (isinstance(scale, bool) or is_auto(scale)):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
-    if not is_auto(scale):
-        return _spreads(X, weights, _deviations(X, weights)) if scale else None
-    if not ours or sp.issparse(X) or X.shape[1] < 2:
+    if scale is True and sp.issparse(X):
+        fault = "divides columns by interquartile ranges, which sparse columns have not"
+        raise InvalidInputError(fault, "Divide them first, as with MaxAbsScaler.", parameter="scale", value=True)
+    if scale is False or (is_auto(scale) and (not ours or sp.issparse(X) or X.shape[1] < 2)):
         return None
     deviations = _deviations(X, weights)
-    if not unequal(deviations):
+    if is_auto(scale) and not unequal(deviations):
         return None
     spreads = _spreads(X, weights, deviations)
-    return spreads if unequal(spreads) and not _are_components(X, weights, deviations) else None
+    return spreads if not is_auto(scale) or (unequal(spreads) and not _are_components(X, weights, deviations)) else None
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -113,47 +102,33 @@ def unequal(spreads: FloatArray) -> bool:
 def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     """Standard deviations of the columns; 0 where they are rounding errors."""
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
-    if sp.issparse(X):
-        largest = np.asarray(abs(X).max(axis=0).todense(), np.float64).ravel()
-        mean = np.asarray(share @ X).ravel()
-        apart = sp.csr_array(X, dtype=np.float64, copy=True)
-        apart.data = (apart.data - mean[apart.indices]) ** 2
-        stored = sp.csr_array((np.ones(len(apart.data)), apart.indices, apart.indptr), shape=apart.shape)
-        full = np.bincount(apart.indices, minlength=apart.shape[1]) == apart.shape[0]
-        # Where every entry is stored, the share of zeros is exactly 0: a rounding error would matter if the mean is large.
-        zeros = np.where(full, 0.0, 1.0 - np.asarray(share @ stored).ravel())
-        variance = np.asarray(share @ apart).ravel() + zeros * mean**2
-    else:
-        xp = namespace(X)
+    xp = namespace(X)
 
-        def over_rows(of: Callable[[Any, Any], Any]) -> NDArray[Any]:
-            def call(part: slice) -> Any:
-                Y = as_double(rows_of(X, part))
-                return on_host(of(Y, to_device_of(Y, share[part])))
+    def over_rows(of: Callable[[Any, Any], Any]) -> NDArray[Any]:
+        def call(part: slice) -> Any:
+            Y = as_double(rows_of(X, part))
+            return on_host(of(Y, to_device_of(Y, share[part])))
 
-            return np.array(in_blocks(call, X.shape[0], X.shape[1], on=X))
+        return np.array(in_blocks(call, X.shape[0], X.shape[1], on=X))
 
-        found = over_rows(lambda Y, w: xp.stack([w @ Y, xp.max(xp.abs(Y), axis=0)]))
-        mean, largest = found[:, 0].sum(axis=0), found[:, 1].max(axis=0)
-        variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
+    found = over_rows(lambda Y, w: xp.stack([w @ Y, xp.max(xp.abs(Y), axis=0)]))
+    mean, largest = found[:, 0].sum(axis=0), found[:, 1].max(axis=0)
+    variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
     found = np.sqrt(np.maximum(variance, 0.0))
     return np.where(found > 1e-12 * largest, found, 0.0)
 
 
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
-    """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1.
-
-    They are rounded, so that the order of the rows does not change the last digit and thereby the order of the points.
+    """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1. They
+    are rounded, so that the order of the rows does not change the last digit and thereby the order of the points.
     """
-    spreads = deviations
-    if not sp.issparse(X):
-        shares = [0.05, 0.25, 0.75, 0.95]
-        if is_on_device(X) and weights is None:
-            q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
-        else:
-            q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
-        half, most = (q[2] - q[1]) / MIDDLE_HALF, (q[3] - q[0]) / MIDDLE_NINE_TENTHS
-        spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
+    shares = [0.05, 0.25, 0.75, 0.95]
+    if is_on_device(X) and weights is None:
+        q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
+    else:
+        q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
+    half, most = (q[2] - q[1]) / 1.349, (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
+    spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
     return np.asarray(np.ldexp(np.round(mantissa, 8), exponent))
 
@@ -163,8 +138,8 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
     varying = np.flatnonzero(deviations)
     if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
         return False
-    columns = varying[subsample(len(varying), CORRELATED_COLUMNS, 0)]
-    rows = subsample(X.shape[0], CORRELATED_ROWS, 0)
+    columns = varying[subsample(len(varying), 300, 0)]
+    rows = subsample(X.shape[0], 20_000, 0)
     Y = host_rows(X, rows)[:, columns] / deviations[columns]
     C = np.cov(Y, rowvar=False, aweights=None if weights is None else weights[rows])
     scale = np.sqrt(np.diag(C))
@@ -177,7 +152,7 @@ def compares_directions(X: Any) -> bool:
     n, d = X.shape
     if d < MANY_COLUMNS:
         return False
-    some: Any = on_host(rows_of(X, subsample(n, DIRECTION_SAMPLE, 0)))
+    some: Any = on_host(rows_of(X, subsample(n, 2000, 0)))
     if sp.issparse(some):
         return bool(some.nnz <= (1.0 - ZERO_SHARE) * some.shape[0] * d and (some.data >= 0).all())
     if (some >= 0).all():
@@ -188,14 +163,30 @@ def compares_directions(X: Any) -> bool:
 
 
 def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int) -> Geometry:
-    """The kernel over the distinct points of prepared rows X, and the decisions that led to it."""
     kernel = _kernel(X, points, settings, prepare, seed)
-    decisions = (_on_columns(prepare, settings, names), _on_bandwidth(kernel, settings, points.n))
-    return Geometry(prepare, kernel, decisions)
+    columns, scale = "Columns are taken as they are.", prepare.scale
+    if prepare.directions:
+        columns = "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
+    if scale is not None:
+        largest, more = np.argsort(-scale, kind="stable")[:3], " …" if len(scale) > 3 else ""
+        shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
+        dominate = "since otherwise a few of them would dominate all distances"
+        why = dominate if is_auto(settings.scale) else "because of scale=True"
+        columns = f"Columns are divided by their spread, {why}: {shown}{more}."
+    gamma, ours, n = getattr(kernel, "gamma", None), is_auto(settings.gamma), points.n
+    if gamma is None:
+        name = settings.kernel if isinstance(settings.kernel, str) else "as given"
+        return Geometry(prepare, kernel, (columns, f"Similarity: {name}, which has no bandwidth."))
+    if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
+        share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
+        why = f": so that a point in a dense place resembles {share}"
+    else:
+        why = ", by the rule of the mode" if ours else ", as it was set"
+    return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
 
 
 def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
-    """The kernel over the distinct points; its bandwidth is computed if ``gamma`` is "auto"."""
+    """The kernel over the distinct points of prepared rows X; its bandwidth is computed if ``gamma`` is "auto"."""
     name, gamma = settings.kernel, settings.gamma
     if isinstance(name, str) and name == "precomputed":
         kernel = make_kernel(X, "precomputed")
@@ -235,30 +226,6 @@ def paper_gamma(X: Any) -> float:
         return float(np.clip(np.divide(0.1, s * s), 2.0**-1000, 2.0**1000)) if s > 0 else 1.0
 
 
-def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | None) -> str:
-    scale = prepare.scale
-    if prepare.directions:
-        return "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
-    if scale is None:
-        return "Columns are taken as they are."
-    largest = np.argsort(-scale, kind="stable")[:3]
-    shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
-    ours = is_auto(settings.scale)
-    why = "since otherwise a few of them would dominate all distances" if ours else "because of scale=True"
-    more = " …" if len(scale) > 3 else ""
-    return f"Columns are divided by their spread, {why}: {shown}{more}."
-
-
-def _on_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
-    if not hasattr(kernel, "gamma"):
-        return f"Similarity: {settings.kernel if isinstance(settings.kernel, str) else 'as given'}, which has no bandwidth."
-    ours = is_auto(settings.gamma)
-    if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
-        share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
-        return f"Bandwidth {kernel.gamma:.3g}: so that a point in a dense place resembles {share}."
-    return f"Bandwidth {kernel.gamma:.3g}, {'by the rule of the mode' if ours else 'as it was set'}."
-
-
 @dataclass(frozen=True)
 class NumberColumns:
     """Columns of numbers that are taken as they are, or divided by their spread: the low, middle and high value of each name."""
@@ -284,20 +251,16 @@ class NumberColumns:
 
 @dataclass(frozen=True)
 class UsualRows:
-    """The rows that belong, which others are compared with (of many, the sample): their points, the similarity between them,
-    their mean, the mean of |x_j − middle_j|^p, and the middle nine tenths of each number.
-    """
+    """The points that belong, the similarity between them, their mean, and the middle nine tenths of each number."""
 
     points: IntArray
     kernel: Any
     middle: FloatArray
-    apart: FloatArray
     low: FloatArray
     high: FloatArray
 
     @classmethod
     def of(cls, selection: Selection) -> UsualRows | None:
-        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
         kernel, material = selection.kernel, selection.material
         if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
             return None
@@ -305,13 +268,12 @@ class UsualRows:
         weights = material.points.weights[points]
         if not weights.sum() > 0:
             return None
-        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
+        middle, low, high = (np.empty(kernel.X.shape[1]) for _ in range(3))
         for part in row_blocks(len(middle), len(points)):  # of columns
             X = in_double(kernel.X[points, part])
             middle[part] = np.average(X, axis=0, weights=weights)
-            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
             low[part], high[part] = np.quantile(X, (0.05, 0.95), axis=0, method="nearest")
-        return cls(points, kernel.take(points), middle, apart, low, high)
+        return cls(points, kernel.take(points), middle, low, high)
 
 
 def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:

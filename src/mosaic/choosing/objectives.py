@@ -30,21 +30,12 @@ from mosaic.arrays.xp import (
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel, decay_rate
 
-#: Points that the reach of a cover is found with, and those among them whose resemblances are counted.
-REACH_POINTS, REACH_CENTRES = 1024, 128
 #: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 17
 #: Up to this many picks, exchanges are evaluated by matrix products over all targets; for more, over the few that they change.
 FEW_PICKS = 32
-#: Candidates whose outdated gains are recomputed together, and the fewest whose exchanges are evaluated together.
-GAINS_AT_ONCE, EXCHANGES_AT_ONCE = 64, 32
-
-
-class Pick(NamedTuple):
-    candidate: int
-    gain: float
 
 
 @dataclass(frozen=True)
@@ -60,17 +51,14 @@ class Slots:
 
     @classmethod
     def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
-        """K places for any of n candidates."""
         return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
 
 
 @dataclass(frozen=True)
 class Cover:
-    """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, at the scale of a pick.
-
-    h, the reach, is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many
-    rows as a pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other. The form is ours:
-    exp(−d²/h²) at the same scale gives sparse groups no pick, and a wider one gives outliers picks.
+    """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, d the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has
+    no other. With the reach h, median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many
+    rows as a pick stands for. The form is ours: exp(−d²/h²) gives sparse groups no pick, and a wider one gives outliers picks.
     """
 
     kernel: Kernel
@@ -79,9 +67,9 @@ class Cover:
     @classmethod
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
         """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
-        some = subsample(len(points), REACH_POINTS, 0)
+        some = subsample(len(points), 1024, 0)
         others, share = points[some], weights[some]
-        centres = subsample(len(others), REACH_CENTRES, 1)
+        centres = subsample(len(others), 128, 1)
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
             D = np.sqrt(D, out=D)
@@ -125,18 +113,17 @@ class Similar:
     def ranked(self, slots: Slots, most: int | None = None) -> tuple[list[int], list[float]]:
         """The first greedy picks and their gains."""
         picks = list(islice(self.greedy(slots), most))
-        return [pick.candidate for pick in picks], [pick.gain for pick in picks]
+        return [candidate for candidate, _ in picks], [gain for _, gain in picks]
 
-    def greedy(self, slots: Slots) -> Iterator[Pick]:
-        """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
+    def greedy(self, slots: Slots) -> Iterator[tuple[int, float]]:
+        """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, and their gains, until the slots are full.
 
-        A candidate's gain never grows, so only those whose last known gain is still the largest are computed again. Of equal
-        gains the first candidate wins: two points that resemble only each other have equal gains, and rounding must not decide.
+        A gain never grows, so only those whose last known gain is the largest are computed again; of equal ones the first wins.
         """
         S, weights, room = self.S, asarray_like(self.S, self.weights), slots.room.copy()
         best, maximum = asarray_like(S, np.zeros(S.shape[0])), namespace(S).maximum
         grain = (1e-12 if numpy_dtype(S) == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
-        at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
+        at_once = S.shape[1] if is_on_device(S) else 64
         gains = on_host(S.T @ weights).astype(np.float64)  # before the first pick, since S ≥ 0
         steps = np.where(room[slots.of] > 0, np.rint(gains / grain), -np.inf)  # −∞ for those that may not be chosen
         is_known = np.ones(len(gains), dtype=bool)
@@ -146,13 +133,13 @@ class Similar:
                 return np.asarray(np.maximum(S.T[candidates] - best, 0.0) @ weights)
             return on_host(at_least_zero(rows_of(S.T, candidates) - best) @ weights)
 
-        def choose(candidate: int, gain: float) -> Pick:
+        def choose(candidate: int, gain: float) -> tuple[int, float]:
             nonlocal best
             best = maximum(best, S[:, candidate])
             room[slots.of[candidate]] -= 1
             steps[(slots.twins == slots.twins[candidate]) | (room[slots.of] <= 0)] = -np.inf
             np.equal(steps, -np.inf, out=is_known)
-            return Pick(candidate, gain)
+            return candidate, gain
 
         for candidate in slots.forced:
             yield choose(candidate, float(gains_of(np.array([candidate]))[0]))
@@ -169,11 +156,8 @@ class Similar:
             is_known[asked] = True
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
-        """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
-
-        A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it, of
-        equally good ones the first, is made at once. Ends when none raises the sum by 1e-9 of it (1e-6 in single precision), or
-        after ``MOST_SWEEPS`` sweeps.
+        """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j by 1e-9 of it
+        (1e-6 in single precision): the best of a block of candidates, of equally good ones the first (FastPAM's decomposition).
         """
         S, weights, picks = self.S, asarray_like(self.S, self.weights), list(chosen)
         n_candidates = S.shape[1]
@@ -208,9 +192,8 @@ class Similar:
 
 class _Nearest(NamedTuple):
     """For every target the place of its nearest pick, its similarity to that pick, s¹, and to the second nearest, s² (0 if none).
-
-    ``lost`` are the sums of ω (s¹ − s²) over the targets that are nearest to each pick. ``indicator`` has ω_i in row i, in the
-    column of the pick that target i is nearest to; None for many picks on a CPU.
+    ``lost`` are the sums of ω (s¹ − s²) over the targets of each pick. ``indicator`` has ω_i in row i, in the column of the pick
+    of target i; None for many picks on a CPU.
     """
 
     weights: Any
@@ -236,10 +219,7 @@ class _Nearest(NamedTuple):
         return cls(weights, place, first, second, indicator, np.asarray(lost, np.float64))
 
     def after_exchange(self, S: Any, picks: list[int], place: int, candidate: int) -> _Nearest:
-        """What is nearest once a candidate has taken the place of a pick, in the list as well.
-
-        Only targets that had the pick among their two nearest are compared with all picks again.
-        """
+        """What is nearest once a candidate has taken the place of a pick, in the list as well."""
         old, picks[place] = picks[place], candidate
         if is_on_device(S):  # it has no use for fewer numbers
             return self.of(S, picks, self.weights)
@@ -255,19 +235,16 @@ class _Nearest(NamedTuple):
         """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
 
         Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
-
-        Only targets with s_ci > s²_i add to the two sums that depend on c: few of them, if there are many picks.
         """
         gains = np.empty((C.shape[0], len(self.lost)))
 
         def gain(rows: slice) -> None:
             gains[rows] = self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
 
-        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=EXCHANGES_AT_ONCE, on=C)
+        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=32, on=C)
         return gains - self.lost
 
     def _gains_of_all(self, C: Any) -> FloatArray:
-        """Both sums from all targets."""
         xp = namespace(C)
         inside = xp.maximum(C, self.second)
         kept = xp.minimum(inside, self.first)
@@ -276,7 +253,7 @@ class _Nearest(NamedTuple):
         return np.asarray(on_host(kept @ self.indicator + (inside @ self.weights)[:, None]))
 
     def _gains_of_few(self, C: FloatArray) -> FloatArray:
-        """Both sums from the targets with s_ci > s²_i."""
+        """The same from the targets with s_ci > s²_i alone: few of them, if there are many picks."""
         (count, n), k = C.shape, len(self.lost)
         where = np.flatnonzero(self.second < C)
         candidate, target = np.divmod(where, n)
@@ -288,9 +265,7 @@ class _Nearest(NamedTuple):
 
 
 def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
-    """For every target the place of the nearest pick, the largest similarity and the second largest; ``chosen`` is picks ×
-    targets.
-    """
+    """For every target the place of the nearest pick, and the two largest similarities; ``chosen`` is picks × targets."""
     xp, on_device = namespace(chosen), is_on_device(chosen)
 
     def compare(targets: slice) -> tuple[Any, Any, Any]:

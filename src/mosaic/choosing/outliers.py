@@ -6,17 +6,13 @@ S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P =
 
 **The cut** is made on log m, by one rule for selector and detector:
 
-1. A valley separates a crowd of low counts (``find_valley``). It is one if its typical count is in the far tail of the rest, log
-   m < median − 2.5 deviations, and its typical row is farther from its tenth nearest row than nine tenths of the others. If it
-   is more than a twentieth of the rows and stands apart (most of the ten nearest rows of its members are members, even if all
-   others were nearer by a quarter), noise or a group cannot be told: it is kept, and the answer says so. Else it is rejected.
-2. Without a valley, or beside a crowd that is kept, rows that are alone are rejected: those whose count is below 1.1, or below 2
-   and in the far tail of all counts; unless they are more than a twentieth of all. Where tails are heavy, and in mixed tables,
-   their tenth nearest row must also be far, 3.5 deviations of the logarithm beyond the usual distance.
-3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
-
-**Groups.** Outliers that are among one another's five nearest rows are linked, and so form groups; ``min_group`` keeps large
-ones.
+1. A valley separates a crowd of low counts (``find_valley``), whose typical count is in the far tail of the rest and whose
+   typical row is far from its tenth nearest. If it is more than a twentieth of the rows and stands apart, noise or a group cannot
+   be told: it is kept, and the answer says so. Else it is rejected.
+2. Without a valley, or beside a crowd that is kept, rows that are alone are rejected, unless they are over 5 % of all.
+   Where tails are heavy, and in mixed tables, they must also be far from their tenth nearest row.
+3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``). ``min_group`` keeps large groups of
+   outliers that are linked: among one another's five nearest rows.
 
 The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
 and the groups are ours. ``docs/constants.md`` names the data on which the numbers were measured.
@@ -26,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,28 +36,20 @@ from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
-Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
-
-#: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
-PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
-#: Relative gap that the small programs are solved to.
-PROGRAM_GAP = 3e-4
-#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances by less than this.
+#: Number of small programs, points in each, their strength (lam) for similarities whose diagonal is 1 on average, and their gap.
+PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH, PROGRAM_GAP = 4, 128, 10.0, 3e-4
+#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances below the second.
 SMALLEST_EIGENVALUE, ROUNDING = 1e-12, 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
 ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
-#: Largest p-value of a valley. Many places are tested, hence the small number.
-VALLEY_LEVEL = 1e-5
-#: Widths of the valleys that are tested, as shares of the range of log m.
-VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
-#: Largest share of rows that is rejected unless the user gives the share: outliers are no majority. It is a little more than
-#: half, so that a single point does not decide an even split.
+#: Largest p-value of a valley, of which many are tested, and widths of these, as shares of the range of log m.
+VALLEY_LEVEL, VALLEY_WIDTHS = 1e-5, np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
+#: Largest share of rows that is rejected unless it is given: a little more than half, so that one point decides no even split.
 LARGEST_OUTLIER_SHARE = 0.55
 #: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
-#: A row is far from the others if its tenth nearest row (the first number) is so many deviations farther than usual. The last
-#: number limits the rows that this is measured with.
+#: A row is far if its tenth nearest row is so many deviations farther than usual, which a sample of rows says.
 NEIGHBOURS, FAR, DISTANCE_SAMPLE = 10, 3.5, 500
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
@@ -69,17 +57,13 @@ APART = 1.25
 LINKED_NEIGHBOURS = 5
 #: Similarities that are computed at once: a megabyte, which stays in the cache of one core.
 BLOCK = 1 << 17
-#: Largest number of outliers among which groups are searched.
-MOST_GROUPED_OUTLIERS = 5000
 
 
 @dataclass(frozen=True)
 class EffectiveCounts:
-    """Effective counts of any points, by programs on random parts of the data.
-
-    ``reference`` is the similarity over the points of all programs, one program after the other, and ``places`` their numbers.
-    ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R is programs × points × points. ``total``
-    is the weight of the points that a point could resemble, the mean over the programs.
+    """Effective counts of any points, by programs on random parts of the data: ``reference`` is the similarity over the points of
+    all programs, ``places`` their numbers. ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R
+    is programs × points × points. ``total`` is the weight of the points that a point could resemble, the mean over the programs.
     """
 
     reference: Kernel
@@ -152,9 +136,7 @@ class EffectiveCounts:
 
 
 def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of a row and a program's point that are the same, rows counted through all programs; rows that are near no point are
-    ruled out first. K is programs × rows × points, ``diagonal`` programs × points.
-    """
+    """Pairs of a row, counted through all programs, and a program's point that are the same; K is programs × rows × points."""
     longest = float(diagonal.max())
     varies = bool((diagonal != longest).any())
     nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
@@ -203,16 +185,14 @@ def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Cut:
-    """Points with an effective count below ``count`` are outliers; ``rule`` and ``p_value`` say how it was found."""
+    """Points with an effective count below ``count`` are outliers, by this rule."""
 
     count: float
-    rule: Rule
-    p_value: float = 1.0
+    rule: Literal["alone", "valley", "contamination", "threshold", "none"]
     #: The highest count in a sparse group, a crowd that a valley separates and that is kept; 0 if there is none.
     sparse_group: float = 0.0
 
     def below(self, counts: FloatArray) -> BoolArray:
-        """True for outliers."""
         return np.asarray(counts < self.count)
 
 
@@ -237,12 +217,10 @@ def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
 
 
 def find_valley(counts: FloatArray) -> tuple[float, float]:
-    """The count at the foot of the clearest valley of log m, and its p-value: how probable it is without a valley.
-
-    For a place t and a width w let A, B, C be the numbers of points in [t − w, t], (t, t + w] and the fullest window of
-    that width to the right of it. Where the density grows from t − w to its mode, B is at least as likely as A to receive a
-    point, so P(B or fewer of A + B) ≤ Bin(A + B, ½); the same holds for B and C on the way down from a mode. The larger of
-    both tail probabilities is the p-value of a valley at (t, w). If most points lie below the clearest valley, it is discarded.
+    """The count at the foot of the clearest valley of log m, and its p-value: the larger of P(B or fewer of A + B) and of B + C
+    by Bin(·, ½), A, B, C the numbers of points in [t − w, t], (t, t + w] and the fullest window of width w to the right of it.
+    Where the density grows from t − w to its mode, B is at least as likely as A to receive a point, and so on the way down from a
+    mode.
     """
     u = np.sort(np.log(counts))
     # Points that are equal up to rounding have equal counts and are counted once; points that are alone are all counted.
@@ -271,20 +249,20 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
 def find_outliers(
     counts: FloatArray, kernel: Kernel, random_state: int = 0, *, mixed: bool = False
 ) -> tuple[Cut, KeptGroups | None]:
-    """The cut that the counts of distinct points and the distances between these suggest, and rows below it that are kept."""
+    """The cut that the counts of distinct points and their distances suggest, and rows below it that are kept."""
     count, p = find_valley(counts)
     low, sparse = counts < count, 0.0
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
-            return Cut(count, "valley", p), find_near(kernel, low, False, random_state)
+            return Cut(count, "valley"), find_near(kernel, low, False, random_state)
         (high, far), asked = usual_distances(kernel, low, random_state), _some(low, random_state)
         typical = float(np.median(tenth_nearest(kernel, asked)))
         if typical > high:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
             crowd = low if typical > far else counts < just_above(count, counts[~low])
             if own_neighbours(kernel, crowd, asked).mean() < 0.5:
-                return Cut(count, "valley", p), None
+                return Cut(count, "valley"), None
             sparse = count
     tail = far_tail(counts, 0.1)
     count = float(np.clip(tail, ALONE, NEARLY_ALONE))
@@ -322,26 +300,19 @@ def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatA
 
 
 def usual_distances(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
-    """The tenth nearest distance that nine tenths of the rows that are not low do not exceed, and the one beyond which a row is
-    far: 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
-    """
+    """The tenth nearest distance that a tenth of the rows that are not low exceeds, and that beyond which a row is far."""
     found = tenth_nearest(kernel, _some(~low, random_state))
     middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
     return float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9)))
 
 
 def _some(members: BoolArray, random_state: int) -> IntArray:
-    """A sample of the members of a mask, for questions about their neighbours."""
     inside = np.flatnonzero(members)
     return inside[subsample(len(inside), DISTANCE_SAMPLE, random_state)]
 
 
 def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
-    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter.
-
-    Noise around the data has neighbours of both kinds; in many dimensions all distances are nearly equal, so that a few per cent
-    would decide.
-    """
+    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter."""
     most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
     for part, D in _to_others(kernel, asked):
         D[:, ~members] /= APART**kernel.order
@@ -351,9 +322,7 @@ def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> Float
 
 @dataclass(frozen=True)
 class KeptGroups:
-    """Outliers that are kept: a mask of distinct points, the similarity between them, and for each the distance (as the kernel
-    orders points) that reaches its links and no other outlier.
-    """
+    """Outliers that are kept: a mask of points, the similarity between them, and distances that reach the links of each alone."""
 
     members: BoolArray
     kernel: Kernel
@@ -368,11 +337,8 @@ class KeptGroups:
 
 
 def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
-    """The points among the outliers that are kept because their neighbours are not far; None without any.
-
-    The programs see no row of some clusters where there are many. So rows are kept whose tenth nearest row is as near as usual,
-    if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are heavy, only distances tell who is
-    odd.
+    """The points among the outliers that are kept since their tenth nearest row is as near as usual, and nine of the ten are low:
+    the programs see no row of some clusters where there are many. Where tails are heavy, only distances tell who is odd.
     """
     (high, far), outliers = usual_distances(kernel, low, random_state), np.flatnonzero(low)
     reach, members = far if heavy else high, np.zeros(len(low), dtype=bool)
@@ -403,12 +369,9 @@ def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: f
 def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each outlier the size of its group and the distance of its farthest link; 0 for other points."""
     outliers = np.flatnonzero(low)
-    if len(outliers) > MOST_GROUPED_OUTLIERS:
-        raise InvalidInputError(
-            f"looks for groups among {MOST_GROUPED_OUTLIERS:,} outliers at most, and there are {len(outliers):,}",
-            "Lower `contamination`, or leave `min_group` out.",
-            parameter="min_group",
-        )
+    if len(outliers) > 5000:
+        fault = f"looks for groups among 5,000 outliers at most, and there are {len(outliers):,}"
+        raise InvalidInputError(fault, "Lower `contamination`, or leave `min_group` out.", parameter="min_group")
     sizes, reach = np.zeros(len(low)), np.zeros(len(low))
     if not len(outliers) or kernel.n < 2:
         return sizes, reach

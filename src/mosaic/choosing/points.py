@@ -1,10 +1,9 @@
 """The input of choosing: the distinct points of the data, their similarity and effective counts; of many rows, a sample.
 
 Every distinct row has a random number, its priority, which is a hash of its entries. The rows with the lowest priorities are the
-sample: the same rows, whatever their order, the blocks that they are read in and the engine that reads them. A row that is among
-the lowest of all is among the lowest of every part, so its copies are counted exactly. Rows with at least n/size copies, and no
-fewer than 32, are in the sample in any case. They are in buckets of priorities with so many rows; where such a bucket has as many
-rows that were not drawn, a second pass counts these.
+sample, whatever the order of rows, blocks and engine. A row that is among the lowest of all is among the lowest of every part, so
+its copies are counted exactly. Rows with at least n/size copies, and no fewer than 32, are in the sample in any case: where a
+bucket of priorities has so many rows that were not drawn, a second pass counts these.
 """
 
 from __future__ import annotations
@@ -33,30 +32,22 @@ from mosaic.program.solvers import Status
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
 
-#: Raises an error if rows are not valid; the number is that of the first row.
-Check: TypeAlias = Callable[[Any, int], None]
+Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
 Value = TypeVar("Value")
-#: Largest number of copies that a weight can mean; larger weights mean importance relative to other rows.
-MOST_COPIES = 2.0**53
-#: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance, so that a second
-#: pass is rare.
+#: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance.
 MANY_COPIES = 32
 #: Buckets of priorities, and the bits of a priority that are not the number of its bucket.
 BUCKETS, BITS_INSIDE = 1 << 16, 48
 #: Rows of an array in memory that are looked at a time.
 ROWS_AT_ONCE = 1 << 17
-#: A restricted pool, and every group with a quota, has at least this part of the sample, or their number's part of it.
-PART_OF_GROUP = 8
 
 
 @dataclass(frozen=True)
 class Points:
-    """The distinct points with weight, ordered by their distance from the centre of all.
+    """The distinct points with weight, ordered by their distance from the centre of all, which depends on no order of the rows.
 
     ``first`` are the rows of the points, of copies the first, ``group`` the points of all rows, -1 without weight. ``weights``
-    say how often points count, copies added up; ``priority`` is a random number that depends on the point alone. The order does
-    not depend on that of the rows and, where no two distances are equal, up to rounding not on that of columns or the rotation of
-    the data.
+    say how often points count, copies added up; ``priority`` is a random number that depends on the point alone.
     """
 
     first: IntArray
@@ -77,7 +68,10 @@ class Points:
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
             drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
-            order = np.argsort(_in_steps(_pairwise_distances(X, rows[equal.first], total)), kind="stable")
+            members, share = rows[equal.first], np.zeros(X.shape[1])
+            share[members] = total / total.sum()
+            apart = np.asarray(X.diagonal(), np.float64)[members] - 2.0 * np.asarray(X[members] @ share).ravel()  # ‖φ_i − φ̄‖² − c
+            order = np.argsort(_in_steps(apart), kind="stable")
         else:
             drawn = priority(codes if equal.is_trivial else codes[equal.first])
             order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total)))) if central_first else np.argsort(drawn)
@@ -95,7 +89,6 @@ class Points:
 
     @property
     def total(self) -> float:
-        """Number of rows, copies counted."""
         return float(self.weights.sum())
 
     def spread(self, values: Any, absent: Any) -> Any:
@@ -124,7 +117,7 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     if not largest:
         fault = "is zero for all rows, so there is nothing to represent"
         raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
-    if largest <= MOST_COPIES and (weights == np.round(weights)).all():
+    if largest <= 2.0**53 and (weights == np.round(weights)).all():
         return weights
     weights = weights / largest
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
@@ -153,14 +146,6 @@ def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
     return distances
 
 
-def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> FloatArray:
-    """‖φ_i − φ̄‖² up to a constant: k_ii − 2 Σ_j ω_j k_ij / Σ_j ω_j."""
-    spread = np.zeros(K.shape[1])
-    spread[members] = weights / weights.sum()
-    own = np.asarray(K.diagonal(), np.float64)[members]
-    return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
-
-
 def _in_steps(distances: FloatArray) -> FloatArray:
     """Distances as whole numbers of steps that are larger than rounding: 1e-9 of their range."""
     lowest = float(distances.min())
@@ -169,11 +154,9 @@ def _in_steps(distances: FloatArray) -> FloatArray:
 
 @dataclass
 class Draw:
-    """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind.
-
-    All rows are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times, those of 0 are left out. Only
-    buckets ``among`` are looked at. ``limits`` are the highest priorities that may still be among the lowest, which only saves
-    work: no process knows more than what it has merged itself.
+    """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
+    are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
+    ``limits``, the highest priorities that may still be among the lowest, only save work.
     """
 
     sizes: tuple[int, ...]
@@ -187,14 +170,12 @@ class Draw:
         self.limits = np.full(len(self.sizes), np.iinfo(np.uint64).max)
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """What a block has of them: the first row of each, the number of its copies, and the row itself."""
         if self.check is not None:
             self.check(rows, start)
         found = self.find(priority(row_codes(rows)), start)
         return found | {"rows": np.asarray(rows[found["first"] - start])}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """The lowest of two parts; only rows that stay are copied."""
         names = ("kinds", "priority", "first", "copies")
         kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
         both["buckets"] = left["buckets"] + right["buckets"]
@@ -244,10 +225,8 @@ class Draw:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name.
-
-    ``numbers`` are their rows in the data, ascending; ``copies`` how many rows are equal to each of the sample, and ``weights``
-    how many it stands for, those that were not drawn included; both are 1 for rows that were named.
+    """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name; their ``numbers`` in
+    the data, ascending, how many rows are equal to each, and how many it stands for.
     """
 
     numbers: IntArray
@@ -260,7 +239,7 @@ class Drawn:
 def draw_by_passes(
     run: Callable[[str, Task], BlockResult], n: int, size: int, constraints: Constraints | None = None, check: Check | None = None
 ) -> Drawn:
-    """Of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
+    """The sample of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
     kinds, sizes, named = _named(n, size, constraints)
     looked: BlockResult = {}
 
@@ -276,7 +255,7 @@ def draw_by_passes(
 
 
 def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None) -> Drawn:
-    """Of the rows of an array, sparse or dense, on whatever device."""
+    """The sample of the rows of an array, sparse or dense, on whatever device."""
     n, priorities = X.shape[0], priority(row_codes(X))
     kinds, sizes, named = _named(n, size, constraints)
 
@@ -296,7 +275,8 @@ def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray
     if constraints.quotas is None and constraints.allowed.all():
         return None, (size,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)
-    each = max(size // max(PART_OF_GROUP, len(constraints.names)), 1)
+    # A restricted pool, and every group with a quota, has an eighth of the sample, or their number's part of it.
+    each = max(size // max(8, len(constraints.names)), 1)
     return kinds, (size, *[each] * len(constraints.names)), named
 
 
@@ -310,8 +290,7 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     if often.any():
         more = look(Draw((n,), None, task.weights, often))
         new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
-        both = {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
-        found = both | {"buckets": found["buckets"]}
+        found |= {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
     return found, enough
 
 
@@ -320,14 +299,13 @@ def _drawn(found: BlockResult, numbers: IntArray, rows: Any, enough: float) -> D
     places = np.searchsorted(numbers, found["first"][sampled])
     is_drawn, copies = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers))
     is_drawn[places], copies[places] = True, found["copies"][sampled]
-    weights = np.ones(len(numbers))
-    total = float(found["buckets"].sum())
+    weights, total = np.ones(len(numbers)), float(found["buckets"].sum())
     weights[is_drawn] = rescale_weights(copies[is_drawn], total / enough, total)
     return Drawn(numbers, rows, is_drawn, copies, weights)
 
 
 class once(Generic[Value]):  # noqa: N801 - used as a decorator
-    """A property that is computed on first access and kept in ``computed`` of its object, which tells what has been."""
+    """A property that is computed on first access and kept in ``computed`` of its object."""
 
     def __init__(self, method: Callable[[Any], Value]):
         self.method, self.__doc__ = method, method.__doc__
@@ -341,7 +319,7 @@ class once(Generic[Value]):  # noqa: N801 - used as a decorator
 
 @dataclass(frozen=True)
 class Solved:
-    """What is known of a solved program without its matrices (``mosaic.Encoding``); a saved model keeps this."""
+    """What a saved model keeps of a solved program (``mosaic.Encoding``)."""
 
     influence: FloatArray
     lam: float
@@ -354,13 +332,10 @@ class Solved:
 
 @dataclass(frozen=True)
 class Material:
-    """All input of choosing.
-
-    ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that they stand for; then
-    ``row_numbers`` are the rows in the data of those in memory, ascending, else None. ``absent`` are rows without weight,
-    prepared. ``counting`` computes effective counts; None for the paper's measure, which comes from the encoding. ``proof``
-    solves the program and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``); ``row_names`` are
-    ``mosaic.rows.names.RowNames``.
+    """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
+    they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
+    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``proof`` solves the program
+    and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``).
     """
 
     n_rows: int
@@ -376,7 +351,6 @@ class Material:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy keeps; it computes the rest again when it is asked for."""
         kept = ["solved"] if self.is_solved else []
         if self.counting is None:  # the counts come from the encoding
             kept += ["counts", "_paper_counts"]
@@ -385,18 +359,15 @@ class Material:
 
     @property
     def kernel(self) -> Kernel:
-        """The similarity between the points."""
         return self.geometry.kernel
 
     @once
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
-        found: Encoding = self.proof.encoding(self)
-        return found
+        return self.proof.encoding(self)  # type: ignore[no-any-return]
 
     @once
     def solved(self) -> Solved:
-        """What is known of the solved program; the first access solves it."""
         return Solved(**{each.name: getattr(self.encoding, each.name) for each in fields(Solved)})
 
     @property
@@ -405,7 +376,6 @@ class Material:
 
     @once
     def counts(self) -> FloatArray:
-        """Effective counts of all points in memory."""
         if self.counting is None:
             return np.asarray(self.encoding.effective_count)
         return self.counting.of_points(self.kernel)
@@ -426,9 +396,7 @@ class Material:
         return self.encoding.count_model(row_codes(X))
 
     def rows_in_data(self, rows: IntArray) -> IntArray:
-        """Row numbers in the data, from numbers of rows in memory."""
         return rows if self.row_numbers is None else self.row_numbers[rows]
 
     def called(self, row: int) -> str:
-        """What a row of the data is called in a sentence: by its name and number, or by its number alone."""
         return f"row {row}" if self.row_names is None else str(self.row_names.called(row))

@@ -21,7 +21,6 @@ from mosaic.choosing.points import Material, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
-from mosaic.program.encoding import Certificate
 
 
 class Answers(NamedTuple):
@@ -34,39 +33,20 @@ class Answers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What became of earlier picks: those that are kept, (pick, row in its place, what that adds to the mean similarity), (pick,
-    why it was dropped), and what picks are called that are gone; and the mean similarity of the rows that belong to the nearest
-    earlier pick and to the nearest pick. Rows are numbers of rows in memory.
-    """
-
-    n_before: int
-    kept: tuple[int, ...]
-    replaced: tuple[tuple[int, int, float], ...]
-    dropped: tuple[tuple[int, str], ...]
-    gone: tuple[str, ...]
-    similarity_before: float
-    similarity_after: float
-
-
-@dataclass(frozen=True)
 class Selection:
     """The findings and decisions of a fit. Row numbers are those of the data; points are its distinct rows in memory.
 
     Attributes
     ----------
     rows : representatives, ranked
+    members, chosen : the same as numbers of rows in memory, and of points
     gains : how much each adds to the mean similarity between the points that belong and their nearest pick; in paper mode,
         influence
-    chosen : the points of the representatives
     cut : the effective count below which rows are outliers, and the rule that gave it
-    settings : the parameters of the fit
-    material : points, similarity, constraints and counts
-    groups : outliers that are kept because they form a group, None without ``min_group``
-    changes : what became of the picks of an earlier fit, None without one
+    groups : outliers that are kept because they form a group, None without any
+    changes : what became of the picks of an earlier fit, in sentences
     silhouette : mean silhouette that speaks for an automatic number, 0 if no number stands out; None if it was given
-    certificate : what is proven; the first access solves the program
-    computed : what has been computed so far
+    material, settings, computed : points, similarity, constraints and counts; the parameters; what has been computed so far
 
     Examples
     --------
@@ -74,24 +54,20 @@ class Selection:
     >>> selection = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).selection_
     >>> len(selection.rows), selection.cut.rule, selection.n_outliers
     (20, 'alone', 8)
-    >>> print(selection.decisions[0])
-    Columns are taken as they are.
     """
 
     material: Material = field(repr=False)
     settings: Settings
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
-    #: The representatives as numbers of rows in memory; ``rows`` has their row numbers in the data.
     members: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
     gains: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
-    changes: Changes | None = field(default=None, repr=False)
+    changes: tuple[str, ...] = field(default=(), repr=False)
     silhouette: float | None = field(default=None, repr=False)
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy keeps; it computes the rest again when it is asked for."""
-        if self.is_sampled and self.is_solved and self.material.proof.is_possible:
+        if self.is_sampled and self.material.is_solved and self.material.proof.is_possible:
             self.influence  # noqa: B018
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
         kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
@@ -99,12 +75,10 @@ class Selection:
 
     @property
     def rows(self) -> IntArray:
-        """Row numbers of the representatives in the data, ranked."""
         return self.material.rows_in_data(self.members)
 
     @cached_property
     def chosen(self) -> IntArray:
-        """The points of the representatives."""
         return self.material.points.group[self.members]
 
     @property
@@ -118,29 +92,16 @@ class Selection:
 
     @property
     def kernel(self) -> Kernel:
-        """The similarity between the points."""
         return self.material.kernel
 
     @cached_property
     def chosen_kernel(self) -> Kernel:
-        """The similarity to the representatives."""
         return self.kernel.take(self.chosen)
-
-    @property
-    def program_certificate(self) -> Certificate:
-        """The certificate of the program."""
-        return self.material.solved.certificate
 
     @once
     def certificate(self) -> SelectionCertificate:
-        """The certificate of the program and of the choice."""
-        found: SelectionCertificate = self.material.proof.certificate(self)
-        return found
-
-    @property
-    def is_solved(self) -> bool:
-        """Whether the program has been solved."""
-        return self.material.is_solved
+        """What is proven about program and choice; the first access solves the program."""
+        return self.material.proof.certificate(self)  # type: ignore[no-any-return]
 
     @property
     def is_proven(self) -> bool:
@@ -148,13 +109,7 @@ class Selection:
         return "certificate" in self.computed
 
     @property
-    def can_be_proven(self) -> bool:
-        """Whether the certificate exists or can be computed: a model that was saved after a fit by passes has no rows."""
-        return self.is_proven or bool(self.material.proof.is_possible)
-
-    @property
     def rejects(self) -> bool:
-        """Whether outliers have no representative."""
         return self.settings.outliers == "reject" and self.cut.count > 1.0
 
     @cached_property
@@ -201,38 +156,29 @@ class Selection:
         total = float(amount.sum())
         return 1.0 - float(amount @ self.errors) / total if total > 0 else 1.0
 
-    def share_of(self, points: BoolArray) -> float:
-        """Share of the rows that points in a mask stand for; estimated from the sample if there is one."""
-        weights = self.material.points.weights
-        return float(weights[points].sum() / weights.sum())
-
     @property
     def outlier_share(self) -> float:
-        return self.share_of(self.is_outlier)
+        """Share of the rows that are outliers; estimated from the sample if there is one."""
+        return float(self.material.points.weights[self.is_outlier].sum() / self.material.points.total)
 
     @property
     def n_outliers(self) -> int:
-        """Number of rows that are outliers; estimated from the sample if there is one."""
         return round(self.outlier_share * self.n_rows) if self.is_sampled else int(self.outlier_rows.sum())
 
     # Prepared rows, which need not be rows of the data
 
     def answers_at(self, Y: Any) -> Answers:
-        labels, _, errors, counts, flagged = self._answers_at(Y)
-        return Answers(counts, flagged, labels, errors)
+        labels, _, errors, counts, flagged = self.places_at(Y).T
+        return Answers(counts, flagged > 0, labels.astype(np.intp), errors)
 
     def places_at(self, Y: Any) -> FloatArray:
-        """Five columns: the position of the representative (-1 without one), the similarity to it, the share that the
-        representatives cannot express, the effective count, and 1 for outliers.
+        """Columns: position of the representative (-1), similarity to it (NaN), unexplained share, effective count, 1 for
+        outliers.
         """
-        labels, similarity, errors, counts, flagged = self._answers_at(Y)
-        return np.column_stack([labels, similarity, errors if len(self.chosen) else similarity, counts, flagged])
-
-    def _answers_at(self, Y: Any) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
         labels, errors, similarity = self._represented_at(Y, flagged)
-        return labels, similarity, errors, counts, flagged
+        return np.column_stack([labels, similarity, errors, counts, flagged])
 
     def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
@@ -252,11 +198,9 @@ class Selection:
         return self._represented_at(Y, flagged, errors=False)[0]
 
     def errors_at(self, Y: Any) -> FloatArray:
-        """The shares of them that the representatives cannot express."""
         return self._represented_at(Y)[1]
 
     def similarities_at(self, Y: Any) -> FloatArray:
-        """Similarities to the representatives."""
         return self.chosen_kernel.cross(Y)
 
     def log_counts_at(self, Y: Any) -> FloatArray:
@@ -302,7 +246,6 @@ class Selection:
 
     @cached_property
     def _root(self) -> FloatArray:
-        """The root of the inverse similarity between the representatives, from which errors are computed."""
         return root_of_inverse(self.chosen_kernel, np.arange(len(self.chosen)))
 
     # Rows of the data
@@ -317,25 +260,21 @@ class Selection:
 
     @cached_property
     def counts_of_rows(self) -> FloatArray:
-        """Effective counts of the rows in memory."""
         return np.asarray(self._of_rows(self.material.counts, self.material.counts_at))
 
     @cached_property
     def outlier_rows(self) -> BoolArray:
-        """Mask of the rows in memory that are outliers."""
         return np.asarray(self._of_rows(self.is_outlier, self.outliers_at))
 
     @cached_property
     def answers_in_memory(self) -> Answers:
-        """Answers for the rows in memory."""
         labels, errors = self._of_rows(self.labels, self.labels_at), self._of_rows(self.errors, self.errors_at)
         return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
 
     @once
     def answers(self) -> Answers:
         """Answers for all rows of the data; of a sample, the first access makes a pass over the rows."""
-        found: Answers = self.material.proof.answers(self) if self.is_sampled else self.answers_in_memory
-        return found
+        return self.material.proof.answers(self) if self.is_sampled else self.answers_in_memory
 
     @once
     def influence(self) -> FloatArray:
@@ -344,17 +283,14 @@ class Selection:
 
     @property
     def outlier_probability(self) -> FloatArray:
-        """The paper's OP of every row."""
         return outlier_probability(self.effective_count, self.material.count_total)
 
     @property
     def effective_count(self) -> FloatArray:
-        """Effective count of every row of the data."""
         return self.answers.effective_count if self.is_sampled else self.counts_of_rows
 
     @property
     def outlier_mask(self) -> BoolArray:
-        """Mask of the rows of the data that are outliers."""
         return self.answers.is_outlier if self.is_sampled else self.outlier_rows
 
     @property
@@ -365,7 +301,8 @@ class Selection:
     @property
     def crowd_share(self) -> float:
         """Share of the rows that are a sparse crowd, noise or a group, and are kept; 0 without one."""
-        return self.share_of(self.material.counts < self.cut.sparse_group)
+        points = self.material.points
+        return float(points.weights[self.material.counts < self.cut.sparse_group].sum() / points.total)
 
     @property
     def crowd(self) -> IntArray:
@@ -379,7 +316,6 @@ class Selection:
 
     @property
     def decisions(self) -> Decisions:
-        """The decisions made for the user, and the reasons, in sentences."""
         return decisions(self)
 
     @property
@@ -404,5 +340,4 @@ class Selection:
 
 
 def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:
-    """Left / lengths, 0 where the length is 0."""
     return np.asarray(np.divide(left, lengths, out=np.zeros(len(left)), where=lengths > 0))

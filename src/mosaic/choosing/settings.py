@@ -1,7 +1,4 @@
-"""The settings of an estimator and the constraints on the rows of the data, checked once; everything below reads these.
-
-Constraints that cannot be met raise an error that shows the arithmetic.
-"""
+"""The settings of an estimator and the constraints on the rows of the data, checked once; everything below reads these."""
 
 from __future__ import annotations
 
@@ -14,28 +11,17 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mosaic import parameters
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.choosing.objectives import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.parameters import (
-    CHOICES,
-    Paper,
-    Parameters,
-    Sketch,
-    as_bytes,
-    check_kernel,
-    check_optional_whole_number,
-    check_strength,
-    is_whole,
-    one_of,
-    real_number,
-    whole_number,
-)
+from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
 from mosaic.program import SolverName
 
-#: Lowest value, highest value and meaning of the optional numeric parameters.
+#: Lowest value, highest value and meaning of the optional numeric parameters; optional whole numbers, the last three those of
+#: ``Sketch``, and their lowest values.
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
@@ -44,7 +30,6 @@ RANGES = {
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
-#: Optional whole numbers, the last three those of ``Sketch``, and their lowest values.
 WHOLE_NUMBERS = {"max_rank": 1, "max_samples": 2, "n_initial": 2, "n_added": 1, "n_rounds": 1}
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
@@ -53,21 +38,18 @@ CERTIFIED_GAP, SOLVED_GAP = 2e-2, 1e-3
 
 
 def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the library."""
     return isinstance(value, str) and value == "auto"
 
 
 def _is_fraction(value: Any) -> bool:
-    """Whether a value is a number of a type other than integer: 1.0 is a share, 1 is not."""
-    return isinstance(value, Real) and not isinstance(value, Integral)
+    return isinstance(value, Real) and not isinstance(value, Integral)  # 1.0 is a share, 1 is not
 
 
 @dataclass(frozen=True)
 class Settings:
     """All parameters of an estimator that an answer depends on; parameters that a detector lacks are at their defaults.
 
-    ``kernel`` is a name or a function, ``formula`` the kernel with its settings, if it has any. ``alpha`` to ``max_rank`` are
-    those of ``Paper``, ``sketch`` the sizes of passes that are asked for.
+    ``kernel`` is a name or a function, ``formula`` the kernel with its settings, if it has any.
     """
 
     n_representatives: Any = "auto"
@@ -94,26 +76,24 @@ class Settings:
     sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
-        one_of("outliers", self.outliers, CHOICES["outliers"])
-        one_of("solver", self.solver, get_args(SolverName))
-        k = self.n_representatives
+        parameters.one_of("outliers", self.outliers, CHOICES["outliers"])
+        parameters.one_of("solver", self.solver, get_args(SolverName))
+        k, number = self.n_representatives, None if is_auto(self.n_representatives) else self.n_representatives
         if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
             raise InvalidInputError(fault, parameter="n_representatives", value=k)
         for name, (low, high, meaning) in RANGES.items():
             value = getattr(self, name)
-            left_open = is_auto(value) if name in ("contamination", "diversity") else value is None
-            if not left_open:
+            if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
         for name, least in WHOLE_NUMBERS.items():
             value = getattr(self, name, getattr(self.sketch, name, None))
-            check_optional_whole_number(name, value, least, "Leave it at None.")
+            parameters.check_optional_whole_number(name, value, least, "Leave it at None.")
         if self.tol is not None:
             real_number("tol", self.tol, above=0, remedy="Leave it at None.")
-        whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
+        parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         check_kernel(self.kernel)
-        check_strength(self.alpha, self.lam)
-        number = None if is_auto(k) else k
+        parameters.check_strength(self.alpha, self.lam)
         numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": number}
         given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
         if len(given) > 1:
@@ -126,7 +106,6 @@ class Settings:
 
     @property
     def gap(self) -> float:
-        """The gap to certify of programs whose rows are read."""
         return self.tol or SOLVED_GAP
 
     @classmethod
@@ -148,7 +127,7 @@ class Settings:
         if isinstance(algorithm, Paper):
             given |= algorithm.get_params(deep=False) | {"mode": "paper"}
         given = {field.name: given[field.name] for field in fields(cls) if field.name in given}
-        return cls(**(given | {"sketch": copy(sketch), "memory_budget": as_bytes(given.get("memory_budget"))}))
+        return cls(**(given | {"sketch": copy(sketch), "memory_budget": parameters.as_bytes(given.get("memory_budget"))}))
 
     @property
     def similarity_is_ours(self) -> bool:
@@ -157,7 +136,6 @@ class Settings:
         return names and self.kernel in STATIONARY_KERNELS and self.mode == "auto"
 
     def number(self, n_rows: float) -> int | None:
-        """K, if it is given, else None."""
         k = self.n_representatives
         if is_auto(k):
             return None
@@ -168,9 +146,8 @@ class Settings:
 class Constraints:
     """The rows that may be chosen (a mask), those that must be, the group of every row, the groups' names, and how many of each.
 
-    ``quotas`` is "proportional", "equal" or a dict from name to number or share; None without groups. ``start`` are rows that
-    were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called that are no rows any
-    more.
+    ``start`` are rows that were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called
+    that are no rows any more.
     """
 
     allowed: BoolArray
@@ -183,7 +160,6 @@ class Constraints:
 
     @property
     def are_given(self) -> bool:
-        """Whether they restrict the choice."""
         return bool(len(self.must)) or not self.allowed.all() or self.quotas is not None
 
     @classmethod
@@ -209,17 +185,13 @@ class Constraints:
         must = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
         both = np.intersect1d(must, excluded)
         if len(both):
-            raise InvalidInputError(
-                f"{len(both)} rows are in `must_include` and in `exclude`, the first is `row {int(both[0])}`",
-                "Take them out of one of the two.",
-            )
+            fault = f"{len(both)} rows are in `must_include` and in `exclude`, the first is `row {int(both[0])}`"
+            raise InvalidInputError(fault, "Take them out of one of the two.")
         allowed[must] = True
         if not allowed.any():
             left = n if candidates is None else np.size(candidates)
-            raise InvalidInputError(
-                f"no row may be chosen: of {n}, `candidates` leave {left} and `exclude` takes {len(excluded)} away",
-                "Name more candidates or exclude fewer.",
-            )
+            fault = f"no row may be chosen: of {n}, `candidates` leave {left} and `exclude` takes {len(excluded)} away"
+            raise InvalidInputError(fault, "Name more candidates or exclude fewer.")
         names, group = _read_groups(groups, n)
         if groups is not None:
             quotas = _read_quotas(quotas, names)
@@ -231,11 +203,9 @@ class Constraints:
     @property
     def fixed_total(self) -> int | None:
         """The sum of the quotas, if every group has a number; else None."""
-        if isinstance(self.quotas, Mapping) and set(self.quotas) == set(self.names):
-            values = list(self.quotas.values())
-            if all(isinstance(value, Integral) for value in values):
-                return int(sum(values))
-        return None
+        if not isinstance(self.quotas, Mapping) or set(self.quotas) != set(self.names):
+            return None
+        return int(sum(self.quotas.values())) if all(isinstance(v, Integral) for v in self.quotas.values()) else None
 
     def slots(self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None) -> Slots:
         """Slots for k picks among candidate rows, ``twins`` their points; quotas count where the sizes of groups are given."""
@@ -251,7 +221,6 @@ class Constraints:
         return replace(slots, of=of, room=np.array(room, np.intp))
 
     def _numbers(self, k: int, sizes: FloatArray) -> dict[Any, int]:
-        """Number of picks for each group that has a quota."""
         if self.quotas == "proportional":
             return whole_numbers(dict(zip(self.names, sizes.tolist(), strict=True)), k)
         if self.quotas == "equal":
@@ -263,14 +232,10 @@ class Constraints:
             filled = whole_numbers({**shares, rest: max(1.0 - sum(shares.values()), 0.0)}, k)
             fixed |= {name: filled[name] for name in shares}
         total = sum(fixed.values())
-        unnamed = len(fixed) < len(self.names)
-        if total > k or (total < k and not unnamed):
+        if total > k or (total < k and len(fixed) == len(self.names)):
             listed = " + ".join(f"{name!r}: {number}" for name, number in fixed.items())
-            raise InvalidInputError(
-                f"ask for {total} ({listed}) and `n_representatives` for {k}",
-                f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}.",
-                parameter="quotas",
-            )
+            remedy = f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}."
+            raise InvalidInputError(f"ask for {total} ({listed}) and `n_representatives` for {k}", remedy, parameter="quotas")
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
@@ -299,7 +264,6 @@ class Constraints:
             raise InvalidInputError(fault, "Name fewer or ask for more.", parameter="must_include")
 
     def _name_of(self, slot: int) -> str:
-        """The name of a slot's rows in a message."""
         if self.quotas is None:
             return "the data"
         return f"group {self.names[slot]!r}" if slot < len(self.names) else "the groups without a quota"

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 import mosaic
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.choosing.budget import budget_of
-from mosaic.choosing.explain import PICK_COLUMNS
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, opened_or_loaded, rows_of_model
 from mosaic.cli.terminal import ProgressBar, visible, write, write_end, write_table, write_wrapped
@@ -75,7 +74,8 @@ def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[dict[str, Any], A
     if facts.scaled:
         run.notes.append(SCALED)
     cells = run.table.cells([] if facts.detects else facts.selection.rows)
-    picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
+    names = ("rank", "row", "stands_for", "effective_count", "reason")
+    picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})
     if not run.is_read:
         return {}, picks
     answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")

@@ -195,7 +195,7 @@ class ByPasses:
         if self.passes is None:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
-        certificate = selection.program_certificate
+        certificate = selection.material.solved.certificate
         sketch, chosen, kernel = self.sketch(selection.material), selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
         k, prepare = len(chosen), selection.material.geometry.prepare

@@ -129,7 +129,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
         return self
 
     threshold_rule_: str = found("cut.rule")
-    certificate_: Certificate = found("program_certificate")
+    certificate_: Certificate = found("material.solved.certificate")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

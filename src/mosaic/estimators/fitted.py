@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, explain_row, explain_rows, odd_columns
+from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
@@ -151,7 +151,7 @@ class FittedAttributes:
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_row(self.selection_, as_row(i, self.row_names_), self._columns(self.table_))
+        return explain_rows(self.selection_, [as_row(i, self.row_names_)], self._columns(self.table_))[0]
 
     def explain_new(self, X: Any) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
@@ -192,6 +192,7 @@ class FittedAttributes:
         for number, why in zip(odd.tolist(), reasons, strict=True):
             said = why_odd(selection, float(count[number]), why)
             reason[number] = f"{said[0].upper()}{said[1:]}" if not why else said
+        error = error if len(selection.rows) else similarity  # NaN
         picks = np.append(selection.rows, -1)
         return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
 
@@ -276,7 +277,7 @@ def explain_model(model: Any, rows: Sequence[int], file: Rows | None = None) -> 
     selection, table = model.selection_, model.table_
     if selection.is_sampled and file is not None:  # rare values and texts are read from the file
         table = with_cells(table, file, np.array(rows, np.intp))
-    return explain_rows(selection, rows, model._columns(table), RowLabels(selection, file))
+    return explain_rows(selection, rows, model._columns(table), file)
 
 
 def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableEncoder | None:

@@ -54,7 +54,7 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        choosing.Answers, choosing.Changes, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.Material,
+        choosing.Answers, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.Material,
         choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
         Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, EffectiveCounts, InMemory, KeptGroups, SavedRows,
         KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,

@@ -219,8 +219,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``
     gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three
         quarters of all points resembles a fifth of them, whatever the number of representatives, so that fits can be compared
-    scale : True, False or "auto": whether columns are divided by their spread (the interquartile range; for sparse data the
-        deviation). "auto" does so if kernel and bandwidth are left to the library and a few columns would otherwise dominate all
+    scale : True, False or "auto": whether columns are divided by their spread (the interquartile range; sparse columns
+        are not). "auto" does so if kernel and bandwidth are left to the library and a few columns would otherwise dominate all
         distances, as when units differ. It also recognises word counts and embeddings, and divides their rows by their length
     outliers : "reject", "keep" or "report": never choose them, do not look for them, or mark them and choose as if not marked
     contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide

@@ -7,6 +7,7 @@ import platform
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.choosing import (
-    Decisions,
-    Explanation,
-    RowLabels,
-    Selection,
-    columns_of,
-    counted,
-    explain_rows,
-    percent,
-    suggested_number,
-)
+from mosaic.choosing import Explanation, Selection, columns_of, counted, explain_rows, percent, suggested_number
 from mosaic.choosing.certificate import GOOD
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.facts.ranks import NO_RANKING, Changes, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of points on the map.
@@ -36,16 +27,13 @@ MOST_OUTLIERS, MOST_POINTS = 50, 20_000
 #: What all of the facts are, in an order in which the certificate is known before the sentence is made.
 PARTS = ("certificate", "sentence", "coverage", "picks", "outliers", "curve", "map", "decisions", "settings")
 NOT_COMPUTED = "The certificate has not been computed."
-NOT_POSSIBLE = "There is no certificate: the model was saved or copied without the rows that the proof needs."
+#: Numbers of a certificate.
+PROVEN = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "error_without_ridge", "bound_without_ridge")
 
 
 @dataclass(frozen=True)
 class Outliers:
-    """Rows that few others look like: at most 50 of them explained, oddest first, and a histogram of the effective counts.
-
-    ``rule`` says how the threshold, one of the ``edges``, was found: valley, alone, contamination, threshold or none. Rows below
-    it that form a group are ``protected``.
-    """
+    """Outliers explained, oddest first, at most 50, and a histogram of effective counts; ``protected`` are kept in groups."""
 
     n: int
     rule: str
@@ -58,40 +46,8 @@ class Outliers:
 
 
 @dataclass(frozen=True)
-class Proof:
-    """The certificate in sentences and numbers, as in ``SelectionCertificate``; None if not asked for or not to be proven."""
-
-    sentence: str
-    details: str = ""
-    gap: float | None = None
-    kernel_error: float | None = None
-    rank: int | None = None
-    error: float | None = None
-    bound: float | None = None
-    excess: float | None = None
-    ridge: float | None = None
-    total: float | None = None
-    error_without_ridge: float | None = None
-    bound_without_ridge: float | None = None
-
-    @classmethod
-    def of(cls, proven: Any) -> Proof:
-        """Of a certificate of a selection, or of a program."""
-        names = [name for name in cls.__dataclass_fields__ if name not in ("sentence", "details")]
-        values: dict[str, Any] = {name: finite(getattr(proven, name, None)) for name in names}
-        sentence = details = f"The program behind this is {getattr(proven, 'encoding', proven)}."
-        if values["excess"] is not None:
-            sentence, details = str(proven), proven.details()
-        return cls(sentence, details, **values | {"rank": int(proven.rank)})
-
-
-@dataclass(frozen=True)
 class Curve:
-    """The row that is added at each k, and similarity and coverage of the first k, without outliers.
-
-    The ranking begins with the representatives and is that of a cover by as many as there are. ``suggested`` is the choice of
-    n_representatives="auto"; None in paper mode.
-    """
+    """The row that is added at each k, similarity and coverage of the first k, and the choice of n_representatives="auto"."""
 
     row: list[int]
     similarity: list[float]
@@ -101,11 +57,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Map:
-    """Distinct points in the plane, one entry of each list for each that is shown.
-
-    ``row`` is the first of equal rows, ``status`` representative, outlier, represented or belongs, and ``label`` the rank of the
-    representative, from 0; -1 without one. ``method`` says what the coordinates are: features, or principal axes.
-    """
+    """Points on the map: first of equal rows, coordinates, and rank of the representative, from 0; -1 without one."""
 
     method: str
     axes: list[str]
@@ -120,54 +72,47 @@ class Map:
 class Facts:
     """All facts of a fit that a reader needs: ``fitted.facts_``. A part is computed when it is first read, and then kept.
 
-    Attributes
-    ----------
-    picks : explanations of the representatives, by rank; empty for a detector
-    outliers : outliers with their explanations, threshold, and the distribution of counts
-    certificate : what is proven; reading it solves one more program
-    curve : coverage of 1, 2, 3, … representatives; None for a detector
-    map : the data in the plane
-    decisions : what was decided about the data, in sentences
-    settings : parameters, constraints and versions, to repeat the fit
-    sentence, title : the result in one sentence, and in one line
+    Attributes ---------- picks : explanations of the representatives, by rank; empty for a detector outliers : outliers with
+    their explanations, threshold, and the distribution of counts certificate : what is proven, in a ``sentence``, in ``details``,
+    and in the numbers of ``SelectionCertificate``, None where they are not known; reading it solves one more program curve :
+    coverage of 1, 2, 3, … representatives; None for a detector map : the data in the plane decisions : what was decided about the
+    data, in sentences settings : parameters, constraints and versions, to repeat the fit sentence, title : the result in one
+    sentence, and in one line
 
     Notes
     -----
-    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and more features
-       by two principal axes. For other kernels it shows the principal axes of the kernel's own space.
-    2. After a fit by passes the facts are about the rows in memory, and numbers of rows are scaled up from them.
+    1. After a fit by passes the facts are about the rows in memory, and numbers of rows are scaled up from them.
 
     Examples
     --------
-    >>> import json
     >>> from mosaic import MOSAIC, datasets
     >>> facts = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).facts_
     >>> facts.title
     '20 representatives of 400 points, 8 outliers'
     >>> len(facts.picks), facts.map.method, facts.outliers.rule
     (20, 'features', 'alone')
-    >>> json.loads(json.dumps(facts.to_dict()))["outliers"]["n"]
+    >>> facts.to_dict()["outliers"]["n"]
     8
     """
 
     def __init__(self, model: Any, file: Any = None, *, outliers_only: bool = False):
-        #: The fitted estimator, and the open table of its rows, which numbers and names them.
-        self.model, self.file = model, file
+        self.model, self.file = model, file  # the open table of its rows, which numbers and names them
         self.selection: Selection = model.selection_
-        #: Whether there are no representatives, as in a detector, and whether numbers of rows are scaled up from a sample.
         self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
         self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
-        names = getattr(model, "feature_names_in_", None)
+        self.rows, self.bins, names = (
+            RowsInMemory(self.selection),
+            bins_of(self.selection),
+            getattr(model, "feature_names_in_", None),
+        )
         self.feature_names = None if names is None else [str(name) for name in names]
-        self.labels = RowLabels(self.selection, file)
 
     @property
-    def decisions(self) -> Decisions:
+    def decisions(self) -> tuple[str, ...]:
         return self.selection.decisions
 
     @property
     def coverage(self) -> float | None:
-        """Share of the points, without outliers, that the representatives express."""
         return None if self.detects else finite(self.selection.coverage)
 
     @cached_property
@@ -178,7 +123,7 @@ class Facts:
     @cached_property
     @one_thread()
     def picks(self) -> tuple[Explanation, ...]:
-        return tuple(explain_rows(self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.labels))
+        return tuple(explain_rows(self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.file))
 
     @cached_property
     @one_thread()
@@ -187,51 +132,40 @@ class Facts:
         odd = np.flatnonzero(selection.outlier_rows)
         odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:MOST_OUTLIERS]]
         rows = selection.material.rows_in_data(odd).tolist()
+        lowest, cut = tuple(explain_rows(selection, rows, self.columns, self.file)), float(selection.cut.count)
         sides = (np.rint(bins.sums(self.rows.copies * side)) for side in (~selection.is_outlier, selection.is_outlier))
-        belonging, outlying = (side.astype(int).tolist() for side in sides)
-        return Outliers(
-            selection.n_outliers,
-            selection.cut.rule,
-            float(selection.cut.count) if selection.cut.count > 0 else None,
-            tuple(explain_rows(selection, rows, self.columns, self.labels)),
-            bins.edges.tolist(),
-            belonging,
-            outlying,
-            0 if selection.protected is None else int(selection.protected.sum()),
-        )
+        below, above = (side.astype(int).tolist() for side in sides)
+        kept, threshold = 0 if selection.protected is None else int(selection.protected.sum()), cut if cut > 0 else None
+        return Outliers(selection.n_outliers, selection.cut.rule, threshold, lowest, bins.edges.tolist(), below, above, kept)
 
     @cached_property
-    def certificate(self) -> Proof:
-        selection = self.selection
-        if self.detects:
-            return Proof.of(selection.program_certificate)
-        return Proof.of(selection.certificate) if selection.can_be_proven else Proof(NOT_POSSIBLE)
+    def certificate(self) -> SimpleNamespace:
+        selection, proof = self.selection, self.selection.material.proof
+        if not self.detects and not (selection.is_proven or proof.is_possible):
+            return proven(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
+        return proven(selection.material.solved.certificate if self.detects else selection.certificate)
 
     @property
-    def known_certificate(self) -> Proof:
-        """The certificate if it is known; reading this solves no program."""
-        is_known = self.selection.is_solved if self.detects else self.selection.is_proven
-        return self.certificate if is_known else Proof(NOT_COMPUTED)
+    def known_certificate(self) -> SimpleNamespace:
+        is_known = self.selection.material.is_solved if self.detects else self.selection.is_proven
+        return self.certificate if is_known else proven(None, NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
         if self.detects:
             return None
-        rows = self.labels.numbers(self.selection.material.rows_in_data(self.ranking.members))
+        rows = self.selection.material.rows_in_data(self.ranking.members).tolist()
         return Curve(rows, self.ranking.similarity.tolist(), self.ranking.coverage.tolist(), self.suggested)
 
     @cached_property
     @one_thread()
     def map(self) -> Map:
         selection, shown = self.selection, self.shown
-        status = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
-        status = status.astype(object)
-        if not self.detects:
-            status[np.isin(shown, selection.chosen)] = "representative"
-        plane, rows = self.plane, np.array(self.labels.numbers(self.row_of_point[shown]))
-        counts = np.asarray(selection.material.counts)[shown]
-        x, y = plane.points.T
-        return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
+        rest = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
+        chosen = np.isin(shown, selection.chosen[: self.k])
+        status, counts = np.where(chosen, "representative", rest).tolist(), np.asarray(selection.material.counts)[shown]
+        plane, rows, (x, y) = self.plane, self.row_of_point[shown], self.plane.points.T
+        return Map(plane.method, list(plane.axes), rows, x, y, status, selection.labels[shown], counts)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -243,21 +177,15 @@ class Facts:
                 "n_not_allowed": int((~given.allowed).sum()),
                 "quotas": jsonable(given.quotas),
             }
-        parameters = jsonable(self.model.get_params(deep=False))
         versions = {name: import_module(name).__version__ for name in ("mosaic", "numpy", "scipy", "sklearn")}
-        versions |= {"python": platform.python_version()}
-        gamma = finite(self.model.gamma_)
-        return {"parameters": parameters, "gamma": gamma, "constraints": constraints, "versions": versions}
+        return {
+            "parameters": jsonable(self.model.get_params(deep=False)),
+            "gamma": finite(self.model.gamma_),
+            "constraints": constraints,
+            "versions": versions | {"python": platform.python_version()},
+        }
 
-    # ---------------------------------------------------------------------------------------- what the page shows, too
-
-    @cached_property
-    def rows(self) -> RowsInMemory:
-        return RowsInMemory(self.selection)
-
-    @cached_property
-    def bins(self) -> CountBins:
-        return bins_of(self.selection)
+    # What the page shows, too
 
     @cached_property
     def suggested(self) -> int | None:
@@ -280,10 +208,9 @@ class Facts:
     def shown(self) -> IntArray:
         """Points on the map: the ranked ones, those with the lowest counts, and others drawn at random."""
         material = self.selection.material
-        counts, everybody = np.asarray(material.counts), np.arange(len(material.counts))
-        if len(everybody) <= MOST_POINTS:
-            return everybody
-        return thinned(self.ranking.points, everybody, counts, MOST_POINTS, np.random.default_rng(material.seed))
+        counts, everybody, rng = np.asarray(material.counts), np.arange(material.points.n), np.random.default_rng(material.seed)
+        few = len(everybody) <= MOST_POINTS
+        return everybody if few else thinned(self.ranking.points, everybody, counts, MOST_POINTS, rng)
 
     @cached_property
     def plane(self) -> Plane:
@@ -298,8 +225,7 @@ class Facts:
         """The points on the map, moved so that those that are similar lie together."""
         selection, shown = self.selection, self.shown
         start = framed(self.plane.points, ~selection.is_outlier[shown]).shares
-        first = np.flatnonzero(np.isin(shown, self.ranking.points))
-        rng = np.random.default_rng(selection.material.seed)
+        first, rng = np.flatnonzero(np.isin(shown, self.ranking.points)), np.random.default_rng(selection.material.seed)
         return plane_of_neighbours(selection.kernel, shown, first, start, rng)
 
     @cached_property
@@ -309,7 +235,7 @@ class Facts:
         aside = selection.is_outlier & (selection.settings.outliers == "reject")
         return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, self.k, aside)
 
-    # ------------------------------------------------------------------------------------------------------------- texts
+    # Texts
 
     @property
     def title(self) -> str:
@@ -321,7 +247,6 @@ class Facts:
 
     @property
     def sentence(self) -> str:
-        """How much is covered, how many are outliers, and the bound if it is known."""
         if self.detects:
             return f"{self.title}."
         templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.scaled)
@@ -338,32 +263,34 @@ class Facts:
     def to_dict(self, *parts: str) -> dict[str, Any]:
         """Some parts, or all, as dicts and lists of plain values, for ``json.dumps``; all include the certificate."""
         found = {name: getattr(self, name) for name in parts or PARTS}
-        for name, part in found.items():
-            if is_dataclass(part):
-                found[name] = asdict(part)  # type: ignore[arg-type]
-        if "picks" in found:
-            found["picks"] = [asdict(pick) for pick in self.picks]
+        found |= {name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)}
+        found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
+        found |= {"picks": [asdict(pick) for pick in self.picks]} if "picks" in found else {}
         return jsonable(found)  # type: ignore[no-any-return]
 
 
+def proven(certificate: Any, sentence: str = "") -> SimpleNamespace:
+    """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
+    numbers = {name: finite(getattr(certificate, name, None)) for name in PROVEN}
+    if certificate is None:
+        return SimpleNamespace(sentence=sentence, details="", rank=None, **numbers)
+    details = f"The program behind this is {getattr(certificate, 'encoding', certificate)}."
+    known = numbers["excess"] is not None
+    sentence, details = (str(certificate), certificate.details()) if known else (details, details)
+    return SimpleNamespace(sentence=sentence, details=details, rank=int(certificate.rank), **numbers)
+
+
 def facts_of(model: Any) -> Facts:
-    """The facts of a fitted estimator of this library; anything else is refused."""
     if not hasattr(type(model), "facts_"):
-        raise InvalidInputError(
-            f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}",
-            "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it.",
-            parameter="model",
-        )
+        fault = f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}"
+        remedy = "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it."
+        raise InvalidInputError(fault, remedy, parameter="model")
     check_is_fitted(model)
     return model.facts_  # type: ignore[no-any-return]
 
 
 def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
-    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``.
-
-    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders. ``outliers`` is the parameter,
-    ``scaled`` says that their numbers are estimates, ``picks`` whether there are representatives.
-    """
+    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
     points, about = counted(n_points, "point"), "about " if scaled else ""
     if not picks:
         many = f"**{about.capitalize()}{{n}} outliers** among {points}"
@@ -382,7 +309,6 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
 
 
 def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:
-    """The whole sentence from its templates."""
     told = excess_text(excess)
     text = templates["covering"][min(k, 2)] + templates["outliers"][min(n_outliers, 2)]
     text += "." if told is None else f"{templates['proven'][min(k, 2)]}."

@@ -1,15 +1,12 @@
 """The map: which points it shows, and their coordinates in the plane.
 
-For kernels that compare distances between features (rbf, laplacian, and diffusion through its graph of neighbours) the map
-shows these features: two as they are, more by their principal axes. For all other kernels it shows the principal axes of the
-kernel's own space, in coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks L, the representatives first (Nyström). Principal
-axes are computed without outliers, a few of which would otherwise flatten all other points. Under a narrow kernel all distant
-points are orthogonal in its own space: blobs become rays of a star, and a swiss roll closes to a ring.
+For kernels that compare distances between features (rbf, laplacian, diffusion) it shows two features as they are, more by their
+principal axes; for others the principal axes of the kernel's own space, in coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks
+L (Nyström). Outliers, a few of which would flatten all other points, have no part in the axes.
 
-Two axes cannot keep all neighbours together. The neighbour map begins with the axes and moves points: each is drawn to the twelve
-that are most similar to it, and pushed away from others that are drawn at random, with the forces of UMAP (McInnes, Healy and
-Melville, 2018). Trustworthiness (ten neighbours), axes against neighbours: digits 0.80 and 0.99, a swiss roll 0.91 and 0.99,
-customers in eight columns 0.80 and 0.85; 5000 points take one to two seconds.
+The neighbour map begins with the axes and moves points: each is drawn to the twelve that are most similar to it, and pushed away
+from others that are drawn at random, with the forces of UMAP (McInnes, Healy and Melville, 2018). Trustworthiness (ten
+neighbours), axes against neighbours: digits 0.80 and 0.99, a swiss roll 0.91 and 0.99, customers in eight columns 0.80 and 0.85.
 """
 
 from __future__ import annotations
@@ -23,16 +20,14 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row
 from mosaic.choosing import Selection
 from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel
 
-#: Share of the points of a thinned map with the lowest counts.
-LOW_COUNT_SHARE = 0.25
 #: Largest number of features with exact principal axes, and number of landmarks for more features or for a kernel.
 MOST_LANDMARKS = 200
 #: Neighbours that a point of the neighbour map is drawn to, points that it is pushed away from in each step, and steps.
 LINKED, PUSHED, STEPS = 12, 8, 150
 #: Largest number of points that are moved; each of the others is put between the few nearest of them.
 MOST_MOVED, FEW_NEAREST = 3000, 3
-#: Half the width of the neighbour map where it starts, share of the force that is one step, and the largest push, all as in UMAP.
-HALF_WIDTH, STEP, LARGEST_PUSH = 10.0, 0.1, 4.0
+#: Half the width of the neighbour map where it starts, and the largest push, as in UMAP.
+HALF_WIDTH, LARGEST_PUSH = 10.0, 4.0
 
 
 class Plane(NamedTuple):
@@ -45,7 +40,7 @@ class Plane(NamedTuple):
 
 def thinned(always: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator) -> IntArray:
     """About ``limit`` points: ``always``, of the others those with the lowest counts, and a random part of the rest."""
-    lowest = others[np.argsort(counts[others], kind="stable")[: int(LOW_COUNT_SHARE * limit)]]
+    lowest = others[np.argsort(counts[others], kind="stable")[: limit // 4]]
     kept = np.union1d(always, lowest)
     others = np.setdiff1d(others, kept)
     room = min(max(limit - len(kept), 0), len(others))
@@ -55,10 +50,7 @@ def thinned(always: IntArray, others: IntArray, counts: FloatArray, limit: int, 
 def plane_of(
     selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
 ) -> Plane:
-    """Coordinates of points of a selection; two features, called so, keep the units of the data.
-
-    ``belongs`` says which of them are not outliers; the representatives are the first landmarks, ``rng`` draws others.
-    """
+    """Coordinates of points; two features keep the units of the data. The representatives are the first landmarks."""
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
         X = (kernel.graph if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
@@ -106,10 +98,7 @@ def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArra
 
 
 def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator) -> Plane:
-    """The points moved from where they start, between 0 and 1, so that points that are similar lie together.
-
-    If there are too many for all, those at the places ``first`` are moved in any case, and others that ``rng`` draws.
-    """
+    """The points moved from where they start, between 0 and 1; of too many, those at ``first``, and others that ``rng`` draws."""
     Y = HALF_WIDTH * (2.0 * start - 1.0)
     moved = np.arange(len(points))
     if len(points) > MOST_MOVED:
@@ -137,9 +126,8 @@ def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> 
 
 
 def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖².
-
-    w_ij = exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
+    """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖², w_ij =
+    exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
     """
     n, number = near.shape
     spread = np.median(apart, axis=1, keepdims=True)
@@ -155,7 +143,7 @@ def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Gene
             d = Y - Y[rng.permutation(n)]
             q = np.einsum("ij,ij->i", d, d)
             force += np.clip(d * (2.0 / ((1e-3 + q) * (1.0 + q)))[:, None], -LARGEST_PUSH, LARGEST_PUSH)
-        Y = Y + (1.0 - step / STEPS) * np.clip(STEP * force, -1.0, 1.0)
+        Y = Y + (1.0 - step / STEPS) * np.clip(0.1 * force, -1.0, 1.0)
     return Y
 
 

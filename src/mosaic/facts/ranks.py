@@ -1,7 +1,7 @@
 """The ranking behind a choice: the representatives in order, the rows that would come next, and the rows of each; bins of counts.
 
-Along a ranking the representative of a point changes only when a nearer one is added, and then to that one. So the few ranks
-at which it changes determine the representative of the point at every k: the last of them below k.
+Along a ranking the representative of a point changes only when a nearer one is added, and then to that one; the last such rank
+below k is its representative.
 """
 
 from __future__ import annotations
@@ -16,22 +16,12 @@ from mosaic.choosing import Selection, rank, without_rounding
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
 
-#: Least number of ranks, and most ranks beyond the representatives. In between, it is twice their number.
-FEWEST_RANKS, MOST_EXTRA_RANKS = 20, 100
-#: Number of members listed for each rank.
-MEMBERS_PER_RANK = 6
-#: Multiplications up to which coverage is computed from all points for every k, and not from a sample.
-MOST_MULTIPLICATIONS = 4 * 10**9
-#: Bins of the histogram, which are also the steps of the threshold.
-COUNT_BINS = 120
+#: Members listed for each rank, and multiplications up to which coverage is computed from all points for every k.
+MEMBERS_PER_RANK, MOST_MULTIPLICATIONS = 6, 4e9
 
 
 class RowsInMemory:
-    """Rows in memory and their distinct points: all, or the sample of a fit by passes; those without weight are left out.
-
-    ``members`` are rows in memory that have a weight, ``point_of`` their points, and ``weight_of`` says how many rows of the data
-    each stands for, more than one in a sample. ``copies`` is the same for points.
-    """
+    """Rows in memory that have a weight (``members``), their points, and how many rows of the data each stands for."""
 
     def __init__(self, selection: Selection):
         group, weights = selection.material.points.group, selection.material.points.weights
@@ -50,7 +40,7 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
     """Edges t + j·w of about 120 equal bins, fewer for few values; t is the threshold, or the lowest value if there is none."""
     low, high = float(values.min()), float(values.max())
     start = low if threshold is None else threshold
-    width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, COUNT_BINS)
+    width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, 120)
     if width < 1e-9:  # all values are equal, and a bar needs a width
         width = 0.1
     first, last = int(np.floor((low - start) / width)), int(np.ceil((high - start) / width))
@@ -61,10 +51,8 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 
 @dataclass(frozen=True)
 class CountBins:
-    """Bins of the effective counts; the threshold of the fit is one of the edges.
-
-    ``threshold`` is the number of the bin that begins there (0 without one), ``of`` the bin of each point. Points that ``must``
-    be included or are ``grouped`` are ``safe``: never outliers.
+    """Bins of the effective counts, that of each point (``of``), and the one that begins at the threshold of the fit. Points that
+    ``must`` be included or are ``grouped`` are ``safe``: never outliers.
     """
 
     edges: FloatArray
@@ -75,7 +63,6 @@ class CountBins:
     safe: BoolArray
 
     def sums(self, weights: FloatArray) -> FloatArray:
-        """Sum of the weights of the points in each bin."""
         return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.edges) - 1), np.float64)
 
 
@@ -109,12 +96,9 @@ NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np
 
 
 def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Ranking:
-    """The representatives by rank, and the points that would come next, at least up to the suggested number, for a cover by
-    as many as there are representatives. In paper mode nothing is ranked beyond them.
-    """
+    """The representatives by rank, and twice as many that would come next, at least up to 20 and the suggested number."""
     k = len(selection.rows)
-    longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, suggested)
-    longest = k if selection.settings.mode == "paper" else longest
+    longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
     members, similarity, coverage = rank(selection, longest, go_on=True)
     kernel, points = selection.kernel, selection.material.points.group[members]
     if len(points) <= rows.most_exact_ranks:
@@ -129,12 +113,11 @@ def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Rank
 
 @dataclass(frozen=True)
 class Changes:
-    """The ranks at which points change their representative.
+    """The ranks at which points change their representative; ``stands_for`` is how many rows each of the first k stands for.
 
     moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
     end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
     members : for each rank, the most similar points that it stands for at any k, as places among the shown points
-    stands_for : number of rows that each of the first k stands for, without outliers that are set aside
     """
 
     moves: sp.csc_array
@@ -145,10 +128,7 @@ class Changes:
 
 
 def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray) -> Changes:
-    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that also defines labels.
-
-    Changes of the ``shown`` points are kept. Points stand for so many ``copies``; those ``aside`` have no representative.
-    """
+    """Follow all points along the ranking, by the distance k_jj − 2 k_ij of labels; those ``aside`` have no representative."""
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
     if not n_ranks:
         return Changes(sp.csc_array((1, 0)), np.zeros(len(shown), np.intp), ranked, [], np.zeros(0))
