@@ -104,4 +104,4 @@ def test_a_signal_before_the_words_are_understood_ends_the_command(monkeypatch, 
 
     monkeypatch.setattr("mosaic.cli.parse", interrupted)
     assert main(["select", "points.npy"]) == 143
-    assert capsys.readouterr().err == "mosaic: interrupted by SIGTERM; no half-written file is left.\n"
+    assert capsys.readouterr().err == "mosaic: interrupted; no half-written file is left.\n"

@@ -82,7 +82,7 @@ def test_frames_with_categories_keep_their_type():
         ({"n_representatives": 2}, Y, "at least 3, one for each class"),
         ({"sampling_strategy": {7: 1}}, Y, "names 7, which is no class. Classes: 0, 1, 2"),
         ({"sampling_strategy": "some"}, Y, "sampling_strategy"),
-        ({"kernel": "precomputed"}, Y, "not a matrix of similarities"),
+        ({"kernel": "precomputed"}, Y, "a matrix of similarities cannot be combined"),
     ],
 )
 def test_what_cannot_be_done_is_said(settings, y, message):

@@ -26,26 +26,22 @@ def as_points(X: Any, name: str = "X") -> Any:
     """Rows that may come in, as a float array or CSR matrix; float32 stays float32, all else becomes float64."""
     if is_on_device(X):
         X = points_on_device(X, name)
-        check_size(X, name)
-        return X
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()  # the arrays belong to the caller and must not be sorted in place
-            X.sum_duplicates()
-        values = X.data
     else:
-        refuse_masked(X, name)
-        try:
-            X = np.asarray(X)
-        except ValueError as error:  # ragged lists
-            raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
-        values = X
-    check_shape(X.shape, name)
-    check_numbers(values.dtype, name)
-    if values.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    check_entries(X, None, name)
+        if sp.issparse(X):
+            X = sp.csr_array(X)
+            if not X.has_canonical_format:
+                X = X.copy()  # the arrays belong to the caller and must not be sorted in place
+                X.sum_duplicates()
+        else:
+            refuse_masked(X, name)
+            try:
+                X = np.asarray(X)
+            except ValueError as error:  # ragged lists
+                raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
+        check_shape(X.shape, name)
+        check_numbers(X.dtype, name)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        check_entries(X, None, name)
     check_size(X, name)
     return X
 
@@ -65,7 +61,6 @@ def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
 
 
 def points_on_device(X: Any, name: str = "X") -> Any:
-    """A finite two-dimensional array of floats, where it is."""
     xp, library = namespace(X), type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
@@ -110,11 +105,7 @@ def check_size(X: Any, name: str = "X") -> None:
 
 
 def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
-    """Refuse entries that are NaN, infinite or too large; the error counts them and names the first.
-
-    ``names`` are those of the columns, ``first_row`` is the number of the first row of a block. Of a sparse matrix only stored
-    entries are checked.
-    """
+    """Refuse entries that are NaN, infinite or too large; the error counts them and names the first. ``names`` are of columns."""
     if not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":

@@ -359,7 +359,7 @@ class Material:
     ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that they stand for; then
     ``row_numbers`` are the rows in the data of those in memory, ascending, else None. ``absent`` are rows without weight,
     prepared. ``counting`` computes effective counts; None for the paper's measure, which comes from the encoding. ``proof``
-    solves the program and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``); ``row_names`` are
+    solves the program and answers for all rows (``mosaic.estimators.proof``); ``row_names`` are
     ``mosaic.rows.names.RowNames``.
     """
 

@@ -53,11 +53,8 @@ def report_html(
 
     Notes
     -----
-    1. The page works without a network and without a server. It ranks more points than were chosen, at least up to the suggested
-       number, and has the rows of each for every k.
+    1. The page works without a network and without a server. The same fit gives the same page, byte for byte.
     2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 100 outliers in lists.
-    3. The same fit gives the same page, byte for byte.
-    4. A map of more than two features puts rows that look alike together; the page also has the principal axes.
 
     Examples
     --------
@@ -76,18 +73,9 @@ def report_html(
 
 
 def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
-    """Write the report of a fit to a file.
+    """Write the report of a fit to a file, and return its path.
 
-    Parameters
-    ----------
-    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    path : path of the file, which appears when it is complete
-    force : whether an existing file is replaced
-    **about : as for ``report_html``
-
-    Returns
-    -------
-    Path of the file.
+    ``path`` appears when it is complete; ``force`` replaces an existing file. All else is as for ``report_html``.
     """
     check_output(path, force)
     page = report_html(model, **about)
