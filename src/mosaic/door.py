@@ -1,4 +1,4 @@
-"""The door: what may come in, and how files go out. Behind it numbers are finite, of a size whose squares are floats.
+"""The door: what may come in. Behind it numbers are finite, of a size whose squares are floats.
 
 Rows have two dimensions, float32 or float64, and no entry that is NaN or infinite. The largest size of an entry is at most
 1e100 and, in a fit, at least 1e-100 (1e30 and 1e-30 in single precision); otherwise the error says by what to divide.
@@ -6,11 +6,7 @@ Rows have two dimensions, float32 or float64, and no entry that is NaN or infini
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -146,16 +142,15 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
         return np.flatnonzero(array)
     if array.size == 0:
         return np.zeros(0, dtype=np.intp)
-    fault, distinct = "", 0
     if array.ndim != 1 or array.dtype.kind not in "iu":
         fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
     elif array.min() < 0 or array.max() >= length:
         fault = f"must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}"
     elif (distinct := len(np.unique(array))) != len(array):
         fault = f"must not repeat a row number; {len(array)} given, {distinct} distinct"
-    if fault:
-        raise InvalidInputError(fault, parameter=name)
-    return array.astype(np.intp)
+    else:
+        return array.astype(np.intp)
+    raise InvalidInputError(fault, parameter=name)
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
@@ -173,19 +168,5 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     wrong = ~((weights >= 0) & (weights < np.inf))
     if wrong.any():
         first = int(np.argmax(wrong))
-        fault = f"must be finite; entry {first} is not"
-        if np.isfinite(weights[first]):
-            fault = f"must be >= 0; entry {first} is {weights[first]:g}"
-        raise InvalidInputError(fault, parameter=name)
+        raise InvalidInputError(f"must be finite and >= 0; entry {first} is {weights[first]:g}", parameter=name)
     return np.where(weights > 0, np.maximum(weights, 2.0**-100 * weights.max(initial=0.0)), 0.0)
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """A temporary name in the folder of a file, which takes the place of that file once the block is left without an error."""
-    temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Parameters: kernels and algorithms that have settings of their own, what to say of a wrong name, and checks of single values.
 
-Settings follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work. A check
-returns the value, or raises an error with value, fault and remedy. NumPy is not imported: the command line begins here.
+Settings follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work. NumPy is
+not imported: the command line begins here.
 """
 
 from __future__ import annotations
@@ -82,14 +82,7 @@ class Parameters(Named):
 
 @dataclass(repr=False)
 class Polynomial(Parameters):
-    """The kernel (γ xᵀy + coef0)^degree.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC, Polynomial
-    >>> MOSAIC(kernel=Polynomial(degree=2)).get_params()["kernel__degree"]
-    2
-    """
+    """The kernel (γ xᵀy + coef0)^degree."""
 
     degree: int = 3
     coef0: float = 1.0

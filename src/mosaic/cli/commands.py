@@ -35,9 +35,6 @@ SHARE_FOR_ROWS = 0.25
 UNPROVEN = "The certificate takes more passes over the rows; --report and --save make them."
 
 
-# -------------------------------------------------------------------------------------------- select, report and demo
-
-
 def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
     """``mosaic select``, and with other outputs ``mosaic report`` and ``mosaic demo``."""
     check_outputs(args)
@@ -139,9 +136,6 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
     run.write_end()
 
 
-# ----------------------------------------------------------------------------------------------------------- outliers
-
-
 def outliers(args: Namespace) -> int:
     check_outputs(args)
     with opened(args) as run:
@@ -207,9 +201,6 @@ def _detector(run: Run) -> Any:
     return model.fit(run.table, **({} if weights is None else {"sample_weight": weights}))
 
 
-# ------------------------------------------------------------------------------------------------------------ predict
-
-
 def predict(args: Namespace) -> int:
     check_outputs(args)
     model = load(args.model)
@@ -267,9 +258,6 @@ def _open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
     return read(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
 
 
-# ------------------------------------------------------------------------------------------ explain, path and estimate
-
-
 def explain(args: Namespace) -> int:
     with opened(args) as run:
         rows = [run.table.find(name) for name in args.rows] + [run.row_of(number) for number in args.row]
@@ -323,9 +311,6 @@ def estimate(args: Namespace) -> int:
         run.say_notes()
 
     return run.finish(show, sentence=str(cost), estimate=asdict(cost))
-
-
-# -------------------------------------------------------------------------------------------------------------- tables
 
 
 def _with_columns(table: Any, columns: dict[str, Sequence[Any]]) -> Any:

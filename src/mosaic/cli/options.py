@@ -113,18 +113,14 @@ def _option(flags: str, help: str, metavar: str | None = None, type: Any = None,
 _LIST: dict[str, Any] = {"action": "extend", "type": names, "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "ROW"}
 _FLAG: dict[str, Any] = {"action": "store_true"}
-_OUTLIERS = "reject: never choose them (default); keep: do not detect them; report: only mark them"
 _ALGORITHM = "paper: Algorithm 1 of the paper as written; sketch: by passes; with settings: paper,alpha=50,solver=fista"
-_QUOTAS = """proportional (default), equal, or '{"a": 5, "b": 0.2}': picks for each label"""
-_NUMBER = "a number, a share such as 0.05, or auto (default)"
 _KERNEL = f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or diffusion,n_neighbors=15"
-_AS_WRITTEN = "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1"
 #: Options that ``--help`` shows; ``--help-all`` shows all.
 USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contamination", "report", "save", "force", "json", "row")
 #: Options by group of the help. Those of all groups but "output" have no value unless they are given.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
-        _option("-k --n-representatives", _NUMBER, "K", count_or_share),
+        _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", count_or_share),
         _option("--coverage", "as many as explain this share of the rows", "SHARE", number_or()),
         _option("--min-support", "as many as can each stand for this many rows", "ROWS", number_or()),
     ),
@@ -143,7 +139,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "constraints": (
         _option("--group", "column of labels; each gets its share of the picks", "COLUMN"),
-        _option("--quotas", _QUOTAS, "QUOTAS", quotas),
+        _option("--quotas", 'proportional (default), equal, or {"a": 5, "b": 0.2}: picks for each label', "QUOTAS", quotas),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),
         _option("--exclude", "rows that are never chosen; they are still represented", **_ROWS),
@@ -151,7 +147,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "outliers": (
         _option("--contamination", "share of outliers, if it is known", "SHARE", number_or("auto")),
         _option("--min-group", "groups of at least this many rows are kept, however rare", "ROWS", number_or()),
-        _option("--outliers", _OUTLIERS, choices=CHOICES["outliers"]),
+        _option("--outliers", "never choose them (default), do not detect them, or only mark them", choices=CHOICES["outliers"]),
     ),
     "how": (
         _option("--kernel", _KERNEL, "KERNEL", named(KERNELS)),
@@ -173,7 +169,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--report", "also the answer as one HTML page", "report.html"),
         _option("--labels", "also the representative of every row", "labels.csv"),
         _option("--save", "also the fitted model, for predict, explain, report", "model.mosaic"),
-        _option("--as-written", _AS_WRITTEN, **_FLAG),
+        _option("--as-written", "csv: cells as they are, even those that a spreadsheet would compute", **_FLAG),
         _option("--title", "of the report"),
         _option("--max-representatives", "largest length of the curve (default: 100)", "N", int, default=100),
         _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[]),

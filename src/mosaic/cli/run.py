@@ -31,8 +31,6 @@ ENDINGS = {
     "report": ((".html", ".htm"), "a report is an HTML page"),
     "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
 }
-#: Warnings for developers, which are no notes.
-DROPPED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 
 
 class Run:
@@ -83,8 +81,6 @@ class Run:
     def fit(self) -> Any:
         """The saved model if the file is one, else the selector, fitted with the options."""
         return self.saved or MOSAIC(**self.settings()).fit(self.table, **self.constraints())
-
-    # ------------------------------------------------------------------------------------------------------------ outputs
 
     def write_rows(self, what: str, path: str | None, rows: Any) -> None:
         if path is not None:
@@ -147,7 +143,7 @@ class Run:
         def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             said = message.message(self.wording) if isinstance(message, MosaicWarning) else str(message)
             text = " ".join(said.split())
-            if not issubclass(category, DROPPED_WARNINGS) and text not in self.notes:
+            if issubclass(category, (UserWarning, RuntimeWarning)) and text not in self.notes:
                 self.notes.append(text)
 
         with warnings.catch_warnings():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, found
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments, read_rows
-from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
 
@@ -48,7 +46,7 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
 
     Parameters
     ----------
-    contamination : share of outliers in (0, 0.5], if known. "auto" looks for a crowd that a valley in the distribution of the
+    contamination : share of outliers, at most 0.5, if known. "auto" looks for a crowd that a valley in the distribution of the
         counts separates; without one it flags rows that are alone: of clean rows about 1 % at most, with heavy tails up to 5 %
     max_samples : rows that each of the four programs compares, 128 by default
     min_group, kernel, gamma, scale, memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
@@ -89,10 +87,6 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
 
         X and ``sample_weight`` are as for ``MOSAIC.fit``; a file is loaded into memory. y is ignored.
         """
-        c = self.contamination
-        share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
-        if not (share or (isinstance(c, str) and c == "auto")):
-            raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
             data = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
@@ -100,8 +94,7 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
             self.selection_ = selection = flag_only(material, data.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
-            lowest = float(np.log(material.counts).min())
-            self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
+            self.offset_ = float(np.log(cut) if cut > 0 else np.log(material.counts).min() - 1.0)
             say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
         self._warn()
         return self

@@ -83,11 +83,9 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
             return Data(X, settings, asked, NamedRows(held, names) if read is None else read._replace(rows=held))
     instead = "Pass an array in memory, and no Sketch."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
-        raise InvalidInputError(
-            f"`algorithm='sketch'` takes the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of "
-            f"points; got {settings.kernel!r}, which needs all points at once",
-            instead,
-        )
+        known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
+        got = f"got {settings.kernel!r}, which needs all points at once"
+        raise InvalidInputError(f"`algorithm='sketch'` takes {known}; {got}", instead)
     if weights is not None:
         raise InvalidInputError("`algorithm='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
     if settings.solver not in SOLVERS_BY_PASSES:
@@ -98,12 +96,12 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if is_on_device(X) or sp.issparse(X) or sample_weight is not None or len(shape) != 2 or shape[0] <= EXACT_SIZE:
-        return False
     possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
-    if not possible or settings.solver not in SOLVERS_BY_PASSES or settings.max_rank is not None:
+    if not possible or settings.solver not in SOLVERS_BY_PASSES or settings.max_rank is not None or sample_weight is not None:
         return False
-    n, d, itemsize = int(shape[0]), int(shape[1]), 4 if getattr(X, "dtype", None) == np.float32 else 8
+    if is_on_device(X) or sp.issparse(X) or len(shape) != 2 or shape[0] <= EXACT_SIZE:
+        return False
+    n, d, itemsize = *shape, 4 if getattr(X, "dtype", None) == np.float32 else 8
     in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
     # If passes exceed the budget too, the rank is lowered instead.
     return memory_needed(n, useful_rank(n), itemsize, d) > budget_of(settings.memory_budget) >= in_passes

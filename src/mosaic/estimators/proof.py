@@ -296,23 +296,18 @@ class ByPasses:
         found = self.passes.run("bound", Together({"gram": gram_of_picks, "scores": scores}))
         K, gram = kernel.block(chosen, chosen), found["gram:G"]
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
-        lengths = Largest((float(found["scores:longest"]),))
-        bounds = replace(
-            best,
-            outside=-EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace,
-            scores=Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES)),
-            spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
-        )
+        largest = Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES))
+        spectrum = Spectrum.of_factor(sketch.problem.C, None, Largest((float(found["scores:longest"]),)))
+        outside = -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace
+        bounds = replace(best, outside=outside, scores=largest, spectrum=spectrum)
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given
         return SelectionCertificate(certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained)
 
     def answers(self, selection: Selection) -> Answers:
         if self.passes is None:
-            raise AttributeError(
-                f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. "
-                "predict, score_samples and transform answer for rows that are passed to them."
-            )
+            remedy = "predict, score_samples and transform answer for rows that are passed to them."
+            raise AttributeError(f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. {remedy}")
         return answers_by_pass(selection, self.passes.run)
 
     def influence(self, material: Material) -> FloatArray:
@@ -323,9 +318,7 @@ class ByPasses:
 
 
 def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:
-    """Tr − tr(K⁺ G) between the chosen, G = Σ_i k_i k_iᵀ. Directions with eigenvalues below 1e-8 of the largest, where sums over
-    many rows are rounding errors, are taken to explain nothing, so the result errs upwards.
-    """
+    """Tr − tr(K⁺ G) between the chosen, G = Σ_i k_i k_iᵀ. Directions below 1e-8, rounding errors, explain nothing."""
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(K), np.finfo(np.float64).tiny))
     w, U = np.linalg.eigh(scale[:, None] * K * scale)
     root = scale[:, None] * U[:, w > 1e-8 * w[-1]]

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.xp import on_host
-from mosaic.choosing import Settings
+from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fitted import prepared, source_of
 from mosaic.estimators.progress import computing_in_threads
@@ -39,10 +39,9 @@ class Suspects(NamedTuple):
     suggested: NDArray[Any]
 
     def __repr__(self) -> str:
-        first = zip(*(values[:5].tolist() for values in self), strict=True)
-        shown = "; ".join(f"row {row} has {label!r}, rather {other!r}" for row, label, other in first)
-        more = f" and {len(self.rows) - 5:,} more" if len(self.rows) > 5 else ""
-        return f"<{len(self.rows):,} labels that do not fit{': ' if shown else ''}{shown}{more}>"
+        each = zip(*(values.tolist() for values in self), strict=True)
+        found = [f"row {row} has {label!r} instead of {other!r}" for row, label, other in each]
+        return f"<{counted(len(found), 'label')} that may be wrong{': ' if found else ''}{listed(found, 5)}>"
 
 
 def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
