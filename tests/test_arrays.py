@@ -90,7 +90,7 @@ def test_bad_weights_and_indices_are_refused():
         as_weights([1, 2], 3)
     with pytest.raises(InvalidInputError, match="sample_weight must be finite and >= 0; entry 1 is -1"):
         as_weights([1, -1], 2)
-    with pytest.raises(InvalidInputError, match="entry 0 is not"):
+    with pytest.raises(InvalidInputError, match="entry 0 is nan"):
         as_weights([np.nan, 0], 2)
     with pytest.raises(InvalidInputError, match=r"lie in 0 … 4; got -1 … 3"):
         as_indices([-1, 3], 5, "candidates")

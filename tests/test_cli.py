@@ -184,7 +184,6 @@ def test_outliers_have_a_report(folder, capsys, points):
     assert "usual" in page  # reasons in columns
     assert 'id="picks"' not in page
     assert run(capsys, "outliers", "points.csv", "--report", "odd.html").code == 4  # it is there already
-    assert run(capsys, "outliers", "points.csv", "--title", "nothing to call so").code == 2
     of_python = report_html(MOSAICOutlierDetector().fit(points))
     assert "8</strong> outliers" in of_python or "<strong>8 outliers</strong>" in of_python
 

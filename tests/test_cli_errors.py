@@ -127,7 +127,7 @@ def test_an_error_in_json_has_its_parts(folder, capsys):
     assert (error["file"], error["where"]) == (None, None)
     error = json.loads(run(capsys, "select", "points.csv", "--quotas", "equal", "--json").out)["error"]
     assert (error["parameter"], error["fault"]) == ("--quotas", "need groups")
-    assert error["remedy"] == "Add --group COLUMN, or leave it out."
+    assert error["remedy"] == "Give --group, one label for every row."
 
 
 def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):

@@ -102,9 +102,7 @@ class Diffusion(Parameters):
 
 @dataclass(repr=False)
 class Sketch(Parameters):
-    """Passes over the rows, whose certificate comes from few candidates for all points, the paper's Algorithm 3.
-
-    Rows that do not fit into memory are read so in any case. The picks do not depend on it.
+    """Passes over the rows, whose certificate comes from few candidates, the paper's Algorithm 3. The picks are the same.
 
     Parameters
     ----------

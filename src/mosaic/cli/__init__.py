@@ -27,11 +27,7 @@ CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "mis
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command and return its exit code; ``mosaic --help`` lists commands and exit codes.
-
-    Parameters
-    ----------
-    argv : arguments after ``mosaic``, by default those of the process
+    """Run a command, by default that of the process, and return its exit code; ``mosaic --help`` lists commands and exit codes.
 
     Examples
     --------
@@ -60,8 +56,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End as after Ctrl-C, so that temporary files are removed."""
-    raise SystemExit(128 + number)
+    raise SystemExit(128 + number)  # as after Ctrl-C, so that temporary files are removed
 
 
 def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:

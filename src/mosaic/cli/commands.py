@@ -20,7 +20,7 @@ from mosaic.choosing.budget import budget_of
 from mosaic.choosing.explain import PICK_COLUMNS
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
-from mosaic.cli.terminal import ProgressBar, visible, write, write_table, write_wrapped
+from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
@@ -189,10 +189,9 @@ def _detector(run: Run) -> Any:
     is_large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > SHARE_FOR_ROWS * budget
     model: Any
     if is_source(X) or is_large:
-        run.notes.append(
-            f"{run.table.path.name} is too large to be taken into memory, so a sample of the rows decides below "
-            "which count rows are outliers. A larger --memory-budget may change that."
-        )
+        decides = "so a sample of the rows decides below which count rows are outliers"
+        change = "A larger --memory-budget may change that."
+        run.notes.append(f"{run.table.path.name} is too large to be taken into memory, {decides}. {change}")
         if settings.pop("max_samples", None) is not None:
             run.notes.append("--max-samples is for data in memory; it was not used.")
         model = MOSAIC(algorithm="sketch", **settings)
@@ -265,11 +264,7 @@ def explain(args: Namespace) -> int:
         decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
         sentence = Facts(model, run.table).sentence
 
-    def show() -> None:
-        for line in [str(each) for each in explained] or decisions:
-            write(visible(line))
-        run.say_notes()
-
+    show = partial(run.write_lines, list(map(str, explained)) or decisions)
     return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
 
 
@@ -305,12 +300,7 @@ def path(args: Namespace) -> int:
 def estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
-
-    def show() -> None:
-        write(str(cost))
-        run.say_notes()
-
-    return run.finish(show, sentence=str(cost), estimate=asdict(cost))
+    return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
 
 
 def _with_columns(table: Any, columns: dict[str, Sequence[Any]]) -> Any:

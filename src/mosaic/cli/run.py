@@ -130,6 +130,11 @@ class Run:
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
 
+    def write_lines(self, lines: list[str]) -> None:
+        for line in lines:
+            write(visible(line))
+        self.say_notes()
+
     def say_notes(self) -> None:
         """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
         for text in [] if self.args.quiet else self.notes:

@@ -46,10 +46,8 @@ class CoverageCurve:
         return self.indices[:k]
 
     def __repr__(self) -> str:
-        return (
-            f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
-            f"{self.coverage[-1]:.3f}, {self.suggested} suggested"
-        )
+        shares = f"coverage {self.coverage[0]:.3f} … {self.coverage[-1]:.3f}, {self.suggested} suggested"
+        return f"CoverageCurve up to {len(self.indices)} representatives: {shares}"
 
 
 @one_thread()

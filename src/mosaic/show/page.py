@@ -89,9 +89,8 @@ def page_of(facts: dict[str, Any]) -> str:
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
-        raise MissingDependencyError(
-            "a report needs Jinja2, which is not installed", "Use: pip install 'mosaic-select[report]'"
-        ) from error
+        remedy = "Use: pip install 'mosaic-select[report]'"
+        raise MissingDependencyError("a report needs Jinja2, which is not installed", remedy) from error
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
     js = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
