@@ -160,7 +160,7 @@ def test_parameters_are_read_and_written_by_name():
     names = model.get_params()
     assert names["n_representatives"] == 7
     assert names["outliers"] == "reject"
-    assert {*names, "sampling_strategy"} == set(MOSAICSampler().get_params())
+    assert set(names) == set(MOSAICSampler().get_params()) - {"sampling_strategy"}
     assert model.set_params(n_representatives=3, kernel="linear") is model
     assert (model.n_representatives, model.kernel) == (3, "linear")
     model = MOSAIC(kernel=Polynomial(2), algorithm="paper").set_params(algorithm__alpha=5.0, kernel__degree=4)
