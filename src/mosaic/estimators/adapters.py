@@ -14,17 +14,19 @@ from mosaic.exceptions import MissingDependencyError
 
 try:
     from pyod.models.base import BaseDetector
-except ImportError as error:
-    raise MissingDependencyError("PyODDetector needs PyOD, which is not installed", "Use: pip install pyod") from error
+except ImportError:  # PyOD is optional
+    BaseDetector = None
 
 
-class PyODDetector(BaseDetector):
+class PyODDetector(BaseDetector if BaseDetector is not None else object):  # type: ignore[misc]
     """MOSAICOutlierDetector as a detector of PyOD: high scores and the label 1 mean outliers.
 
     ``contamination`` is as for every detector of PyOD; ``detector`` has all other settings, and is ``detector_`` once fitted.
     """
 
     def __init__(self, contamination: Any = 0.1, detector: Any = None):
+        if BaseDetector is None:
+            raise MissingDependencyError("PyODDetector needs PyOD, which is not installed", "Use: pip install pyod")
         super().__init__(contamination=contamination)
         self.detector = detector
 
