@@ -42,12 +42,11 @@ class Named:
             if rest and isinstance(owner, str) and owner in BY_NAME:
                 owner = BY_NAME[owner]()
             setattr(self, first, owner)
-            if not rest:
-                continue
-            if not hasattr(owner, "set_params"):
+            if rest and not hasattr(owner, "set_params"):
                 remedy = f"Set {ELSEWHERE[rest]}." if rest in ELSEWHERE else None
                 raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=owner)
-            owner.set_params(**{rest: params[name]})
+            if rest:
+                owner.set_params(**{rest: params[name]})
         return self
 
     @classmethod

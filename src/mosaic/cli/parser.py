@@ -75,14 +75,8 @@ COMMANDS = {
         "Find the rows of FILE that few others look like, lowest score first.\n\n"
         "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count,\n"
         "mosaic_is_outlier and mosaic_reason. The score is the log of the effective count.",
-        (
-            "mosaic outliers points.csv -o outliers.csv --report outliers.html",
-            "mosaic outliers points.csv --contamination 0.02 --all",
-        ),
-        known=(
-            *DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group"),
-            "force", "all", "report", "save", "as_written", "title",
-        ),
+        ("mosaic outliers points.csv -o odd.csv --report odd.html", "mosaic outliers points.csv --contamination 0.02 --all"),
+        known=(*DETECTOR_SETTINGS, *(set(FILE_OPTIONS) - {"group"}), "force", "all", "report", "save", "as_written", "title"),
         output="outliers.csv",
     ),
     "predict": Command(

@@ -60,9 +60,7 @@ def telling(estimator: Any) -> Iterator[Say]:
 
 
 def computing_in_threads(estimator: Estimator) -> Estimator:
-    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow; the linear
-    algebra library has one thread meanwhile, whoever asks and from whatever thread.
-    """
+    """Its methods compute in the threads that ``n_jobs`` and budget allow; the linear algebra library has one meanwhile."""
     for name, member in list(vars(estimator).items()):
         if isinstance(member, property) and member.fget is not None:
             setattr(estimator, name, property(_in_threads(member.fget)))

@@ -36,10 +36,6 @@ from mosaic.sketch.rounds import Sketch as SolvedSketch
 from mosaic.sketch.sources import Passes
 from mosaic.text import readable_size
 
-#: A certified gap above this gives a warning, even if only memory limits it.
-WEAK_GAP = 0.25
-#: Strength, as a multiple of the critical one, that the paper's first author used in later work.
-PAPER_ALPHA = 10.0
 #: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.
 SAMPLE_A_PICK, SMALLEST_SAMPLE = 8, 2048
 #: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
@@ -52,7 +48,7 @@ GONE = "not computed before this model was saved or copied, and a saved model do
 
 def strength(settings: Settings) -> tuple[float | None, float | None]:
     if settings.alpha is None and settings.lam is None:
-        return (PAPER_ALPHA if settings.mode == "paper" else DEFAULT_ALPHA), None
+        return (10.0 if settings.mode == "paper" else DEFAULT_ALPHA), None  # as the paper's first author in later work
     return settings.alpha, settings.lam
 
 
@@ -99,9 +95,7 @@ class InMemory:
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program; if rows were
-        chosen by the program, the gap is that of this program and not of the one for k.
-        """
+        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program that chose."""
         material, settings, k = selection.material, selection.settings, len(selection.chosen)
         points, kernel = self.everyone(material)
         weights, chosen = points.weights, points.group[selection.rows]
@@ -153,7 +147,7 @@ def _answers_at(selection: Selection, rows: Any, start: int) -> BlockResult:
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
     """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
-    if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
+    if unfinished or encoding.dual_gap > max(0.25, tol):
         advice = advice or encoding.status.value
         warn(ConvergenceWarning(f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice}"))
 
@@ -296,10 +290,10 @@ class ByPasses:
         found = self.passes.run("bound", Together({"gram": gram_of_picks, "scores": scores}))
         K, gram = kernel.block(chosen, chosen), found["gram:G"]
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
-        largest = Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES))
+        highest = Largest.of(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES))
         spectrum = Spectrum.of_factor(sketch.problem.C, None, Largest((float(found["scores:longest"]),)))
         outside = -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace
-        bounds = replace(best, outside=outside, scores=largest, spectrum=spectrum)
+        bounds = replace(best, outside=outside, scores=highest, spectrum=spectrum)
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given
         return SelectionCertificate(certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained)

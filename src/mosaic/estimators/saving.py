@@ -1,9 +1,8 @@
 """Saved models: ``save`` writes a fitted estimator to one file, ``load`` reads it in another process, without pickle.
 
-A saved model keeps what predictions, explanations and a report need, not what can be computed again, such as the factor of the
-kernel. The file is NumPy's ``.npz`` of arrays of numbers, with their structure as JSON in one of them. Only the classes below are
-built, and arrays are read with ``allow_pickle=False``, so that reading runs no code of the file. Members are not compressed, so
-that none takes more memory than the file has bytes. The checksums of the zip find damage.
+The file is NumPy's ``.npz`` of arrays of numbers, with their structure as JSON in one of them. Only the classes below are built,
+and arrays are read with ``allow_pickle=False``, so that reading runs no code of the file. Members are not compressed, so that
+none takes more memory than the file has bytes. The checksums of the zip find damage.
 """
 
 from __future__ import annotations
