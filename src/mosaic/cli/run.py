@@ -92,15 +92,15 @@ class Run:
     def write_others(self, facts: Facts) -> None:
         """Write the page and the fitted model, if they are asked for."""
         args = self.args
-        if args.save is not None:
-            self.bar.update("saving")
-            facts.model.save(args.save, table=self.table, force=args.force)
-            self.outputs["model"] = args.save
         if args.report is not None:
             self.bar.update("report")
             command = shlex.join(["mosaic", *args.words])
             write_report(facts.model, args.report, facts=facts, force=args.force, title=args.title, command=command)
             self.outputs["report"] = args.report
+        if args.save is not None:
+            self.bar.update("saving")
+            facts.model.save(args.save, table=self.table, force=args.force)
+            self.outputs["model"] = args.save
 
     @property
     def is_read(self) -> bool:
