@@ -49,8 +49,11 @@ def write(text: str = "") -> None:
 def write_bytes(content: bytes) -> None:
     """Write output for programs, always as UTF-8."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    if hasattr(sys.stdout, "buffer"):
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:  # a replacement stream that takes only text
+        sys.stdout.write(content.decode())
 
 
 def write_json(command: str, answer: dict[str, Any]) -> None:
