@@ -477,10 +477,11 @@ def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
     np.testing.assert_array_equal(plain.predict(da.from_array(X[:9000], chunks=(4000, 4))), plain.predict(X[:9000]))
 
 
-def test_a_void_certificate_is_warned_of_with_what_helps_by_passes():
+def test_a_void_certificate_says_that_nothing_is_known():
     noise = np.random.default_rng(0).normal(size=(4000, 12))
-    with pytest.warns(mosaic.ConvergenceWarning, match="Raise n_initial or n_rounds, or widen the kernel"):
-        MOSAIC(5, **(PLAIN | {"algorithm": Sketch(20), "gamma": 1.0})).fit(noise).certificate_  # noqa: B018
+    certificate = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(20), "gamma": 1.0})).fit(noise).certificate_
+    assert certificate.gap > 0.25
+    assert str(certificate).startswith("How close these 5 are to the best is not known")
 
 
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch):

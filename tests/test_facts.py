@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,6 @@ from sklearn.preprocessing import StandardScaler
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, show
-from mosaic.choosing.explain import DETECTOR_RULES
-from mosaic.choosing.outliers import Rule
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import map as facts_map
 from mosaic.facts.ranks import histogram_edges
@@ -296,7 +293,7 @@ def test_explanation_of_an_outlier():
     i = int(np.flatnonzero(BLOBS.is_outlier)[3])
     told = check_explanation(model, i, BLOBS.X)
     assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
-    assert told.reason.startswith("rejected as an outlier: it is alone: fewer than 1.35 rows look like it")
+    assert told.reason == "rejected as an outlier: no other row looks like it."
     reported = MOSAIC(20, outliers="report").fit(BLOBS.X).explain(i)
     assert reported.reason.startswith("reported as an outlier")
     assert reported.represented_by is not None
@@ -342,10 +339,9 @@ def test_explanation_of_a_detector_says_count_threshold_and_rule(detector):
     odd, usual = (detector.explain(int(row)) for row in (BLOBS.is_outlier.argmax(), BLOBS.is_outlier.argmin()))
     assert (odd.status, usual.status) == ("outlier", "belongs")
     assert odd.effective_count == detector.effective_count_[odd.row]
-    assert "an outlier: no other row looks like it; the threshold is 1.35, and rows below it are alone." in str(odd)
-    assert "of 128 rows look like it, itself included" in str(usual)
+    assert str(odd).endswith("an outlier: no other row looks like it.")
+    assert "of 128 rows look like it." in str(usual)
     assert odd.representation_error is odd.rank is None
     none = MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2)))
-    assert "there is no threshold" in none.explain(0).reason
+    assert none.explain(0).status == "belongs"
     assert none.facts_.outliers.threshold is None
-    assert set(DETECTOR_RULES) == set(get_args(Rule)) - {"none", "threshold"}  # a detector has no threshold to set

@@ -6,6 +6,7 @@ import base64
 import json
 import pickle
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.rows.images import thumbnails
-from mosaic.show import report_html, write_report
+from mosaic.show import page_columns, report_html, write_report
 
 pytest.importorskip("jinja2")
 
@@ -29,7 +30,7 @@ def facts_of(model, **about):
 
 
 def facts_in(page):
-    return json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page, re.S)[1])
+    return json.loads(zlib.decompress(base64.b64decode(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.S)[1])))
 
 
 def unpacked(text, kind):
@@ -324,7 +325,7 @@ def test_no_columns_names_or_pictures_make_the_page_large(n):
     columns = {f"text {j}": [("<&>" * 100) + str(i) for i in range(n)] for j in range(12)}
     names = [f"{i}<" * 30 for i in range(n)]
     page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
-    assert len(page.encode()) < 3_000_000
+    assert len(page.encode()) < 1_500_000
     pictures = [entry["picture"] for entry in facts_in(page)["ranking"]]
     assert pictures[0].startswith("data:image/png;base64,")
     assert pictures[-1] is None  # they stop where they would be too many bytes
@@ -341,6 +342,55 @@ def test_columns_that_are_compared_come_first(blobs):
     assert "mean similarity" not in json.dumps(facts["ranking"])
 
 
+def column_of(facts, c):
+    """The texts of a column for each row on the map, by row."""
+    column = facts["map_columns"][c]
+    codes = unpacked(column["codes"], f"u{column['bytes']}")
+    return dict(zip(unpacked(facts["map"]["row"], "u4").tolist(), [column["texts"][code] for code in codes], strict=True))
+
+
+def test_every_point_on_the_map_has_its_cells(blobs):
+    columns = {"x": blobs.X[:, 0], "level": ["a", "b", "b", None] * 100, "n": range(400), "flag": [True, False] * 200}
+    facts = facts_of(MOSAIC(5).fit(blobs.X), columns=columns, certificate=False)
+    assert column_of(facts, 0) == {row: f"{x:.6g}" for row, x in enumerate(blobs.X[:, 0])}
+    assert column_of(facts, 1) == {row: ["a", "b", "b", ""][row % 4] for row in range(400)}
+    assert facts["map_columns"][1]["texts"][0] == "b"  # the most frequent
+    assert column_of(facts, 2) == {row: str(row) for row in range(400)}
+    assert column_of(facts, 3)[7] == "False"
+    listed = facts["ranking"][0]
+    assert listed["cells"] == [column_of(facts, c)[listed["row"]] for c in range(4)]
+    assert facts_of(MOSAIC(5).fit(blobs.X), certificate=False)["map_columns"] == []
+
+
+def test_columns_of_the_map_lose_digits_and_then_the_largest_where_the_page_would_be_too_large(monkeypatch, blobs):
+    model, texts = MOSAIC(5).fit(blobs.X), [f"a long note that is different {i**3}" for i in range(400)]
+    columns = {"x": blobs.X[:, 0], "note": texts, "level": ["a", "b"] * 200}
+    without = {name: part for name, part in facts_of(model, columns=columns, certificate=False).items() if name != "map_columns"}
+    rest = 4 * len(zlib.compress(json.dumps(without).encode())) // 3
+    monkeypatch.setattr(page_columns, "DATA_BYTES", rest + 4000)
+    facts = facts_of(model, columns=columns, certificate=False)
+    assert facts["map_columns"][1] is None
+    assert column_of(facts, 0)[3] == f"{float(f'{blobs.X[3, 0]:.3g}'):.6g}"
+    assert column_of(facts, 2)[3] == "b"
+    assert facts["columns"] == ["x", "note", "level"]  # listed rows have all their cells
+
+
+def test_a_saved_model_that_kept_some_cells_has_no_columns_on_its_map(monkeypatch, tmp_path):
+    pytest.importorskip("pyarrow")
+    from mosaic.rows import read, rows
+
+    (tmp_path / "a.csv").write_text("a,b\n" + "\n".join(f"{x},{y}" for x, y in datasets.swiss_roll(100)[:, :2]))
+    with read(tmp_path / "a.csv") as table:
+        model = MOSAIC(5, outliers="keep").fit(table)
+        whole = rows.SavedRows.of(table, model.selection_).as_rows(2, ["a", "b"])
+        monkeypatch.setattr(rows, "MOST_CELLS", 40)
+        part = rows.SavedRows.of(table, model.selection_).as_rows(2, ["a", "b"])
+    assert None not in facts_of(model, facts=Facts(model, whole), certificate=False)["map_columns"]
+    facts = facts_of(model, facts=Facts(model, part), certificate=False)
+    assert facts["map_columns"] == [None, None]
+    assert facts["ranking"][0]["cells"][0]
+
+
 def test_page_of_a_detector_is_that_of_the_selector_without_representatives(blobs, model):
     detector = MOSAICOutlierDetector().fit(blobs.X)
     page = report_html(detector)
@@ -350,7 +400,7 @@ def test_page_of_a_detector_is_that_of_the_selector_without_representatives(blob
     assert found["n_outliers"] == detector.is_outlier_.sum()
     assert found["bins"] == of_selector["bins"]
     assert found["map"]["x"] == of_selector["map"]["x"]
-    assert [item["row"] for item in found["lowest"][:100]] == [item["row"] for item in of_selector["lowest"]]
+    assert [item["row"] for item in found["lowest"]] == [item["row"] for item in of_selector["lowest"]]
     assert len(found["lowest"]) == 300
     for part in ('id="picks"', 'id="number"', 'id="k-range"', 'id="proof"'):
         assert part not in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_certificate_bounds_every_choice_of_the_same_size(seed):
     assert certificate.excess == pytest.approx(chosen / certificate.bound - 1)
     assert certificate.excess >= chosen / min(errors) - 1 >= 0
     assert (certificate.k, certificate.gap <= CERTIFIED_GAP) == (2, True)
-    assert str(certificate).startswith("These 2 leave at most ")
+    assert str(certificate).startswith("Provably ")
 
 
 def test_bound_of_many_points_is_the_same_in_single_and_double_precision():
@@ -146,3 +147,15 @@ def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
     assert certificate.error == pytest.approx(metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6)
     assert certificate.bound <= certificate.error
     assert selection.material.encoding.kernel is selection.kernel
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [(1.03, "Provably close to the best: these 5"), (1.2, "Provably good: these 5"), (1.8, "How close these 5 are")],
+)
+def test_certificate_says_how_good_the_choice_is_in_at_most_thirty_words(error, verdict):
+    certificate = MOSAIC(5).fit(ROLL).certificate_
+    judged = replace(certificate, error=error * certificate.bound)
+    assert str(judged).startswith(verdict)
+    assert len(str(judged).split()) <= 30
+    assert ("%" in str(judged)) == (error < 1.25)

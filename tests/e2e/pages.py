@@ -34,6 +34,12 @@ def unpacked(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), f"<{kind}")
 
 
+def coded(texts: list[str]) -> dict[str, Any]:
+    """A column of the map: its distinct texts and the place of each row's text among them."""
+    distinct = list(dict.fromkeys(texts))
+    return {"texts": distinct, "codes": packed([distinct.index(text) for text in texts], "u2"), "bytes": 2}
+
+
 def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
     """The same of a detector: no representatives, and outliers are reported."""
     n = facts["map"]["n"]
@@ -149,6 +155,11 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         "places": [0, 1, 2],
         "compared_with": 128,
         "static_cells": True,
+        "map_columns": [
+            coded([f"{x:.2f}" for x in points[:, 0]]),
+            coded([f"{y:.2f}" for y in points[:, 1]]),
+            coded([f"kind {c}" for c in crowd]),
+        ],
         "coverage": shares.round(5).tolist(),
         "suggested": 7,
         "moves": moves,
@@ -172,7 +183,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "column": "kind", "labels": ["kind 0", "kind 1", "kind 2"],
             "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
         },
-        "certificate": {"sentence": f"These {k} leave at most 2.8 % more unexplained than the best possible {k} would.",
+        "certificate": {"sentence": f"Provably good: these {k} leave at most 2.8 % more unexplained than any other.",
                         "excess": 0.0281, "excesses": None, "ridge": 1.0},
         "settings": {
             "sentences": ["The bandwidth was chosen for 12 representatives."],
@@ -256,6 +267,8 @@ def thinned(facts: dict[str, Any], kept: np.ndarray, low_complete: int) -> dict[
     shown["history"] = packed(np.concatenate([parts[i] for i in kept]), "u2")
     shown["history_end"] = packed(np.cumsum([len(parts[i]) for i in kept]), "u4")
     shown["names"] = [shown["names"][i] for i in kept]
+    for column in facts["map_columns"]:
+        column["codes"] = packed(unpacked(column["codes"], "u2")[kept], "u2")
     shown |= {"n": len(kept), "low_complete": low_complete}
     return facts
 
@@ -295,6 +308,7 @@ def hostile(facts: dict[str, Any]) -> dict[str, Any]:
     facts["map"]["names"] = [evil[i % len(evil)] for i in range(facts["map"]["n"])]
     facts["map"]["axes"] = [evil[0], evil[5]]
     facts["columns"] = evil[:3]
+    facts["map_columns"] = [coded([evil[(i + j) % len(evil)] for i in range(facts["map"]["n"])]) for j in range(3)]
     facts["groups"]["labels"] = evil[3:6]
     facts["groups"]["column"] = evil[1]
     facts["file"] = {"name": evil[0] + evil[5], "kind": evil[1]}
@@ -338,6 +352,7 @@ def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda request: heard.append(f"request: {request.url}") if _leaves(request.url, file) else None)
         page.goto(file.as_uri())
         if options.get("java_script_enabled", True):
+            page.locator("html.js").wait_for(state="attached")
             settled(page)
         return page
 

@@ -20,6 +20,7 @@ from e2e.pages import (  # noqa: F401
     settled,
     stands_for,
     text_of,
+    unpacked,
     until,
     visited,
     with_pictures,
@@ -37,9 +38,10 @@ def test_downloads_hold_what_is_shown(visit: Any) -> None:
     name, text = saved(page, "#save-picks")
     assert name == "representatives-7.csv"
     header, *rows = csv.reader(io.StringIO(text, newline=""))
-    assert header == ["rank", "row", "id", "stands_for", *facts["columns"]]
+    assert header == ["rank", "row", "id", "stands_for", "reason", *facts["columns"]]
     assert [row[2] for row in rows] == [pick["name"] for pick in facts["ranking"][:7]]
-    assert [row[4:] for row in rows] == [pick["cells"] for pick in facts["ranking"][:7]]
+    assert [row[4] for row in rows] == [pick["reason"] for pick in facts["ranking"][:7]]
+    assert [row[5:] for row in rows] == [pick["cells"] for pick in facts["ranking"][:7]]
     assert [int(row[0]) for row in rows] == [1, 2, 3, 4, 5, 6, 7]
     assert sum(int(row[3]) for row in rows) == 580
 
@@ -49,6 +51,7 @@ def test_downloads_hold_what_is_shown(visit: Any) -> None:
     assert header == ["row", "id", "effective_count", "reason", *facts["columns"]]
     lowest = facts["lowest"][:20]
     assert [[int(row[0]), row[1], float(row[2])] for row in rows] == [[i["row"], i["name"], i["count"]] for i in lowest]
+    assert [row[3] for row in rows] == [item["reason"] for item in lowest]
 
     name, text = saved(page, "#save-all")
     assert name == "selection.json"
@@ -60,14 +63,36 @@ def test_downloads_hold_what_is_shown(visit: Any) -> None:
     assert selection["representatives"][0]["cells"] == dict(zip(facts["columns"], facts["ranking"][0]["cells"], strict=True))
 
 
-def test_list_of_outliers_is_short_until_more_are_wanted(visit: Any) -> None:
-    page = visit(invented())
-    odd = page.locator("#outliers-list tr.odd:not(.next)")
-    assert odd.count() == 12
-    assert page.locator("#outliers-list tr.next").count() == 4
+def test_rows_that_would_be_next_come_after_all_outliers_only(visit: Any) -> None:
+    facts = invented()
+    page = visit(facts)
+    odd, following = page.locator("#outliers-list tr.odd:not(.next)"), page.locator("#outliers-list tr.next")
+    assert (odd.count(), following.count()) == (20, 4)
+    assert page.locator("#more-outliers").is_hidden()
+    rows = np.cumsum(facts["bins"]["rows"])
+    threshold = int(np.searchsorted(rows, 25)) + 1
+    n = int(rows[threshold - 1])
+    assert 24 < n <= 50
+    set_range(page, "#t-range", threshold)
+    assert (odd.count(), following.count()) == (24, 0)
     page.locator("#more-outliers").click()
     settled(page)
-    assert odd.count() == 20
+    assert (odd.count(), following.count()) == (n, 4)
+    assert odd.locator(".link").all_inner_texts() == [item["name"] for item in facts["lowest"][:n]]
+    set_range(page, "#t-range", 8)
+    assert (odd.count(), following.count()) == (20, 4)
+
+
+def test_outliers_beyond_the_list_are_saved_with_cells_and_how_many_look_like_them(visit: Any) -> None:
+    facts = invented()
+    facts["lowest"] = facts["lowest"][:5]
+    page = visit(facts)
+    lines = list(csv.DictReader(io.StringIO(saved(page, "#save-outliers")[1], newline="")))
+    assert len(lines) == 20
+    column = facts["map_columns"][2]
+    kinds = [column["texts"][code] for code in unpacked(column["codes"], "u2")]
+    assert [line["kind"] for line in lines] == [kinds[int(line["row"])] for line in lines]
+    assert all("of 128 rows look like it." in line["reason"] for line in lines[5:])
 
 
 def test_groups_are_counted_at_k_and_threshold(visit: Any) -> None:
@@ -95,7 +120,7 @@ def test_pictures_make_cards(visit: Any) -> None:
 
 def test_page_works_without_optional_facts(visit: Any) -> None:
     facts = invented()
-    facts.update(groups=None, file=None, columns=[], suggested=None)
+    facts.update(groups=None, file=None, columns=[], map_columns=[], suggested=None)
     facts["map"].update(group=None, names=None)
     facts["certificate"] |= {"excess": None}
     facts["settings"] |= {"command": None, "notes": []}
@@ -117,7 +142,7 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit: Any) -> None:
     assert "600 of 40,000 points shown" in text_of(page, "#map-text")
     assert "3 points beyond the frame are drawn at its edge" in text_of(page, "#map-text")
     assert "of 1,000,000 points; about 33,000 outliers set aside" in text_of(page, "h1")
-    assert text_of(page, "#t-text").startswith("About 33,000 rows that fewer than 2 rows look like")
+    assert text_of(page, "#t-text").startswith("About 33,000 rows with an effective count below 2")
     assert "This page and the files that it saves have the lowest 20 of about 33,000." in text_of(page, "#outliers-list")
     assert all(text.startswith("about ") for text in stands_for(page))
 

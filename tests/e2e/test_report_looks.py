@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -26,11 +26,12 @@ REGIONS = {
 TEXTS = (
     "#sentence", "#sentence strong", ".words", ".brand", ".source", "#theme", "h2", ".tally", "#map-text", "#map-keys",
     ".legend li", "#k-text", "#t-text", "#t-count", "#k-number", "#k-first", "#t-none", "#k-more", ".axis-name", "thead th",
-    "tbody th .link", "td.why", "td.num", "tr.next .link", "#save-picks", "#more-outliers", "#settings h2", ".foot p",
-    "[data-colour=none]", "[data-colour=group]", "#unfold", "#zoom-in", ".struck-note", ".struck .link", "#detail h3",
+    "tbody th .link", "td.why", "td.num", "tr.next .link", "#save-picks", "#settings h2", ".foot p",
+    "#colour", "#colour-choice", "#search", "#matches li", ".mark", ".mark[aria-pressed=true]", "#marked .chip", "#marked-text",
+    "#column-charts figcaption", "#unfold", "#detail .comparison td", "#zoom-in", ".struck-note", ".struck .link", "#detail h3",
     "#detail .fine", "#detail .chip", "#tip strong",
 )  # fmt: skip
-DRAWN = ("#curve .tick", "#curve .value", "#histogram .tick", "#histogram .value")
+DRAWN = ("#curve .tick", "#curve .value", "#histogram .tick", "#histogram .value", "#column-charts text")
 
 
 def boxes(page: Any) -> dict[str, dict[str, float]]:
@@ -130,7 +131,12 @@ def test_text_stands_out_in_both_themes(visit: Any, scheme: str, clicks: int) ->
     page.locator("#map").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
+    page.keyboard.press("w")
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("f")
+    page.locator("#columns").scroll_into_view_if_needed()
+    page.locator("#search").fill("item-00")
+    page.locator("#picks-list tr.pick").nth(5).dispatch_event("pointerenter")
     settled(page)
     for selector in TEXTS + DRAWN:
         ratios = page.evaluate(LUMINANCE, [selector, selector in DRAWN])
@@ -142,7 +148,18 @@ def test_print_is_light_without_controls_and_with_the_settings(visit: Any) -> No
     page = visit(with_pictures(invented()), color_scheme="dark")
     page.emulate_media(media="print")
     settled(page)
-    for control in ("#k-range", "#t-range", "#k-number", "#theme", "#save-picks", ".zoom", "[data-colour=none]", ".skip"):
+    for control in (
+        "#k-range",
+        "#t-range",
+        "#k-number",
+        "#theme",
+        "#save-picks",
+        ".zoom",
+        "#colour",
+        "#search",
+        ".mark",
+        ".skip",
+    ):
         assert page.locator(control).first.is_hidden(), control
     for part in ("#sentence", "#map", "#curve", "#histogram", "#picks-list li:first-child img", "#settings table"):
         assert page.locator(part).first.is_visible(), part
@@ -161,6 +178,9 @@ def test_print_mentions_what_it_leaves_out(visit: Any, pictures: bool) -> None:
     for item in [*facts["ranking"], *facts["lowest"]]:
         item["cells"] = [str(c) for c in range(12)]
     page = visit(with_pictures(facts) if pictures else facts)
+    rows = list(accumulate(facts["bins"]["rows"]))
+    threshold = next(t for t, n in enumerate(rows, 1) if n > 24)
+    set_range(page, "#t-range", threshold)
     assert page.locator(".print-only").first.is_hidden()
     page.emulate_media(media="print")
     settled(page)
@@ -171,7 +191,7 @@ def test_print_mentions_what_it_leaves_out(visit: Any, pictures: bool) -> None:
     assert said("#picks") == [f"{9 if pictures else 7} more columns on the page itself."]
     assert said("#outliers") == [
         f"{9 if pictures else 6} more columns on the page itself.",
-        "The lowest 12; 8 more on the page itself.",
+        f"The lowest 24; {rows[threshold - 1] - 24} more on the page itself.",
     ]
     if not pictures:
         assert page.locator("#picks-list thead th:visible").count() == 9

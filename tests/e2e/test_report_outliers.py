@@ -136,15 +136,15 @@ def test_columns_that_are_not_compared_are_folded_and_saved_in_the_order_of_the_
     assert page.locator("#outliers-list thead th:visible").count() == 6
     assert page.locator("#picks .fold-columns").get_attribute("aria-expanded") == "true"
     header, first, *_ = csv.reader(io.StringIO(saved(page, "#save-picks")[1], newline=""))
-    assert header == ["rank", "row", "id", "stands_for", "kind", "width", "height"]
-    assert first[4:] == [facts["ranking"][0]["cells"][c] for c in (2, 0, 1)]
+    assert header == ["rank", "row", "id", "stands_for", "reason", "kind", "width", "height"]
+    assert first[5:] == [facts["ranking"][0]["cells"][c] for c in (2, 0, 1)]
     found = json.loads(saved(page, "#save-all")[1])
     assert list(found["representatives"][0]["cells"]) == ["kind", "width", "height"]
     page.locator("#picks-list .link").first.click()
     settled(page)
-    assert page.locator("#detail .ignored-cells dl").is_hidden()
+    assert page.locator("#detail .ignored-cells table").is_hidden()
     page.locator("#detail .ignored-cells summary").click()
-    assert "kind" in text_of(page, "#detail .ignored-cells dl")
+    assert "kind" in text_of(page, "#detail .ignored-cells table")
 
 
 def test_map_is_laid_out_by_neighbours_or_along_axes(visit: Any) -> None:
@@ -172,7 +172,8 @@ def test_map_is_laid_out_by_neighbours_or_along_axes(visit: Any) -> None:
     assert page.locator("[data-view='0']").get_attribute("aria-pressed") == "false"
     assert "principal axis 1, principal axis 2" in text_of(page, "#map-text")
     page.locator("#map").focus()
-    assert abs(left - (frame["width"] - (tip_at() - frame["x"]))) < 4  # the axes are mirrored
+    middle = frame["width"] / 2
+    assert (left - middle) * (tip_at() - frame["x"] - middle) < -400  # the axes are mirrored
     assert visit(invented()).locator("[data-view]").count() == 0
 
 

@@ -170,7 +170,7 @@ def test_text_of_the_proof_says_which_k_it_is_about(visit: Any) -> None:
     page = visit(facts)
     page.locator("#settings > summary").click()
     assert text_of(page, "#proof") == facts["certificate"]["sentence"]
-    elsewhere = "For the chosen 12: these 12 leave at most 2.8 % more unexplained than the best possible 12 would."
+    elsewhere = "For the chosen 12: provably good: these 12 leave at most 2.8 % more unexplained than any other."
     set_range(page, "#k-range", 9)
     assert text_of(page, "#proof") == elsewhere
     set_range(page, "#k-range", 12)

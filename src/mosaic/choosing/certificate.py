@@ -10,6 +10,8 @@ from mosaic.program.bounds import Bound
 from mosaic.program.encoding import Certificate
 from mosaic.text import html_card, html_table
 
+#: Largest proven excess of a choice that is close to the best, and of one that is good; beyond, the proof says too little.
+CLOSE, GOOD = 0.05, 0.25
 #: What the word means, where it first appears.
 EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."
 
@@ -91,9 +93,15 @@ class SelectionCertificate:
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
-        these, best = (f"These {self.k:,} leave", f"{self.k:,}") if self.k > 1 else ("This one leaves", "one")
-        either = ", with the constraints or without" if self.constrained else ""
-        return f"{these} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}."
+        them, leave, number = (f"these {self.k:,}", "leave", f" {self.k:,}") if self.k > 1 else ("this one", "leaves", "")
+        if self.excess > GOOD:
+            return (
+                f"How close {them} {'are' if self.k > 1 else 'is'} to the best is not known: the proof is too loose here. "
+                "A smaller `tol` or a larger `memory_budget` may tighten it."
+            )
+        verdict, most = "close to the best" if self.excess <= CLOSE else "good", percent(self.excess)
+        either = ", constraints or not" if self.constrained else ""
+        return f"Provably {verdict}: {them} {leave} at most {most} more unexplained than any other{number} would{either}."
 
     def details(self) -> str:
         """The certificate with all its numbers, in sentences."""
@@ -111,8 +119,8 @@ class SelectionCertificate:
         )
         return (
             f"{self} {EXPLAINED} {they} {free_error} of the data unexplained, and {others} less than {free_bound}. "
-            f"The {percent(self.excess)} are proven where large weights have a price, so that even a lone row that is chosen is "
-            f"half unexplained: there {they.lower()} {error}, and {others} less than {bound}. {solved}"
+            f"The proof counts large weights as unexplained, too (ridge {self.ridge:.3g}): so counted, {they.lower()} {error}, "
+            f"and {others} less than {bound}, an excess of at most {percent(self.excess)}. {solved}"
         )
 
     def _repr_html_(self) -> str:
@@ -128,8 +136,8 @@ def _html_of(proven: SelectionCertificate) -> str:
         html_table(
             ["unexplained", f"these {proven.k:,}", f"no {proven.k:,} less than"],
             [
-                [f"large weights have a price (ridge {proven.ridge:.3g})", *of_all(proven.error, proven.bound)],
-                ["weights are free", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
+                [f"large weights count as unexplained (ridge {proven.ridge:.3g})", *of_all(proven.error, proven.bound)],
+                ["weights of any size", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
             ],
         ),
         html_table(

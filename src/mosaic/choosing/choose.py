@@ -70,7 +70,7 @@ def flag_only(material: Material, settings: Settings) -> Selection:
         return Selection(material, settings, Cut(count, "threshold"))
     counts, groups = material.counts, None
     if is_auto(settings.contamination):
-        cut, groups = find_outliers(counts, material.kernel, material.seed)
+        cut, groups = find_outliers(counts, material.kernel, material.seed, mixed=material.geometry.mixed)
     else:
         cut = cut_for_share(counts, points.weights, float(settings.contamination))
     if settings.min_group is not None:

@@ -63,6 +63,7 @@ class Geometry:
     prepare: Prepare
     kernel: Kernel
     decisions: tuple[str, ...]
+    mixed: bool = False  # whether rows are those of a mixed table
 
     @property
     def gamma(self) -> float | None:

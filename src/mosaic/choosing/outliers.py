@@ -7,12 +7,13 @@ S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P =
 **The cut** is made on log m, by one rule for selector and detector:
 
 1. A valley separates a crowd of low counts (``find_valley``). It is one if its typical count is in the far tail of the rest, log
-m < median − 2.5 deviations, and its typical row is farther from its tenth nearest row than nine tenths of the others. If it is
-more than a twentieth of the rows and stands apart (most of the ten nearest rows of its members are members, even if all others
-were nearer by a quarter), noise or a group cannot be told: it is kept, and the answer says so. Else it is rejected. 2. Without a
-valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all counts; unless
-they are more than a twentieth of all. Their tenth nearest row must also be far, 3.5 deviations of the logarithm beyond the
-usual distance. 3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
+   m < median − 2.5 deviations, and its typical row is farther from its tenth nearest row than nine tenths of the others. If it
+   is more than a twentieth of the rows and stands apart (most of the ten nearest rows of its members are members, even if all
+   others were nearer by a quarter), noise or a group cannot be told: it is kept, and the answer says so. Else it is rejected.
+2. Without a valley, or beside a crowd that is kept, rows that are alone are rejected: those whose count is below 1.1, or below 2
+   and in the far tail of all counts; unless they are more than a twentieth of all. Where tails are heavy, and in mixed tables,
+   their tenth nearest row must also be far, 3.5 deviations of the logarithm beyond the usual distance.
+3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
 **Groups.** Outliers that are among one another's five nearest rows are linked, and so form groups; ``min_group`` keeps large
 ones.
@@ -267,10 +268,12 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     return (best_cut, best_p) if (counts < best_cut).mean() <= LARGEST_OUTLIER_SHARE else (0.0, 1.0)
 
 
-def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
+def find_outliers(
+    counts: FloatArray, kernel: Kernel, random_state: int = 0, *, mixed: bool = False
+) -> tuple[Cut, KeptGroups | None]:
     """The cut that the counts of distinct points and the distances between these suggest, and rows below it that are kept."""
     count, p = find_valley(counts)
-    low = counts < count
+    low, sparse = counts < count, 0.0
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
@@ -280,14 +283,17 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
         if typical > high:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
             crowd = low if typical > far else counts < just_above(count, counts[~low])
-            kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
-            return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
+            if own_neighbours(kernel, crowd, asked).mean() < 0.5:
+                return Cut(count, "valley", p), None
+            sparse = count
     tail = far_tail(counts, 0.1)
     count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    near = find_near(kernel, low, True, random_state) if low.any() and not low.all() else None
+    near = find_near(kernel, low, mixed or tail < ALONE, random_state) if low.any() and not low.all() else None
     share = float(low.mean() if near is None else (low & ~near.members).mean())
-    return (Cut(count, "alone"), near) if share <= CROWD_SHARE else (NOBODY, None)
+    if share > CROWD_SHARE or (sparse and not share):
+        return Cut(0.0, "none", sparse_group=sparse), None
+    return Cut(count, "alone", sparse_group=sparse), near
 
 
 def just_above(count: float, others: FloatArray) -> float:

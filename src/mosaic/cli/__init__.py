@@ -45,7 +45,8 @@ def main(argv: list[str] | None = None) -> int:
         args = parse(words)
         if args is not None:
             first_line(args)
-            code = getattr(import_module("mosaic.cli.commands"), args.command)(args)
+            home = "files" if args.command in ("columns", "compare", "dedup") else "commands"
+            code = getattr(import_module(f"mosaic.cli.{home}"), args.command)(args)
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -32,6 +32,7 @@ exit codes:
 POSITIONALS: dict[str, dict[str, Any]] = {
     "MODEL": {"help": "model that --save wrote"},
     "FILE": {"help": "table, array, or folder or zip of images"},
+    "OTHER": {"help": "another file with the same columns"},
     "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
     "[FOLDER]": {"nargs": "?", "default": "mosaic-demo", "help": "(default: mosaic-demo)"},
 }
@@ -101,6 +102,30 @@ COMMANDS = {
         "Show which strategy select would use with these options, its memory and how often it reads\nFILE, without running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
         known=(*SETTINGS, *(name for name in FILE_OPTIONS if name not in CONSTRAINTS)),
+    ),
+    "columns": Command(
+        "how each column will be compared, before a fit",
+        "Show for each column of FILE how rows will be compared by it and what is usual in it, or why it\nis not compared.",
+        ("mosaic columns points.csv", "mosaic columns points.csv -o columns.csv"),
+        known=(*(name for name in FILE_OPTIONS if name not in CONSTRAINTS), "force", "memory_budget"),
+        output="columns.csv",
+    ),
+    "compare": Command(
+        "what changed between two files",
+        "Select from FILE, and place the rows of OTHER: which representatives stand for more or fewer rows\n"
+        "there, how many rows are outliers, and how similar the others are to their representatives.",
+        ("mosaic compare points.csv points.csv -k 10",),
+        known=(*_FIT, "force"),
+        takes=("FILE", "OTHER"),
+        output="picks.csv",
+    ),
+    "dedup": Command(
+        "find near copies of rows",
+        "Find rows of FILE that are nearly equal to an earlier one: nearer than a tenth of the distance at\n"
+        "which a row usually has ten neighbours. They get mosaic_copy_of, the name of that row.",
+        ("mosaic dedup points.csv", "mosaic dedup points.csv -o copies.csv"),
+        known=(*(name for name in FILE_OPTIONS if name not in CONSTRAINTS), "kernel", "scale", "force", "memory_budget"),
+        output="copies.csv",
     ),
     "report": Command(
         "select, and show the answer as one HTML page",

@@ -259,7 +259,7 @@ def with_table(geometry: Geometry, table: TableEncoder | None, notes: Sequence[s
     if table is None:
         return replace(geometry, decisions=(*notes, *geometry.decisions)) if notes else geometry
     first = 0 if geometry.prepare.scale is not None else 1  # "Columns are taken as they are."
-    return replace(geometry, decisions=(*table.describe(), *geometry.decisions[first:]))
+    return replace(geometry, decisions=(*table.describe(), *geometry.decisions[first:]), mixed=True)
 
 
 def _checked(matrix: Any, columns: list[str] | None) -> Any:

@@ -257,7 +257,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> bool((model.is_outlier_ == data.is_outlier).all())
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
-    Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...
+    Row ...: chosen as number 1 of 20: it stands for ... rows; most similar: row ...
     """
 
     def predict(self, X: Any) -> IntArray:

@@ -25,6 +25,7 @@ from mosaic.choosing import (
     percent,
     suggested_number,
 )
+from mosaic.choosing.certificate import GOOD
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
@@ -396,8 +397,8 @@ def share_text(share: float) -> str:
 
 
 def excess_text(excess: float | None) -> str | None:
-    """The proven excess in percent; None above 100 %, which says too little to be mentioned."""
-    return None if excess is None or excess > 1 else percent(excess)
+    """The proven excess in percent; None where it says too little to be mentioned."""
+    return None if excess is None or excess > GOOD else percent(excess)
 
 
 def finite(value: Any) -> float | None:

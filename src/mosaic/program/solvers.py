@@ -36,11 +36,8 @@ class Status(Enum):
     CONVERGED = "The gap is within the tolerance."
     TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
-    STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, lower `lam`, or pass float64 data."
-    KERNEL_ERROR = (
-        "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, "
-        "pass float64 data, or loosen `tol`."
-    )
+    STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, or lower `lam`."
+    KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, or loosen `tol`."
 
 
 class Record(NamedTuple):

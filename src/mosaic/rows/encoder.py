@@ -287,7 +287,8 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             x = None if written is None else values.of_levels(written.read(levels))
             # A number with two values is a category.
             if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
-                return Number.of(name, x, weights, written, dates=dates)
+                unread = int((np.isnan(x) & ~values.missing).sum())
+                return Number.of(name, x, weights, written, dates=dates, unread=unread)
         if is_long(levels) and len(levels) > 2:
             return Text.of(name, levels, codes, weights, long=True)
         if not forced:

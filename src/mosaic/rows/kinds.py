@@ -104,9 +104,19 @@ class Number:
     has_time: bool | None = None
     cycles: tuple[str, ...] = ()
     possible: tuple[float, float] = (-np.inf, np.inf)
+    often_unread: bool = False
 
     @classmethod
-    def of(cls, name: str, x: FloatArray, weights: FloatArray, written: Written | None = None, *, dates: bool = False) -> Number:
+    def of(
+        cls,
+        name: str,
+        x: FloatArray,
+        weights: FloatArray,
+        written: Written | None = None,
+        *,
+        dates: bool = False,
+        unread: int = 0,
+    ) -> Number:
         finite = np.isfinite(x)
         there, w = x[finite], weights[finite]
         unit = _unit_of_logarithm(there, w)
@@ -120,7 +130,8 @@ class Number:
         has_time = bool((there % 1).any()) if dates else None
         cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
         usual = (float(low), float(high))
-        return cls(name, float(middle), spread, unit, usual, missing, written, has_time, cycles, possible_range(there[w > 0]))
+        possible, often = possible_range(there[w > 0]), unread > max(1.0, HARDLY_EVER * len(x))
+        return cls(name, float(middle), spread, unit, usual, missing, written, has_time, cycles, possible, often)
 
     @property
     def width(self) -> int:
@@ -134,16 +145,17 @@ class Number:
 
     def encode(self, values: Values) -> FloatArray:
         """What is missing and never was in fit is in the middle. A circle has diameter √2."""
-        x = values.numbers
+        x, unread = values.numbers, np.zeros(len(values), dtype=bool)
         if x is None:
             written = self.written or Written("." if self.has_time is None else ISO)
             x = values.of_levels(written.read(values.levels))
+            unread = np.isnan(x) & ~values.missing
         gone = ~np.isfinite(x)
         x = np.where(gone, 0.0, x)
         apart = APART * ((x > self.possible[1]) * 1.0 - (x < self.possible[0]))
         columns = [np.where(gone, 0.0, self._deviations(x) + apart)]
         if self.missing:
-            columns.append(gone * _length(self.missing))
+            columns.append(np.where(unread & (not self.often_unread), APART, gone * _length(self.missing)))
         for cycle in self.cycles:
             turn = 2 * np.pi * x / CYCLES[cycle]
             columns += [np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))]

@@ -152,9 +152,9 @@ class Rows:
             return [str(number) for number in numbers]
         return _texts(self.store.take(numbers, [self.id_name]).column(0))
 
-    def cells(self, rows: ArrayLike) -> Any:
-        """All columns of these rows, in the order of the file, as a ``pyarrow.Table``."""
-        return self.store.take(self.numbers(rows), self.columns)
+    def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
+        """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
+        return self.store.take(self.numbers(rows), columns or self.columns)
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""

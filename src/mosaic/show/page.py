@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,24 @@ from mosaic.exceptions import MissingDependencyError
 from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import excess_text, headline, sentence, share_text
 from mosaic.rows import check_output, replacing
+from mosaic.show.page_columns import map_columns
 from mosaic.show.page_facts import GivenRows, page_facts
 
 #: The scripts of the page, in order.
-SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
+SCRIPTS = (
+    "data.js",
+    "marks.js",
+    "lists.js",
+    "map.js",
+    "charts.js",
+    "columns.js",
+    "selected.js",
+    "search.js",
+    "input.js",
+    "page.js",
+)
 #: Printed columns of a table (the style sheet hides the others), and cells below a picture.
 PRINTED_COLUMNS, CARD_CELLS = 9, 3
-#: JSON on the page escapes ``<``, which could end a script element or begin a comment in it.
-ESCAPED = {ord("<"): "\\u003c"}
 
 
 @one_thread()
@@ -54,7 +65,8 @@ def report_html(
     Notes
     -----
     1. The page works without a network and without a server. The same fit gives the same page, byte for byte.
-    2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 100 outliers in lists.
+    2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 300 outliers in lists.
+       Where cells of all points on the map would be too many, their numbers have fewer digits, and then columns are left out.
 
     Examples
     --------
@@ -69,7 +81,8 @@ def report_html(
         known = model.row_names_
         names = known.names if names is None and known is not None and known.rows is None else names
         rows_of = GivenRows(facts.n_rows, names, columns, images, groups, facts.feature_names)
-    return page_of(page_facts(facts, rows_of, title, command, certificate))
+    page = page_facts(facts, rows_of, title, command, certificate)
+    return page_of(page | {"map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], page["columns"], page)})
 
 
 def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
@@ -107,8 +120,10 @@ def page_of(facts: dict[str, Any]) -> str:
     }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}
-    data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPED)
-    page = template.render(facts=facts, css=css, js=js, facts_json=data, csp=policy)
+    data = json.dumps(facts, allow_nan=False, separators=(",", ":")).encode()
+    # What a reader marks is kept by the browser under this key, so that another fit has marks of its own.
+    key, deflated = hashlib.sha256(data).hexdigest()[:16], base64.b64encode(zlib.compress(data)).decode()
+    page = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
 
 

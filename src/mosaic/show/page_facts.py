@@ -24,8 +24,8 @@ from mosaic.rows.images import thumbnails
 LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS, ALL_CELLS = 80, 500, 200, 12, 300_000
 #: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
-#: Largest number of listed rows with the lowest counts; on a page without representatives.
-MOST_LISTED, MOST_LISTED_ALONE = 100, 300
+#: Largest number of listed rows with the lowest counts.
+MOST_LISTED = 300
 #: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
 USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
 #: Longer side of the pictures of listed rows and of rows beside them, in pixels.
@@ -123,7 +123,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
     ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
     counts, n_ranks = np.asarray(facts.selection.material.counts), len(ranked)
-    most = min(MOST_LISTED if n_ranks else MOST_LISTED_ALONE, int((~bins.safe).sum()))
+    most = min(MOST_LISTED, int((~bins.safe).sum()))
     low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
@@ -315,8 +315,8 @@ class GivenRows:
         found = [(row, self._names[row]) for row in rows.tolist()] if self._names is not None else []
         return [row if name is None or name != name else name for row, name in found]  # NaN is no name
 
-    def cells(self, rows: IntArray) -> dict[str, list[Any]]:
-        return {name: [values[row] for row in rows.tolist()] for name, values in self._columns.items()}
+    def cells(self, rows: IntArray, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        return {name: [self._columns[name][row] for row in rows.tolist()] for name in columns or self._columns}
 
     def pictures(self, rows: IntArray, side: int) -> list[bytes] | None:
         return None if self._images is None else thumbnails([self._images[row] for row in rows.tolist()], side)

@@ -87,7 +87,7 @@ function paintCurve() {
   if (facts.suggested) {
     const suggested = xOfK(page, facts.suggested);
     shape("line", { x1: suggested, x2: suggested, y1: TOP, y2: floor, class: "suggested" }, svg);
-    if (Math.abs(suggested - x) > 56) mark(page, suggested, TOP - 8, `suggested ${whole(facts.suggested)}`, "tick");
+    if (Math.abs(suggested - x) > 84) mark(page, suggested, TOP - 8, `suggested ${whole(facts.suggested)}`, "tick");
   }
   shape("line", { x1: x, x2: x, y1: TOP, y2: floor, class: "needle" }, svg);
   const y = yOfShare(page, facts.coverage[state.k - 1]);
@@ -166,7 +166,7 @@ function countTicks(page) {
 
 function thresholdText() {
   if (!state.t) return "no threshold, no outliers";
-  return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} that fewer than ${significant(bins.edges[state.t])} rows look like`;
+  return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
 }
 
 /* Dragging on a chart moves its slider. */

@@ -1,13 +1,19 @@
 // The facts, and what follows from them at any number k and any threshold t. Nothing here changes the page.
 
-const facts = JSON.parse(document.getElementById("facts").textContent);
+function bytesOf(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+const packedFacts = document.getElementById("facts");
+const inflated = new Blob([bytesOf(packedFacts.textContent)]).stream().pipeThrough(new DecompressionStream("deflate"));
+const facts = await new Response(inflated).json();
 const { ranking, bins, moves, groups, texts } = facts;
 const maxK = ranking.length;
 const nBins = bins.rows.length;
 const first = { k: facts.k, t: bins.threshold };
 const rejects = facts.outliers === "reject"; // otherwise outliers keep their representatives
 const detects = facts.outliers !== "keep";
-const state = { k: first.k, t: first.t, pin: -1, hover: -1, view: 0, colour: groups ? "group" : "none" };
+const state = { k: first.k, t: first.t, pin: -1, hover: -1, view: 0, colour: null };
 
 // ---------------------------------------------------------------- text
 
@@ -49,10 +55,7 @@ function called(item) {
 // ---------------------------------------------------------------- the points on the map
 
 function decode(text, Kind) {
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  return new Kind(bytes.buffer);
+  return new Kind(bytesOf(text).buffer);
 }
 
 /* Coordinates of the points in one of the layouts. */
@@ -82,6 +85,19 @@ const views = [facts.map, facts.map.other].filter(Boolean);
 const points = unpack(facts.map);
 const rankOf = new Map(ranking.map((pick, j) => [pick.row, j]));
 const lowOf = new Map(facts.lowest.map((item) => [item.row, item]));
+
+/* The column's distinct texts and which of them each point has; null for columns that are not on the page. */
+const mapColumns = facts.map_columns.map(
+  (column) => column && { texts: column.texts, code: decode(column.codes, column.bytes === 1 ? Uint8Array : Uint16Array) },
+);
+
+/* Cells of a row that is on the page: those of the list, else those of its point; null where the page has none. */
+function cellsOf(row) {
+  const item = itemOf(row);
+  if (item?.cells?.length) return item.cells;
+  const i = points.at.get(row);
+  return i === undefined ? [] : mapColumns.map((column) => column && column.texts[column.code[i]]);
+}
 
 function nameOf(i) {
   return facts.map.names?.[i] ?? called(itemOf(points.row[i]) ?? { row: points.row[i] });
@@ -218,6 +234,7 @@ function shownPicks() {
     row: ranking[j].row,
     id: ranking[j].full ?? ranking[j].name,
     stands_for: Math.round(now.rows[j]),
+    reason: ranking[j].reason || mostLike(ranking[j].members),
     cells: ranking[j].cells,
   }));
 }
@@ -239,8 +256,8 @@ function shownOutliers() {
   more.sort((a, b) => points.bin[a] - points.bin[b] || points.row[a] - points.row[b]);
   // A shortened name does not identify a row; its number does.
   const id = (i) => (facts.map.names && !facts.map.names[i].includes("…") ? facts.map.names[i] : null);
-  const bare = { effective_count: null, reason: null, cells: [] };
-  return listed.concat(more.map((i) => ({ row: points.row[i], id: id(i), copies: points.copies[i], ...bare })));
+  const known = (i) => ({ effective_count: null, reason: `${binText(i)}.`, cells: cellsOf(points.row[i]) });
+  return listed.concat(more.map((i) => ({ row: points.row[i], id: id(i), copies: points.copies[i], ...known(i) })));
 }
 
 /* Columns in the order of the file, as a list of their places on the page. */
@@ -256,8 +273,8 @@ function hasCopies(outliers) {
 }
 
 function picksCsv() {
-  const lines = shownPicks().map((pick) => [pick.rank, pick.row, pick.id, pick.stands_for, ...inFileOrder(pick.cells)]);
-  return csv(["rank", "row", "id", "stands_for", ...inFileOrder(facts.columns)], lines);
+  const lines = shownPicks().map((pick) => [pick.rank, pick.row, pick.id, pick.stands_for, pick.reason, ...inFileOrder(pick.cells)]);
+  return csv(["rank", "row", "id", "stands_for", "reason", ...inFileOrder(facts.columns)], lines);
 }
 
 function outliersCsv(outliers) {

@@ -131,7 +131,7 @@ function hover(i) {
 
 /* Rows that arrow keys step through: the representatives that are shown; without any, or from an outlier, the listed outliers. */
 function steppedRows() {
-  const odd = [...document.querySelectorAll("#outliers-list .odd:not(.next) button.link")].map((button) => Number(button.dataset.row));
+  const odd = oddities.slice(0, nShownOutliers()).map((item) => item.row);
   const row = state.hover >= 0 ? points.row[state.hover] : state.pin;
   return !maxK || odd.includes(row) ? odd : now.shown.map((j) => ranking[j].row);
 }
@@ -149,6 +149,12 @@ function stepTo(rows, place) {
 function zoomByKey(factor) {
   zoomBy(factor, ...(state.hover < 0 ? [] : place(state.hover)));
   say(map.zoom === 1 ? "The whole map is shown." : `Zoomed ${significant(map.zoom, 2)} times.`);
+}
+
+/* Marks the point that was stepped to, or else the pinned one. */
+function markByKey(mark) {
+  const row = state.hover >= 0 ? points.row[state.hover] : state.pin;
+  if (row >= 0) setMark(row, mark);
 }
 
 function keyed(event) {
@@ -170,6 +176,8 @@ function keyed(event) {
     "=": () => zoomByKey(1.5),
     "-": () => zoomByKey(1 / 1.5),
     0: () => zoomByKey(0),
+    f: () => markByKey("fine"),
+    w: () => markByKey("wrong"),
   };
   const act = acts[event.key];
   if (!act) return;

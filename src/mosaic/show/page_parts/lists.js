@@ -2,7 +2,7 @@
 
 const byId = (id) => document.getElementById(id);
 const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
-const FEW_OUTLIERS = 12; // outliers that are listed until more are requested
+const FEW_OUTLIERS = 24; // outliers that are listed until more are requested
 const NEXT_OUTLIERS = 4; // listed rows that would be the next outliers
 const CARD_CELLS = 3; // cells below a picture
 const CARD_MEMBERS = 3; // small pictures below a picture
@@ -20,6 +20,11 @@ function el(tag, properties = {}, ...children) {
 /* Text of the data: never markup, with its own direction of writing. */
 function dataText(text, kind = "clip") {
   return el("bdi", { className: kind, textContent: text });
+}
+
+/* Only what changes is laid out again. */
+function put(node, text) {
+  if (node.textContent !== text) node.textContent = text;
 }
 
 /* Not the disabled attribute, with which a button loses the focus. */
@@ -175,7 +180,7 @@ function buildPicks() {
       entry.node = el(
         "tr", { className: "pick" },
         el("td", { className: "num rank", textContent: j + 1 }),
-        el("th", { scope: "row", className: shortness(called(pick)) }, pickButton(pick, dataText(called(pick))), entry.note),
+        el("th", { scope: "row", className: shortness(called(pick)) }, pickButton(pick, dataText(called(pick))), entry.note, markButtons(pick.row)),
         el("td", { className: "num" }, entry.stands, bar),
         el("td", { className: "why", textContent: pick.reason || mostLike(pick.members) }),
         ...pick.cells.map(cellNode),
@@ -225,20 +230,29 @@ function paintPickList() {
     if (node.hidden) return;
     const isOut = now.struck[j] === 1;
     node.classList.toggle("struck", isOut);
-    node.classList.toggle("lit", ranking[j].row === state.pin);
     note.hidden = !isOut;
-    stands.textContent = isOut ? "–" : hasPictures ? `stands for ${about(now.rows[j], "row")}` : about(now.rows[j]);
-    bar.style.width = isOut ? "0" : `${Math.max(1, (100 * now.rows[j]) / now.most)}%`;
+    put(stands, isOut ? "–" : hasPictures ? `stands for ${about(now.rows[j], "row")}` : about(now.rows[j]));
+    bar.style.transform = `scaleX(${isOut ? 0 : Math.max(0.01, now.rows[j] / now.most)})`;
   });
-  bringIntoSight(entries.find(({ node }) => !node.hidden && node.classList.contains("lit"))?.node);
-  paintFold();
   byId("picks-tally").textContent = whole(now.shown.length);
   allow("save-picks", now.shown.length > 0);
 }
 
 // ---------------------------------------------------------------- outliers
 
+const oddities = facts.lowest.filter((item) => !item.safe); // lowest first, so that outliers are the first of them at any threshold
+const oddEntries = []; // their nodes, made when they are first shown
+const oddList = { tag: null, more: null, notes: null, none: null };
 let showsAll = false;
+
+function nOutliersListed() {
+  const end = oddities.findIndex((item) => item.bin >= state.t);
+  return end < 0 ? oddities.length : end;
+}
+
+function nShownOutliers() {
+  return showsAll ? nOutliersListed() : Math.min(nOutliersListed(), FEW_OUTLIERS);
+}
 
 /* What depends on k and the threshold. */
 function whyOdd(item, isNext, reason) {
@@ -248,44 +262,44 @@ function whyOdd(item, isNext, reason) {
   return `${reason} Representative ${j + 1} stands for it.`.trim();
 }
 
-function outlierNode(item, isNext) {
-  const kind = `odd${isNext ? " next" : ""}${item.row === state.pin ? " lit" : ""}`;
+function oddEntry(item) {
   const copies = !facts.scaled && item.copies > 1 ? ` (${item.copies} equal rows)` : "";
+  const why = el(hasPictures ? "p" : "td", { className: "why" });
+  const parts = [why, smallPictures(item.members, "Nearest rows that belong"), item.cells.length ? cellList(item.cells, 0, CARD_CELLS) : null];
   const node = hasPictures
     ? el(
-        "li", { className: `pick ${kind}` },
+        "li", { className: "pick odd" },
         el("div", { className: "frame" }, picture(item.picture)),
-        el("h3", {}, pickButton(item, dataText(called(item)))),
+        el("h3", {}, pickButton(item, dataText(called(item)))), markButtons(item.row),
         el("p", { className: "stands", textContent: `${alike(item)}${copies}` }),
-        ...cardWhy([
-          whyText(whyOdd(item, isNext, item.reason)), smallPictures(item.members, "Nearest rows that belong"),
-          item.cells.length ? cellList(item.cells, 0, CARD_CELLS) : null,
-        ]),
+        ...cardWhy(parts),
       )
     : el(
-        "tr", { className: kind },
-        el("th", { scope: "row", className: shortness(called(item)) }, pickButton(item, dataText(called(item))), copies),
+        "tr", { className: "odd" },
+        el("th", { scope: "row", className: shortness(called(item)) }, pickButton(item, dataText(called(item))), copies, markButtons(item.row)),
         el("td", { className: "num", textContent: significant(item.count) }),
-        el("td", { className: "why", textContent: whyOdd(item, isNext, item.reason || `${alike(item)}.`) }),
+        why,
         ...item.cells.map(cellNode),
       );
   pointAt(node, item.row);
-  return node;
+  return { node, why, fold: parts.some((part, p) => p && part) ? null : why.parentElement };
 }
 
 /* The number of outliers on the page, and the number in the list. Equal rows are one point. */
 function outlierTexts(nPrinted, nListed) {
-  const known = shownOutliers();
-  const rows = facts.scaled ? known.length : known.reduce((sum, item) => sum + item.copies, 0);
+  let [n, rows] = [0, 0];
+  const count = (copies) => ((n += 1), (rows += facts.scaled ? 1 : copies));
+  now.out.forEach((isOut, i) => isOut && count(points.copies[i]));
+  for (const item of oddities.slice(0, nListed)) if (!points.at.has(item.row)) count(item.copies);
   const all = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
   const notes = [];
-  if (hasCopies(known)) {
+  if (rows > n) {
     const part = rows < now.outliers ? ` of ${all}; the others are not on this page` : "";
-    notes.push(`${counted(known.length, "point")}, ${counted(rows, "row")}${part}.`);
+    notes.push(`${counted(n, "point")}, ${counted(rows, "row")}${part}.`);
   } else if (rows < now.outliers) {
-    notes.push(`This page and the files that it saves have the lowest ${whole(known.length)} of ${all}.`);
+    notes.push(`This page and the files that it saves have the lowest ${whole(n)} of ${all}.`);
   }
-  if (nListed < known.length) notes.push(`The list has the lowest ${whole(nListed)}; the others are on the map and in saved files.`);
+  if (nListed < n) notes.push(`The list has the lowest ${whole(nListed)}; the others are on the map and in saved files.`);
   const parts = notes.length ? [el("p", { className: "fine", textContent: notes.join(" ") })] : [];
   const missing = nListed - nPrinted;
   if (missing > 0) parts.push(...printNotes(`The lowest ${whole(nPrinted)}; ${whole(missing)} more on the page itself.`));
@@ -297,47 +311,68 @@ function noOutliersText() {
   return isUndetected ? "Outliers were not looked for. Move the threshold to mark some." : "There are no outliers at this threshold.";
 }
 
-function paintOutliers() {
-  const odd = facts.lowest.filter(isOutlier);
-  const some = showsAll || !maxK ? odd : odd.slice(0, FEW_OUTLIERS);
-  const next = facts.lowest.filter((item) => !isOutlier(item) && !item.safe).slice(0, NEXT_OUTLIERS);
-  const nodes = [...some.map((item) => outlierNode(item, false)), ...next.map((item) => outlierNode(item, true))];
+function buildOutliers() {
   const head = [["Name", ""], ["Look like it", "num"], ["Why", ""], ...columnHeads()];
-  const parts = [];
-  if (!odd.length) parts.push(el("p", { className: "fine", textContent: noOutliersText() }));
-  if (nodes.length) parts.push(...listed("ul", "outliers-title", head, nodes, texts.not_printed.outliers));
-  if (odd.length > FEW_OUTLIERS && maxK) {
-    const label = showsAll ? `Show only the lowest ${FEW_OUTLIERS}` : `Show ${odd.length - FEW_OUTLIERS} more`;
-    const more = el("button", { type: "button", id: "more-outliers", className: "screen-only", textContent: label });
-    more.addEventListener("click", () => ((showsAll = !showsAll), repaint("outliers")));
-    parts.push(more);
+  const [box, ...notes] = listed("ul", "outliers-title", head, [], texts.not_printed.outliers);
+  Object.assign(oddList, {
+    box, tag: box.querySelector("tbody, ul"), none: el("p", { className: "fine" }), notes: el("div", {}),
+    more: el("button", { type: "button", id: "more-outliers", className: "screen-only" }),
+  });
+  oddList.more.addEventListener("click", () => ((showsAll = !showsAll), repaint("outliers")));
+  byId("outliers-list").replaceChildren(oddList.none, box, ...notes, oddList.more, oddList.notes);
+}
+
+/* All outliers, or the lowest; rows that would be next come after the last one only. */
+function paintOutliers() {
+  const [nListed, nShown] = [nOutliersListed(), nShownOutliers()];
+  const nNodes = nShown < nListed ? nShown : Math.min(nShown + NEXT_OUTLIERS, oddities.length);
+  while (oddEntries.length < nNodes) oddEntries.push(oddEntry(oddities[oddEntries.length]));
+  const { tag, box, none, more, notes } = oddList;
+  while (tag.childElementCount > nNodes) tag.lastElementChild.remove();
+  while (tag.childElementCount < nNodes) tag.append(oddEntries[tag.childElementCount].node);
+  for (let o = 0; o < nNodes; o++) {
+    const [item, { node, why, fold }] = [oddities[o], oddEntries[o]];
+    const text = whyOdd(item, o >= nShown, item.reason || (hasPictures ? "" : `${alike(item)}.`));
+    node.classList.toggle("next", o >= nShown);
+    put(why, text);
+    if (fold) fold.hidden = !text;
   }
-  parts.push(...outlierTexts(some.length, odd.length));
-  const box = byId("outliers-list");
-  const { scrollTop = 0 } = box.querySelector(".scroll") ?? {};
-  keepingFocus(box, () => box.replaceChildren(...parts), () => box.querySelector("[tabindex], button"));
-  if (scrollTop && box.querySelector(".scroll")) box.querySelector(".scroll").scrollTop = scrollTop;
-  bringIntoSight(box.querySelector(".lit"));
-  if (!maxK) paintFold();
+  box.hidden = !nNodes;
+  none.hidden = nListed > 0;
+  none.textContent = noOutliersText();
+  more.hidden = nListed <= FEW_OUTLIERS;
+  more.textContent = showsAll ? `Show only the lowest ${FEW_OUTLIERS}` : `Show all ${whole(nListed)}`;
+  notes.replaceChildren(...outlierTexts(nShown, nListed));
   byId("outliers-tally").textContent = facts.scaled && now.outliers ? `about ${whole(now.outliers)}` : whole(now.outliers);
   byId("outliers-tally").hidden = !detects && state.t === first.t;
   allow("save-outliers", now.outliers > 0);
+  paintLit();
+}
+
+/* The pinned row in the lists. */
+function paintLit() {
+  const light = ({ node }, item) => {
+    const isLit = item.row === state.pin;
+    node.classList.toggle("lit", isLit);
+    if (isLit && !node.hidden) bringIntoSight(node);
+  };
+  entries.forEach((entry, j) => light(entry, ranking[j]));
+  oddEntries.forEach((entry, o) => light(entry, oddities[o]));
 }
 
 function paintGroups() {
   if (!groups) return;
   const picks = new Array(groups.labels.length).fill(0);
   for (const j of now.shown) if (ranking[j].group >= 0) picks[ranking[j].group]++;
-  const lines = groups.labels.map((label, g) => {
+  const body = byId("groups-body");
+  groups.labels.forEach((_, g) => {
     const cells = [
       whole(groups.rows[g]), percent(groups.rows[g] / facts.n),
       ...(maxK ? [whole(picks[g]), percent(now.shown.length ? picks[g] / now.shown.length : 0)] : []),
       whole(below(state.t, groups.low[g])),
     ];
-    const numbers = cells.map((text) => el("td", { className: "num", textContent: text }));
-    return el("tr", {}, el("th", { scope: "row" }, dataText(label)), ...numbers);
+    cells.forEach((text, c) => put(body.rows[g].cells[c + 1], text));
   });
-  byId("groups-body").replaceChildren(...lines);
 }
 
 /* Arrow keys move between the names in a list that are shown. */

@@ -1,6 +1,6 @@
 // The map: points on one canvas, and marks that follow the pointer on a second canvas above it.
 
-const COLOURS = 8;
+const COLOURS = 12;
 const HUES = Array.from({ length: COLOURS }, (_, c) => `hue-${c}`);
 const DEEPEST = 60; // zoom
 const MOST_RAYS = 600; // lines from a representative to its rows
@@ -46,15 +46,16 @@ function homeRange(values) {
     if (points.bin[i] >= first.t || points.safe[i]) inside.push(v);
   });
   const reach = [low, high];
+  const isFilled = views[state.view].method === "neighbours"; // where outliers are says little
   if (inside.length) {
     inside.sort((a, b) => a - b);
-    const margin = Math.floor(0.004 * inside.length);
+    const margin = isFilled ? 0 : Math.floor(0.004 * inside.length);
     let from = inside[margin], to = inside[inside.length - 1 - margin];
     for (const pick of ranking) {
       const i = points.at.get(pick.row);
       if (i !== undefined && (pick.bin >= first.t || pick.safe)) [from, to] = [Math.min(from, values[i]), Math.max(to, values[i])];
     }
-    if (high - low > 1.5 * (to - from)) [low, high] = [from, to];
+    if (isFilled || high - low > 1.5 * (to - from)) [low, high] = [from, to];
   }
   const pad = 0.05 * (high - low) || 1;
   return [low - pad, high + pad, ...reach];
@@ -78,8 +79,9 @@ function fitMap() {
   }
   const { w, h } = map.home;
   let [sx, sy] = [map.width / w, map.height / h];
-  // Distances can be compared where axes are no features, so both have one scale unless that wastes most of the room.
-  if (facts.map.method !== "features" && Math.max(sx / sy, sy / sx) < 2.2) sx = sy = Math.min(sx, sy);
+  // Distances can be compared along principal axes, so both have one scale unless that wastes most of the room.
+  const isOneScale = !["features", "neighbours"].includes(views[state.view].method);
+  if (isOneScale && Math.max(sx / sy, sy / sx) < 2.2) sx = sy = Math.min(sx, sy);
   [map.home.sx, map.home.sy] = [sx, sy];
 }
 
@@ -94,19 +96,12 @@ function setView(view) {
   repaint("legend");
 }
 
-/* The group of a point has a colour; without groups colour is for the rows of one representative. */
+/* A point has the colour of its value in the chosen column; without one, colour is for the rows of one representative. */
 function rgbOf(i, isLit) {
-  const hue = state.colour === "group" && points.group && points.group[i] >= 0 ? groupHues[points.group[i]] : -1;
-  if (hue >= 0) return map.palette.huesRgb[hue];
-  return isLit && state.colour === "none" ? map.palette.accentRgb : map.palette.softRgb;
+  const { colour } = state;
+  if (!colour) return isLit ? map.palette.accentRgb : map.palette.softRgb;
+  return map.palette.huesRgb[colour.hues[colour.code[i]]] ?? map.palette.softRgb;
 }
-
-/* The eight largest groups have a colour each; more colours are hard to tell apart. */
-const groupHues = new Int8Array(groups ? groups.labels.length : 0).fill(-1);
-[...groupHues.keys()]
-  .sort((a, b) => groups.rows[b] - groups.rows[a] || a - b)
-  .slice(0, COLOURS)
-  .forEach((label, hue) => (groupHues[label] = hue));
 
 function place(i) {
   let x = (points.x[i] - map.cx) * map.home.sx * map.zoom + map.width / 2;
@@ -224,6 +219,7 @@ function paintMarks() {
   const lit = litRank();
   paintRays(context, lit);
   paintPicks(context, lit);
+  paintSigns(context);
   const pinned = state.pin < 0 ? undefined : points.at.get(state.pin);
   if (pinned !== undefined) ring(context, place(pinned), 12, palette.ink, 2.5);
   if (state.hover >= 0 && state.hover !== pinned) {
@@ -301,6 +297,24 @@ function paintNumbers(context, labels, lit) {
     context.fillStyle = map.palette.ink;
     context.fillText(text, box[0], y + 0.5);
   }
+}
+
+/* The signs of marked rows, above their points. */
+function paintSigns(context) {
+  context.font = "700 14px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.lineWidth = 4;
+  for (const [row, mark] of marks) {
+    const i = points.at.get(row);
+    if (i === undefined) continue;
+    const [x, y] = place(i);
+    const sign = MARKS.find(([name]) => name === mark)[1];
+    context.strokeStyle = map.palette.card;
+    context.strokeText(sign, x, y - 10);
+    context.fillStyle = mark === "fine" ? map.palette.accent : map.palette.warm;
+    context.fillText(sign, x, y - 10);
+  }
+  context.textAlign = "start";
 }
 
 function ring(context, [x, y], radius, colour, width) {

@@ -64,7 +64,8 @@ function safeText() {
 const painters = {
   sentence: paintSentence, proof: paintProof, controls: paintControls, points: paintPoints, marks: paintMarks, tip: paintTip,
   zoom: paintZoom, curve: paintCurve, histogram: paintHistogram, picks: paintPickList, outliers: paintOutliers, groups: paintGroups,
-  detail: paintDetail, legend: paintLegend,
+  detail: paintDetail, legend: paintLegend, lit: paintLit, columns: paintColumns, marked: paintMarked, pressed: paintPressed,
+  fold: paintFold,
 };
 const requested = new Set();
 let isWaiting = false;
@@ -93,7 +94,7 @@ function say(text) {
 /* Screen readers say the sentence once, when the slider has come to rest. */
 function changed(...more) {
   follow();
-  repaint("sentence", "proof", "controls", "points", "marks", "tip", "curve", "picks", "outliers", "groups", "detail", ...more);
+  repaint("sentence", "proof", "controls", "points", "marks", "tip", "curve", "picks", "outliers", "groups", "detail", "columns", ...more, "fold");
   clearTimeout(speech);
   speech = setTimeout(() => say(sentence().replaceAll("**", "")), 600);
 }
@@ -164,7 +165,7 @@ function nextTheme() {
 
 function recolour() {
   map.palette = readPalette();
-  repaint("points", "marks", "legend");
+  repaint("points", "marks", "legend", "columns");
 }
 
 const isPrinting = () => document.documentElement.classList.contains("printing");
@@ -209,6 +210,8 @@ function wire() {
   on("save-picks", "click", savePicks);
   on("save-outliers", "click", saveOutliers);
   on("save-all", "click", () => save("selection.json", "application/json", selectionJson()));
+  on("save-marks", "click", () => save("marks.csv", "text/csv;charset=utf-8", marksCsv()));
+  on("remove-marks", "click", removeMarks);
   on("copy", "click", copyCommand);
   on("theme", "click", nextTheme);
   for (const button of document.querySelectorAll("[data-view]")) {
@@ -218,9 +221,6 @@ function wire() {
   narrow.addEventListener("change", () => {
     for (const box of document.querySelectorAll(".fold-why")) box.open = !narrow.matches;
   });
-  for (const button of document.querySelectorAll("[data-colour]")) {
-    button.addEventListener("click", () => ((state.colour = button.dataset.colour), repaint("points", "marks", "legend")));
-  }
   grabbable(curve.svg, (x) => 1 + ((x - LEFT) / curve.page.plot) * (maxK - 1), setK);
   grabbable(histogram.svg, (x) => ((x - LEFT) / histogram.page.plot) * nBins, setT);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
@@ -233,17 +233,20 @@ function resized() {
   if (isPrinting()) return;
   fitMap();
   fitCharts();
-  paintFold();
-  repaint("points", "marks", "tip", "curve", "histogram");
+  repaint("points", "marks", "tip", "curve", "histogram", "fold");
 }
 
 document.documentElement.classList.add("js");
 map.palette = readPalette();
 follow();
 buildPicks();
+buildOutliers();
+buildColours();
+buildColumns();
 fitCharts();
 fitMap();
 listenOnMap();
+listenToSearch();
 wire();
 repaint(...Object.keys(painters));
 new ResizeObserver(resized).observe(byId("map"));

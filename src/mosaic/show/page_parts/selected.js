@@ -40,7 +40,7 @@ function itemOf(row) {
 
 function pin(row) {
   state.pin = row === state.pin ? -1 : row;
-  repaint("points", "marks", "tip", "picks", "outliers", "detail");
+  repaint("points", "marks", "tip", "lit", "detail", "columns");
   if (state.pin < 0) return say("Nothing is pinned.");
   const i = points.at.get(row);
   if (i !== undefined) reveal(i);
@@ -74,32 +74,48 @@ function paintDetail() {
   close.addEventListener("click", () => (pin(-1), map.host.focus({ preventScroll: true })));
   const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title", tabIndex: -1 }, dataText(name, "")));
   const numbered = name === `row ${row}` ? [] : [`row ${row}`];
-  const count = item && item.count !== undefined ? [alike(item)] : binText(i);
-  text.append(el("p", { className: "fine", textContent: [...numbered, ...count].join(" · ") }));
+  const count = item && item.count !== undefined ? [alike(item)] : i === undefined ? [] : [binText(i)];
+  text.append(el("p", { className: "fine", textContent: [...numbered, ...count].join(" · ") }), markButtons(row, true));
   for (const sentence of lines) text.append(el("p", {}, dataText(sentence, "")));
   if (item && item.reason) text.append(el("p", { className: "why", textContent: item.reason }));
   const parts = [close];
   if (item && item.picture) parts.push(picture(item.picture));
   parts.push(text);
   const rank = litRank();
+  parts.push(...comparison(row, rank));
   if (rank >= 0) parts.push(similarRows(rank, row));
   else if (item && item.members && item.members.length) parts.push(company("Nearest rows that belong", item.members));
-  if (item && item.cells && item.cells.length) parts.push(cellList(item.cells, 0, facts.n_compared), ...ignoredCells(item.cells));
   keepingFocus(panel, () => panel.replaceChildren(...parts), () => byId("detail-title"));
 }
 
-/* Cells of the columns that rows are not compared by. */
-function ignoredCells(cells) {
-  if (!nFolded) return [];
-  const box = el("details", { className: "ignored-cells" }, el("summary", { textContent: "Not compared" }));
-  box.append(cellList(cells, facts.n_compared));
-  return [box];
+/* Cells of a row beside those of its representative; columns that rows are not compared by are folded. */
+function comparison(row, rank) {
+  const own = cellsOf(row);
+  if (!own.length) return [];
+  const other = rank < 0 || ranking[rank].row === row ? null : cellsOf(ranking[rank].row);
+  const heads = ["Column", "This row", ...(other ? [`Representative ${rank + 1}`] : [])];
+  const table = (from, to) => {
+    const lines = facts.columns.slice(from, to).map((name, place) => {
+      const c = from + place;
+      const cells = [own, ...(other ? [other] : [])].map((some) => el("td", { className: shortness(some[c] ?? "") }, dataText(some[c] ?? "–")));
+      const differs = other && own[c] !== null && own[c] !== other[c];
+      return el("tr", { className: differs ? "differs" : "" }, el("th", { scope: "row" }, dataText(name)), ...cells);
+    });
+    const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col", textContent: text })));
+    return el("table", { className: "comparison" }, el("thead", {}, head), el("tbody", {}, ...lines));
+  };
+  const parts = [table(0, facts.n_compared)];
+  if (nFolded) {
+    const wasOpen = document.querySelector("#detail .ignored-cells")?.open ?? false;
+    parts.push(el("details", { className: "ignored-cells", open: wasOpen }, el("summary", { textContent: "Not compared" }), table(facts.n_compared)));
+  }
+  if (own.includes(null)) parts.push(el("p", { className: "fine", textContent: "– These cells are not on the page." }));
+  return [el("div", { className: "compared" }, ...parts)];
 }
 
 function binText(i) {
-  if (i === undefined) return [];
   const [low, high] = [bins.edges[points.bin[i]], bins.edges[points.bin[i] + 1]].map((edge) => significant(edge));
-  return [`${low === high ? low : `${low} to ${high}`} of ${whole(facts.compared_with)} rows look like it`];
+  return `${low === high ? low : `${low} to ${high}`} of ${whole(facts.compared_with)} rows look like it`;
 }
 
 function similarRows(rank, row) {
@@ -126,10 +142,11 @@ function sample(kind, hue) {
 function paintLegend() {
   const items = [el("li", {}, sample("cross"), "outlier")];
   if (maxK) items.unshift(el("li", {}, sample("chosen"), "representative, larger if it stands for more rows"));
-  if (state.colour === "group") {
-    const labels = [...groupHues.keys()].filter((g) => groupHues[g] >= 0).sort((a, b) => groupHues[a] - groupHues[b]);
-    items.push(...labels.map((g) => el("li", {}, sample("dot", groupHues[g]), dataText(groups.labels[g]))));
-    if (labels.length < groupHues.length) items.push(el("li", {}, sample("dot"), "other groups"));
+  if (state.colour) {
+    const { labels, hues } = state.colour;
+    const coloured = [...hues.keys()].filter((g) => hues[g] >= 0).sort((a, b) => hues[a] - hues[b]);
+    items.push(...coloured.map((g) => el("li", {}, sample("dot", hues[g]), dataText(labels[g]))));
+    if (coloured.length < hues.length) items.push(el("li", {}, sample("dot"), "other values"));
   } else {
     items.push(el("li", {}, sample("dot"), "other rows"));
     if (maxK) items.push(el("li", {}, sample("member"), "rows of the representative under the pointer, or pinned"));
@@ -141,7 +158,6 @@ function paintLegend() {
       button.setAttribute("aria-pressed", String(button.dataset[name] === String(value)));
     }
   };
-  press("colour", state.colour);
   press("view", state.view);
 }
 

@@ -1,0 +1,121 @@
+"""Commands about files rather than picks: how columns are compared, what changed between two files, and near copies."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from mosaic.arrays.xp import on_host
+from mosaic.choosing import counted, percent
+from mosaic.cli.commands import _open_new_rows, _with_columns, values_of
+from mosaic.cli.run import check_outputs, opened
+from mosaic.cli.terminal import write, write_table, write_wrapped
+from mosaic.estimators import MOSAIC
+from mosaic.estimators.fitted import prepared
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows import is_source
+from mosaic.text import Library
+
+pa = Library("pyarrow")
+#: Two rows are near copies if they are nearer than this share of the distance at which a row usually has ten neighbours.
+NEAR, NEIGHBOURS = 0.1, 10
+
+
+def columns(args: Namespace) -> int:
+    """``mosaic columns``."""
+    check_outputs(args)
+    with opened(args) as run:
+        encoder, names = run.table.encoder, run.table.feature_names or []
+        rows = [(name, "number, as it is", "") for name in names]
+        if encoder is not None:
+            rows = [(column.name, column.how, encoder.usually(column.name)) for column in encoder.columns]
+            rows += [(column.name, "not compared", column.why) for column in encoder.left_out]
+        table = dict(zip(("column", "compared_as", "usual_or_why_not"), map(list, zip(*rows, strict=True)), strict=True))
+        run.write_rows("columns", args.output, pa.table(table))
+
+    def show() -> None:
+        write_table({name.replace("_", " "): values for name, values in table.items()}, "; -o columns.csv keeps them all")
+        run.write_end()
+
+    return run.finish(show, pa.table(table), columns=[dict(zip(table, row, strict=True)) for row in rows])
+
+
+def compare(args: Namespace) -> int:
+    """``mosaic compare``: rows of OTHER, placed by the picks of FILE."""
+    check_outputs(args)
+    with ExitStack() as stack:
+        run = stack.enter_context(opened(args))
+        model = run.fit()
+        other = stack.enter_context(_open_new_rows(model, Namespace(**vars(args) | {"file": args.other}), run.bar))
+        run.bar.update("looking at all rows")
+        here, there = model.explain_new(run.table), model.explain_new(other)
+        picks = model.selection_.rows
+        shares = [np.array([(one.representative == pick).mean() for pick in picks]) for one in (here, there)]
+        order = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")
+        found = {
+            "row": np.asarray(run.table.numbers(picks[order])).tolist(),
+            "name": run.ids(picks[order]),
+            "share": shares[0][order].tolist(),
+            "share_in_other": shares[1][order].tolist(),
+        }
+        run.write_rows("picks", args.output, pa.table(found))
+    odd = [float(one.is_outlier.mean()) for one in (here, there)]
+    similar = [float(np.mean(one.similarity[~one.is_outlier])) if not one.is_outlier.all() else 0.0 for one in (here, there)]
+    sentence = (
+        f"{percent(odd[1])} of {counted(len(there), 'row')} of {args.other} are outliers, {percent(odd[0])} of "
+        f"{counted(len(here), 'row')} of {args.file}. The others are {similar[1]:.3g} similar to their representatives; in "
+        f"{args.file} it is {similar[0]:.3g}."
+    )
+
+    def show() -> None:
+        write_wrapped(sentence)
+        write()
+        write_table({"row": found["row"], "name": found["name"], "stands for": [percent(x) for x in found["share"]],
+                     f"in {args.other}": [percent(x) for x in found["share_in_other"]]})  # fmt: skip
+        run.write_end()
+
+    figures: dict[str, Any] = {"outlier_shares": odd, "mean_similarities": similar}
+    return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=values_of(pa.table(found)))
+
+
+def dedup(args: Namespace) -> int:
+    """``mosaic dedup``: rows that are nearly equal to an earlier one."""
+    check_outputs(args)
+    with opened(args) as run:
+        if is_source(run.table.X):
+            raise InvalidInputError("near copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
+        model = MOSAIC(1, outliers="keep", **run.settings()).fit(run.table)
+        run.bar.update("comparing rows")
+        rows, of = near_copies(on_host(prepared(model, run.table)))
+        names = {"row": run.table.numbers(rows), "copy_of_row": run.table.numbers(of), "copy_of": run.table.names(of)}
+        table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
+        run.write_rows("copies", args.output, table)
+        shown = {"row": names["row"], "name": run.ids(rows), "copy of": list(names["copy_of"])}
+    sentence = f"{counted(len(rows), 'near copy').replace('copys', 'copies')} among {counted(run.table.n, 'row')}."
+
+    def show() -> None:
+        write(sentence)
+        if len(rows):
+            write()
+            write_table(shown, "" if "copies" in run.outputs else "; -o copies.csv keeps them all")
+        run.write_end()
+
+    return run.finish(show, table, sentence=sentence, copies=values_of(table))
+
+
+def near_copies(X: Any) -> tuple[Any, Any]:
+    """Rows that are nearly equal to an earlier one that is none itself, and the first such row of each."""
+    search = NearestNeighbors().fit(X)
+    usual = float(np.median(search.kneighbors(n_neighbors=min(NEIGHBOURS, X.shape[0] - 1))[0][:, -1])) if X.shape[0] > 1 else 0.0
+    near = search.radius_neighbors(X, NEAR * usual, return_distance=False)
+    original = np.full(X.shape[0], -1, np.intp)
+    for row, others in enumerate(near):
+        if original[row] < 0:
+            later = others[(others > row) & (original[others] < 0)]
+            original[later] = row
+    rows = np.flatnonzero(original >= 0)
+    return rows, original[rows]
