@@ -88,7 +88,7 @@ def test_bad_points_are_refused(X, message):
 def test_bad_weights_and_indices_are_refused():
     with pytest.raises(InvalidInputError, match=r"one entry for each of 3 points; got shape \(2,\)"):
         as_weights([1, 2], 3)
-    with pytest.raises(InvalidInputError, match="sample_weight must be finite and >= 0; entry 1 is -1"):
+    with pytest.raises(InvalidInputError, match="sample_weight must be between 0 and 1e.100; entry 1 is -1"):
         as_weights([1, -1], 2)
     with pytest.raises(InvalidInputError, match="entry 0 is nan"):
         as_weights([np.nan, 0], 2)

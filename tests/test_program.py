@@ -35,7 +35,7 @@ X = np.random.default_rng(5).normal(size=(40, 3))
         ({"row_norm": "linf", "sample_weight": np.ones(40)}, "takes no sample_weight"),
         ({"max_rank": 0}, "max_rank must be a whole number >= 1; got 0"),
         ({"sample_weight": np.zeros(40)}, "one of them more than 0; the largest is 0"),
-        ({"sample_weight": -np.ones(40)}, "sample_weight must be finite and >= 0; entry 0 is -1"),
+        ({"sample_weight": -np.ones(40)}, "sample_weight must be between 0 and 1e.100; entry 0 is -1"),
         ({"kernel": lambda A, B: np.ones(3)}, r"returned shape \(3,\)"),
     ],
 )

@@ -131,7 +131,7 @@ HALVES = np.arange(200) % 2
     ("constraints", "message"),
     [
         ({"sample_weight": np.zeros(200)}, "sample_weight is zero for all rows"),
-        ({"sample_weight": -np.ones(200)}, "sample_weight must be finite and >= 0; entry 0 is -1"),
+        ({"sample_weight": -np.ones(200)}, "sample_weight must be between 0 and 1e.100; entry 0 is -1"),
         ({"sample_weight": np.ones(3)}, r"one entry for each of 200 points; got shape \(3,\)"),
         ({"groups": ["a"] * 3}, r"one label for each of 200 rows; got shape \(3,\)"),
         ({"groups": np.where(HALVES, np.nan, 1.0)}, "must not have missing labels; row 1 has none"),

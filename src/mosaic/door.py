@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, IntArray, largest_size
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, largest_size
 from mosaic.arrays.xp import compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 
@@ -165,8 +165,10 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
         raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
     if weights.shape != (n,):
         raise InvalidInputError(f"must have one entry for each of {n} points; got shape {weights.shape}", parameter=name)
-    wrong = ~((weights >= 0) & (weights < np.inf))
+    wrong = ~((weights >= 0) & (weights <= LARGEST))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise InvalidInputError(f"must be finite and >= 0; entry {first} is {weights[first]:g}", parameter=name)
+        fault = f"must be between 0 and {LARGEST:g}; entry {first} is {weights[first]:g}"
+        remedy = "Only their ratios matter: divide all of them." if weights[first] > LARGEST else None
+        raise InvalidInputError(fault, remedy, parameter=name)
     return np.where(weights > 0, np.maximum(weights, 2.0**-100 * weights.max(initial=0.0)), 0.0)

@@ -322,7 +322,7 @@ class Text:
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.preprocessing import normalize
 
-        there = np.repeat(codes[codes >= 0], np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
+        there = np.repeat(codes[codes >= 0], np.clip(np.rint(weights[codes >= 0]), 1, TEXT_ROWS).astype(np.intp))
         texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
