@@ -18,18 +18,14 @@ from mosaic.choosing.budget import (
     affordable_rank,
     available_memory,
     budget_of,
-    expected_rank,
     memory_needed,
     memory_of_fit,
     useful_rank,
 )
-from mosaic.datasets import swiss_roll
 from mosaic.estimators import MOSAIC
-from mosaic.estimators.by_passes import Plan, memory_by_passes
+from mosaic.estimators.proof import Plan, memory_by_passes
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.parameters import Sketch
-from mosaic.program.factor import factorize
 from mosaic.text import readable_size
 
 # Rank
@@ -96,30 +92,9 @@ def test_sparse_points_take_the_memory_of_their_entries():
 
 def test_estimate_reads_as_a_sentence():
     text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 0, 2**29))
-    assert text == "123,456 points, low-rank (rank about 700): about 1.2 GiB, and for the certificate up to 512 MiB"
+    assert text == "123,456 points, low-rank (rank at most 700): about 1.2 GiB, and for the certificate up to 512 MiB"
     text = str(Estimate("sketch", 10**6, 400, 2**30, 1, 2**30, 9))
     assert text.startswith("1,000,000 rows, 1 pass: about 1.0 GiB; and for the certificate up to 9 passes (400 candidates)")
-
-
-@pytest.mark.parametrize("n", [600, 2500])
-@pytest.mark.parametrize("tol", [1e-2, 1e-3])
-def test_expected_rank_of_a_smooth_kernel_is_near_the_real_one(n, tol):
-    kernel = make_kernel(swiss_roll(n), "rbf", gamma=EffectiveCount(n / 20))
-    real = factorize(kernel, tol=0.25 * tol).rank
-    assert real < n / 2
-    assert expected_rank(kernel, n, tol) == pytest.approx(real, rel=0.2)
-
-
-def test_expected_rank_is_never_above_the_highest_allowed():
-    kernel = make_kernel(swiss_roll(1500), "rbf", gamma=EffectiveCount(30.0))
-    free = expected_rank(kernel, 1500, 1e-3)
-    for limit in (1, 16, 50, 1500):
-        assert expected_rank(kernel, limit, 1e-3) == min(free, limit)
-
-
-def test_expected_rank_of_a_sample_without_structure_is_the_highest_allowed(rng):
-    kernel = make_kernel(rng.normal(size=(1500, 30)), "rbf", gamma=EffectiveCount(1.5))
-    assert expected_rank(kernel, 1400, 1e-3) == 1400
 
 
 def test_estimate_of_sparse_rows_counts_their_entries(rng):

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch, datasets
 from mosaic.choosing.points import BUCKETS
-from mosaic.estimators import by_passes, fit
+from mosaic.estimators import fit, proof
 from mosaic.rows import open_source
 
 N = 10_000
@@ -43,7 +43,7 @@ PLAIN = SETTINGS | {"gamma": 0.02, "outliers": "keep"}
 def few_rows_decide():
     """A smaller sample, so that fewer rows are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_passes, "DECISION_SAMPLE", 3000)
+        patch.setattr(proof, "DECISION_SAMPLE", 3000)
         yield
 
 
@@ -234,7 +234,7 @@ def test_a_copy_is_chosen_by_the_number_that_it_is_demanded_with():
 
 
 def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
-    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 2000)
+    monkeypatch.setattr(proof, "DECISION_SAMPLE", 2000)
     named = np.array([5, 1700, 4567, 7_345, 9_900])
     found = MOSAIC(4, **PLAIN).fit(X, candidates=named)
     assert np.isin(found.representative_indices_, named).all()
@@ -248,8 +248,8 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     """How many look like a row is the same for a sample of 600 rows and for all of them."""
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 5.0, 3000, axis=0)])
     whole = MOSAIC(5, gamma=0.02).fit(data)
-    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(proof, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(proof, "SMALLEST_SAMPLE", 600)
     found = MOSAIC(5, gamma=0.02, algorithm=Sketch(n_initial=100)).fit(data)
     ours, theirs = found.selection_.material.counting, whole.selection_.material.counting
     heaviest = [(c.weights.max(axis=1) / c.weights.sum(axis=1)).max() for c in (ours, theirs)]
@@ -259,8 +259,8 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
 
 @pytest.mark.slow
 def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypatch):
-    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(proof, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(proof, "SMALLEST_SAMPLE", 600)
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 40.0, 27_000, axis=0)])
     for seed in range(3):
         found = MOSAIC(5, random_state=seed, algorithm=Sketch(n_initial=100)).fit(data)
@@ -461,7 +461,7 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         MOSAIC(5, **(PLAIN | {"algorithm": Sketch(40, n_rounds=1)})).fit(blobs(n)[0]).certificate_  # noqa: B018
         sizes.append(max(largest))
     # Of the sample rows, and four numbers of each; and how many rows are in each bucket of priorities.
-    assert max(sizes) <= by_passes.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
+    assert max(sizes) <= proof.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
 
 
 def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
@@ -485,12 +485,12 @@ def test_a_void_certificate_says_that_nothing_is_known():
 
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X)
-    model, task = MOSAIC(20, **SETTINGS), by_passes.Passes.run
+    model, task = MOSAIC(20, **SETTINGS), proof.Passes.run
 
     def run(self, name, *rest):
         os.utime(tmp_path / "x.npy", ns=(0, 0))  # as if somebody had written to it
         return task(self, name, *rest)
 
-    monkeypatch.setattr(by_passes.Passes, "run", run)
+    monkeypatch.setattr(proof.Passes, "run", run)
     with pytest.raises(InvalidInputError, match=r"x\.npy has changed while it was read in passes"):
         model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"))

@@ -12,7 +12,7 @@ import pytest
 
 from cli_runs import command, environment, run
 from mosaic import MOSAIC
-from mosaic.cli.faults import CODES
+from mosaic.cli import CODES
 from mosaic.cli.parser import EXIT_CODES
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
@@ -77,8 +77,7 @@ FAULTS = [
     (twins, "select twins.csv --must-include p3 p7 p8 --columns x,y", "usage", 2, ["p7 (row 7) and p8 (row 8), which"]),
     (twins, "select twins.csv --weight times --must-include p3 p6", "usage", 2, ["p6 (row 6), whose --weight is 0"]),
     (nothing, "select points.csv -k 2 --must-include p1 p2 p3", "usage", 2, ["names 3 rows", "only 2"]),
-    (nothing, "select points.csv -k 2 --quotas equal", "usage", 2, ["--quotas", "Add --group"]),
-    (nothing, "select points.csv -k 2 --title T", "usage", 2, ["--title", "Add --report"]),
+    (nothing, "select points.csv -k 2 --quotas equal", "usage", 2, ["--quotas need groups", "Give --group"]),
     (nothing, "select points.csv -k 2 --colour", "usage", 2, ["--colour is for", "points.csv"]),
     (nothing, "outliers points.npy --image-size 8", "usage", 2, ["--image-size is for", "points.npy"]),
     (stores, "select parts -k 1 -o parts/two.parquet", "output", 4, ["parts/two.parquet", "lies in the input, "]),
@@ -118,8 +117,8 @@ def test_an_error_in_json_has_its_parts(folder, capsys):
     assert error["message"] == "--max-representatives must be at least 1; got 0."
     assert (error["file"], error["where"]) == (None, None)
     error = json.loads(run(capsys, "select", "points.csv", "--quotas", "equal", "--json").out)["error"]
-    assert (error["parameter"], error["fault"]) == ("--quotas", "means nothing without --group")
-    assert error["remedy"] == "Add --group COLUMN, or leave it out."
+    assert (error["parameter"], error["fault"]) == ("--quotas", "need groups")
+    assert error["remedy"] == "Give --group, one label for every row."
 
 
 def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
@@ -144,6 +143,7 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv -k many", "'many' is not a number or 'auto'"),
         ("select points.csv -k 1.0", "write 1 for one"),
         ("select points.csv -k 1.5", "neither a whole number of rows nor a share"),
+        ("select points.csv -k -3", "'-3' is neither a number of rows, at least 1, nor a share"),
         ("select points.csv -k nan", "'nan' is not a number or 'auto'"),
         ("select points.csv -k 5 --coverage 0.9", "not allowed with argument"),
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),

@@ -12,7 +12,6 @@ import pytest
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import SelectionWarning
 from mosaic.rows import read
-from mosaic.show.card import card
 
 N = 120
 
@@ -180,7 +179,7 @@ def test_names_are_shown_in_summaries_cards_and_reasons():
     model = MOSAIC(5).fit(by_index(people()[["height", "age"]]))
     pick = int(model.representative_indices_[0])
     assert model.facts_.picks[0].name == f"C{pick}"
-    assert f">C{pick}</td>" in card(model.facts_)
+    assert f">C{pick}</td>" in model._repr_html_()
     other = next(row for row in range(N) if model.explain(row).status == "represented")
     told = model.explain(other)
     assert f"C{told.represented_by} (row {told.represented_by}) stands for it" in told.reason

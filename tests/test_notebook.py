@@ -13,11 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, Sketch, datasets
 from mosaic.estimators import listening
-from mosaic.show.card import card as card_of
 
 
 def card(model):
-    return card_of(model.facts_)
+    return model._repr_html_()
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def blobs():
 
 
 @pytest.mark.parametrize("kind", [MOSAIC, MOSAICSampler])
-def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
+def test_fitted_selector_shows_answer_and_picks(blobs, kind):
     model = kind(20)
     before = model._repr_html_()
     assert "mosaic-card" not in before
@@ -36,7 +35,6 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     assert "provably" not in html  # nobody has asked for a proof, which takes time
     assert not model.selection_.material.is_solved
     assert "Not fitted" not in html
-    assert html.count("<circle") > 300
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
 
 
@@ -47,12 +45,10 @@ def test_sentence_says_what_became_of_outliers(blobs, outliers, told):
     assert told in card(MOSAIC(5, outliers=outliers).fit(blobs.X))
 
 
-def test_card_has_every_representative_and_outlier_and_the_proof_once_it_is_known(blobs):
+def test_card_has_the_first_representatives_and_the_proof_once_it_is_known(blobs):
     model = MOSAIC(20).fit(blobs.X)
-    svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", card(model), re.S)[0])
-    titles = [title.text for title in svg.iter("title")]
-    assert sorted(titles) == sorted(f"row {row}, representative" for row in model.representative_indices_)
-    assert next(svg.iter("path")).get("d").count("M") == 8
+    assert all(f">{row}</td>" in card(model) for row in model.representative_indices_[:6])
+    assert "and 14 more" in card(model)
     excess = 100 * model.certificate_.excess
     assert f"provably at most {excess:.2g} % more unexplained than by the best 20" in card(model)
 
@@ -62,20 +58,17 @@ def test_detector_shows_its_outliers(blobs):
     assert "mosaic-card" not in detector._repr_html_()
     html = card(detector.fit(blobs.X))
     assert "8 outliers among 400 points." in html
-    assert next(ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0]).iter("path")).get("d").count("M") == 8
     assert "and 2 more" in html
-    assert html in detector._repr_html_()
     assert "sk-estimator" in detector._repr_html_()  # the diagram reads no attribute that solves a program
     assert not detector.selection_.material.is_solved
 
 
-def test_names_of_columns_are_escaped_in_the_map():
+def test_names_of_rows_are_escaped():
     pd = pytest.importorskip("pandas")
-    X = pd.DataFrame(datasets.swiss_roll(60)[:, :2], columns=["<script>alert(1)</script>", '"><img src=x>'])
+    X = pd.DataFrame(datasets.swiss_roll(60), index=[f"<script>alert({i})</script>" for i in range(60)], columns=list("abc"))
     html = card(MOSAIC(5).fit(X))
-    assert "<script>" not in html
-    assert "<img" not in html
-    assert "&lt;script&gt;" in html
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert" in html
 
 
 def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):

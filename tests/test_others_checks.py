@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from mosaic import MOSAICOutlierDetector, MOSAICSampler
-from mosaic.estimators import PyODDetector
+from mosaic.estimators.adapters import PyODDetector
 
 pytestmark = pytest.mark.slow
 

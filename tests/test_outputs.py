@@ -61,7 +61,7 @@ def test_an_output_that_fails_is_named_and_the_others_are_complete(folder, capsy
             raise OSError(28, "No space left on device", source)
         replace(source, target)
 
-    monkeypatch.setattr("mosaic.door.os.replace", full)
+    monkeypatch.setattr("mosaic.rows.write.os.replace", full)
     ran = run(capsys, "select", "points.csv", "-k", "3", *words_of(OUTPUTS), "-q", "--json")
     told = json.loads(ran.out)["error"]
     assert (ran.code, told["kind"], told["file"]) == (4, "output", OUTPUTS[failing])
@@ -104,4 +104,4 @@ def test_a_signal_before_the_words_are_understood_ends_the_command(monkeypatch, 
 
     monkeypatch.setattr("mosaic.cli.parse", interrupted)
     assert main(["select", "points.npy"]) == 143
-    assert capsys.readouterr().err == "mosaic: interrupted by SIGTERM; no half-written file is left.\n"
+    assert capsys.readouterr().err == "mosaic: interrupted; no half-written file is left.\n"

@@ -32,7 +32,7 @@ BUDGET = 1.5e8
 def few_rows_decide():
     """A smaller sample, so that fewer rows are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 3000)
+        patch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 3000)
         yield
 
 

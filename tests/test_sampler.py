@@ -25,7 +25,7 @@ def test_rows_whose_label_does_not_fit_are_named_with_the_label_that_would_and_a
     assert sampler.suspects_.labels.tolist() == ["b", "c", "a"]
     assert sampler.suspects_.suggested.tolist() == ["a", "b", "c"]
     assert not np.isin(sampler.sample_indices_, [3, 130, 190]).any()
-    assert "row 3 has 'b', rather 'a'" in repr(sampler.suspects_)
+    assert "row 3 has 'b' instead of 'a'" in repr(sampler.suspects_)
     assert dict(zip(*np.unique(few, return_counts=True), strict=True)) == {"a": 12, "b": 6, "c": 2}
 
 
@@ -82,7 +82,7 @@ def test_frames_with_categories_keep_their_type():
         ({"n_representatives": 2}, Y, "at least 3, one for each class"),
         ({"sampling_strategy": {7: 1}}, Y, "names 7, which is no class. Classes: 0, 1, 2"),
         ({"sampling_strategy": "some"}, Y, "sampling_strategy"),
-        ({"kernel": "precomputed"}, Y, "not a matrix of similarities"),
+        ({"kernel": "precomputed"}, Y, "a matrix of similarities cannot be combined"),
     ],
 )
 def test_what_cannot_be_done_is_said(settings, y, message):

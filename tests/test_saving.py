@@ -198,7 +198,7 @@ def test_file_is_written_once_and_whole(model, file, tmp_path):
 
 
 def test_what_cannot_be_saved_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match="kernel is a function, and a saved model holds no code"):
+    with pytest.raises(InvalidInputError, match="holds a function, which a file without code cannot hold"):
         MOSAIC(3, kernel=lambda A, B: A @ B.T + 1.0).fit(X).save(tmp_path / "a.mosaic")
 
     class Own(MOSAIC):
@@ -253,7 +253,7 @@ def with_entry(told, name, value, *names):
 
 def test_newer_format_is_refused_in_words(file):
     forged(file, lambda told: with_entry(told, "format", 99))
-    refused(file, r"newer version of MOSAIC \(.*\); this one is .*. Upgrade: pip install")
+    refused(file, r"another version of MOSAIC \(.*\); this one is .*. Fit and save it again")
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.01, 0.5, 0.99, 0.9999])
@@ -323,7 +323,7 @@ def test_forged_structure_is_refused(file, forge):
 
 @pytest.mark.parametrize("name", ["predict", "labels_", "__class__", "_found", "_hidden_"])
 def test_attributes_that_a_model_does_not_have_are_refused(file, name):
-    refused(forged(file, lambda told: with_entry(told, name, 1, "fitted")), "is no attribute of a fitted model")
+    refused(forged(file, lambda told: with_entry(told, name, 1, "fitted")), "its attributes are not those of a fitted model")
 
 
 def test_other_files_are_refused(tmp_path):

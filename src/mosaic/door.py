@@ -1,4 +1,4 @@
-"""The door: what may come in, and how files go out. Behind it numbers are finite, of a size whose squares are floats.
+"""The door: what may come in. Behind it numbers are finite, of a size whose squares are floats.
 
 Rows have two dimensions, float32 or float64, and no entry that is NaN or infinite. The largest size of an entry is at most
 1e100 and, in a fit, at least 1e-100 (1e30 and 1e-30 in single precision); otherwise the error says by what to divide.
@@ -6,11 +6,7 @@ Rows have two dimensions, float32 or float64, and no entry that is NaN or infini
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,26 +22,22 @@ def as_points(X: Any, name: str = "X") -> Any:
     """Rows that may come in, as a float array or CSR matrix; float32 stays float32, all else becomes float64."""
     if is_on_device(X):
         X = points_on_device(X, name)
-        check_size(X, name)
-        return X
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()  # the arrays belong to the caller and must not be sorted in place
-            X.sum_duplicates()
-        values = X.data
     else:
-        refuse_masked(X, name)
-        try:
-            X = np.asarray(X)
-        except ValueError as error:  # ragged lists
-            raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
-        values = X
-    check_shape(X.shape, name)
-    check_numbers(values.dtype, name)
-    if values.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    check_entries(X, None, name)
+        if sp.issparse(X):
+            X = sp.csr_array(X)
+            if not X.has_canonical_format:
+                X = X.copy()  # the arrays belong to the caller and must not be sorted in place
+                X.sum_duplicates()
+        else:
+            refuse_masked(X, name)
+            try:
+                X = np.asarray(X)
+            except ValueError as error:  # ragged lists
+                raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
+        check_shape(X.shape, name)
+        check_numbers(X.dtype, name)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        check_entries(X, None, name)
     check_size(X, name)
     return X
 
@@ -65,7 +57,6 @@ def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
 
 
 def points_on_device(X: Any, name: str = "X") -> Any:
-    """A finite two-dimensional array of floats, where it is."""
     xp, library = namespace(X), type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
@@ -110,11 +101,7 @@ def check_size(X: Any, name: str = "X") -> None:
 
 
 def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
-    """Refuse entries that are NaN, infinite or too large; the error counts them and names the first.
-
-    ``names`` are those of the columns, ``first_row`` is the number of the first row of a block. Of a sparse matrix only stored
-    entries are checked.
-    """
+    """Refuse entries that are NaN, infinite or too large; the error counts them and names the first. ``names`` are of columns."""
     if not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":
@@ -155,16 +142,15 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
         return np.flatnonzero(array)
     if array.size == 0:
         return np.zeros(0, dtype=np.intp)
-    fault, distinct = "", 0
     if array.ndim != 1 or array.dtype.kind not in "iu":
         fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
     elif array.min() < 0 or array.max() >= length:
         fault = f"must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}"
     elif (distinct := len(np.unique(array))) != len(array):
         fault = f"must not repeat a row number; {len(array)} given, {distinct} distinct"
-    if fault:
-        raise InvalidInputError(fault, parameter=name)
-    return array.astype(np.intp)
+    else:
+        return array.astype(np.intp)
+    raise InvalidInputError(fault, parameter=name)
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
@@ -186,14 +172,3 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
         remedy = "Only their ratios matter: divide all of them." if weights[first] > LARGEST else None
         raise InvalidInputError(fault, remedy, parameter=name)
     return np.where(weights > 0, np.maximum(weights, 2.0**-100 * weights.max(initial=0.0)), 0.0)
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """A temporary name in the folder of a file, which takes the place of that file once the block is left without an error."""
-    temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

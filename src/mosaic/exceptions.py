@@ -20,12 +20,8 @@ class Wording(NamedTuple):
     row: Callable[[int], str]
 
     def __call__(self, text: str) -> str:
-        """The text, with every mention between backticks replaced."""
-
         def worded(mention: re.Match[str]) -> str:
-            if mention["row"] is not None:
-                return self.row(int(mention["row"]))
-            return self.parameter(mention["name"], mention["value"])
+            return self.parameter(mention["name"], mention["value"]) if mention["row"] is None else self.row(int(mention["row"]))
 
         return re.sub(_MENTION, worded, text)
 
@@ -36,15 +32,9 @@ PYTHON = Wording(lambda name, value: name if value is None else f"{name}={value}
 class MosaicError(Exception):
     """Base class of all errors of this library.
 
-    Parameters
-    ----------
-    fault : what is wrong. With a parameter, the text continues its name: "must be > 0"
-    remedy : what to do about it, in sentences
-    parameter : the parameter or argument that the fault is about
-    value : what was given for it
-
-    Texts mention other parameters and rows between backticks, so that a front end can use other names: ```tol```,
-    ```kernel='rbf'```, ```row 7```. ``str`` uses the names of Python.
+    ``fault`` says what is wrong; with a ``parameter``, it continues its name: "must be > 0". ``value`` was given for it,
+    ``remedy`` says what to do, in sentences. Texts mention other parameters and rows between backticks, so that a front end can
+    use other names: ```tol```, ```kernel='rbf'```, ```row 7```. ``str`` uses the names of Python.
 
     Examples
     --------
@@ -58,7 +48,6 @@ class MosaicError(Exception):
         self.value = None if value is _NOT_GIVEN else repr(value)
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """All parts as sentences, with names in this wording."""
         subject = "" if self.parameter is None else f"`{self.parameter}` "
         got = "" if self.value is None else f"; got {self.value}"
         end = "" if self.fault.endswith(("?", "!")) else "."

@@ -1,7 +1,7 @@
 """Parameters: kernels and algorithms that have settings of their own, what to say of a wrong name, and checks of single values.
 
-Settings follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work. A check
-returns the value, or raises an error with value, fault and remedy. NumPy is not imported: the command line begins here.
+Settings follow scikit-learn's conventions: ``clone``, ``set_params(algorithm__alpha=5)`` and grid search over it work. NumPy is
+not imported: the command line begins here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any, ClassVar, Self
 
 from mosaic.exceptions import InvalidInputError
@@ -21,6 +22,8 @@ from mosaic.exceptions import InvalidInputError
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 #: Values of other parameters that take one of a few words.
 CHOICES = {"algorithm": ("paper", "sketch"), "outliers": ("reject", "keep", "report")}
+#: Bounds of numbers: their sign in messages, and what is true within them.
+BOUNDS = {"at_least": (">=", ge), "above": (">", gt), "at_most": ("<=", le), "below": ("<", lt)}
 
 
 class Named:
@@ -35,17 +38,15 @@ class Named:
         self._refuse_unknown(params)
         for name in sorted(params, key=lambda name: "__" in name):
             first, _, rest = name.partition("__")
-            if not rest:
-                setattr(self, first, params[name])
-                continue
-            owner = getattr(self, first)
-            if isinstance(owner, str) and owner in BY_NAME:
+            owner = getattr(self, first) if rest else params[name]
+            if rest and isinstance(owner, str) and owner in BY_NAME:
                 owner = BY_NAME[owner]()
-                setattr(self, first, owner)
-            if not hasattr(owner, "set_params"):
+            setattr(self, first, owner)
+            if rest and not hasattr(owner, "set_params"):
                 remedy = f"Set {ELSEWHERE[rest]}." if rest in ELSEWHERE else None
                 raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=owner)
-            owner.set_params(**{rest: params[name]})
+            if rest:
+                owner.set_params(**{rest: params[name]})
         return self
 
     @classmethod
@@ -73,7 +74,6 @@ class Parameters(Named):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value, usual in own if value != usual)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name; ``deep`` adds those of settings that have their own."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         inner = {name: value.get_params() for name, value in own.items() if deep and hasattr(value, "get_params")}
         return own | {f"{name}__{key}": value for name, found in inner.items() for key, value in found.items()}
@@ -81,14 +81,7 @@ class Parameters(Named):
 
 @dataclass(repr=False)
 class Polynomial(Parameters):
-    """The kernel (γ xᵀy + coef0)^degree.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC, Polynomial
-    >>> MOSAIC(kernel=Polynomial(degree=2)).get_params()["kernel__degree"]
-    2
-    """
+    """The kernel (γ xᵀy + coef0)^degree."""
 
     degree: int = 3
     coef0: float = 1.0
@@ -108,9 +101,7 @@ class Diffusion(Parameters):
 
 @dataclass(repr=False)
 class Sketch(Parameters):
-    """Passes over the rows, whose certificate comes from few candidates for all points, the paper's Algorithm 3.
-
-    Rows that do not fit into memory are read so in any case. The picks do not depend on it.
+    """Passes over the rows, whose certificate comes from few candidates, the paper's Algorithm 3. The picks are the same.
 
     Parameters
     ----------
@@ -179,23 +170,17 @@ ELSEWHERE = {
 
 
 def name_of(value: Any) -> Any:
-    """The name of a kernel or an algorithm with settings; all else as it is."""
     return value.name if isinstance(value, Parameters) else value
 
 
 def is_whole(value: Any, least: int) -> bool:
-    """Whether a value is a whole number of at least ``least``; True and False do not count as numbers."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _as_python(value: Any) -> Any:
-    """A NumPy scalar as a Python number, so that messages show 0.5 and not np.float64(0.5)."""
-    return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def _refuse_unless(is_right: bool, parameter: str, value: Any, fault: str, remedy: str | None = None) -> None:
     if not is_right:
-        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+        value = value.item() if getattr(value, "ndim", None) == 0 else value  # messages show 0.5 and not np.float64(0.5)
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=value)
 
 
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
@@ -209,27 +194,18 @@ def check_optional_whole_number(parameter: str, value: Any, at_least: int, remed
 
 
 def real_number(
-    parameter: str,
-    value: Any,
-    *,
-    at_least: float | None = None,
-    above: float | None = None,
-    at_most: float | None = None,
-    below: float | None = None,
-    meaning: str | None = None,
-    remedy: str | None = None,
+    parameter: str, value: Any, *, meaning: str | None = None, remedy: str | None = None, **limits: float | None
 ) -> float:
     """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    is_high = (at_least is None or number >= at_least) and (above is None or number > above)
-    if math.isfinite(number) and is_high and (at_most is None or number <= at_most) and (below is None or number < below):
-        return number
-    bounds = {">=": at_least, ">": above, "<=": at_most, "<": below}
-    limits = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
-    if at_least is not None and at_most is not None:
-        limits = f"between {at_least:g} and {at_most:g}"
-    fault = " ".join(part for part in ("must be a finite number", limits, f"({meaning})" if meaning else "") if part)
-    raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+    bounds = {name: bound for name, bound in limits.items() if bound is not None}
+    is_right = math.isfinite(number) and all(BOUNDS[name][1](number, bound) for name, bound in bounds.items())
+    said = " and ".join(f"{BOUNDS[name][0]} {bound:g}" for name, bound in bounds.items())
+    if {"at_least", "at_most"} <= bounds.keys():
+        said = f"between {bounds['at_least']:g} and {bounds['at_most']:g}"
+    fault = " ".join(part for part in ("must be a finite number", said, f"({meaning})" if meaning else "") if part)
+    _refuse_unless(is_right, parameter, value, fault, remedy)
+    return number
 
 
 def as_bytes(budget: Any) -> float | None:
@@ -251,7 +227,7 @@ def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | Non
     *others, last = map(repr, allowed)
     is_right = isinstance(value, str) and value in allowed
     _refuse_unless(is_right, parameter, value, f"must be {', '.join(others)} or {last}", remedy)
-    return value  # type: ignore[no-any-return]
+    return str(value)
 
 
 def check_kernel(kernel: Any) -> None:

@@ -11,12 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, subsample
+from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.kernels import Kernel
 from mosaic.program.bounds import MOST_BOUND_OPERATIONS
-from mosaic.program.factor import factorize
 from mosaic.program.problem import MOST_SOLVED_WHOLE
 from mosaic.program.working_set import MOST_INITIAL_MEMBERS, MOST_MEMBERS
 from mosaic.text import readable_size
@@ -141,8 +139,8 @@ class Estimate:
     Attributes
     ----------
     strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
-    n_points : number of distinct points, or of rows where only a sample of them is decided with
-    rank : expected number of columns of the factor; for a sketch, of candidates at first
+    n_points : number of rows
+    rank : largest number of columns of the factor; for a sketch, of candidates at first
     memory, proof_memory : bytes at the peak of the fit, beyond the data that is passed in, and of the certificate, at most
     passes, proof_passes : times that the rows are read, 0 if they are in memory, and for the certificate, at most
     """
@@ -161,12 +159,5 @@ class Estimate:
             passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
             more = f"and for the certificate up to {self.proof_passes} passes ({self.rank:,} candidates): {proof}"
             return f"{self.n_points:,} rows, {passes}: about {memory}; {more}"
-        how = f"{self.n_points:,} points, {self.strategy} (rank about {self.rank:,})"
+        how = f"{self.n_points:,} points, {self.strategy} (rank at most {self.rank:,})"
         return f"{how}: about {memory}, and for the certificate {proof}"
-
-
-def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: int = 0) -> int:
-    """Rank at which the factor of a sample reaches the tolerance; if that takes half of the sample, the highest allowed rank."""
-    rows = subsample(kernel.n, 1000, random_state)
-    rank = factorize(kernel.take(rows), tol=0.25 * tol, max_rank=max_rank, random_state=random_state).rank
-    return min(rank, max_rank) if len(rows) == kernel.n or rank < len(rows) / 2 else max_rank

@@ -335,7 +335,7 @@ class Material:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``proof`` solves the program
-    and answers for all rows (``mosaic.estimators.in_memory``, ``by_passes``).
+    and answers for all rows (``mosaic.estimators.proof``).
     """
 
     n_rows: int

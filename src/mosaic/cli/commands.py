@@ -3,86 +3,105 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn.datasets
+from numpy.typing import ArrayLike
 
 import mosaic
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.choosing.budget import budget_of
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
-from mosaic.cli.run import Run, check_outputs, opened, opened_or_loaded, rows_of_model
-from mosaic.cli.terminal import ProgressBar, visible, write, write_end, write_table, write_wrapped
+from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
+from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.rows import is_source, read
+from mosaic.rows.images import thumbnails
+from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library
 
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 #: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25
-#: Number of outliers whose names a terminal shows, and length of a bar for all of the data.
-MOST_NAMED, BAR_WIDTH = 8, 40
+PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
 UNPROVEN = "The certificate takes more passes over the rows; --report and --save make them."
-SCALED = "Numbers of represented rows and of outliers are scaled up from a sample of the rows."
 
 
-# ------------------------------------------------------------------------------------------------- select and report
-
-
-def select(args: Namespace) -> int:
-    """``mosaic select``."""
-    check_outputs(args, "output", "report", "labels", "save")
-    with opened(args) as run:
+def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
+    """``mosaic select``, and with other outputs ``mosaic report`` and ``mosaic demo``."""
+    check_outputs(args)
+    with opened(args, open_) as run:
         model = run.fit()
         bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
         if not bound and run.is_read:
             bound = not model.selection_.material.proof.by_passes
             run.notes.extend([] if bound else [UNPROVEN])
         facts = Facts(model, run.table)
-        answer, picks = answer_of(run, facts, bound=bound)
+        if bound and not facts.detects:
+            run.bar.update("certificate")
+            facts.certificate  # noqa: B018 - from now on it is known
+        if facts.scaled:
+            run.notes.append("Numbers of represented rows and of outliers are scaled up from a sample of the rows.")
+        cells = run.table.cells([] if facts.detects else facts.selection.rows)
+        picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
+        answer: dict[str, Any] = {}
+        if run.is_read:
+            answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
+            answer["certificate"] = answer.pop("known_certificate")
+            for pick, values in zip(answer["picks"], values_of(cells), strict=True):
+                pick["values"] = values
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
             run.bar.update("looking at all rows")
             labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
             labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
             run.write_rows("labels", args.labels, pa.table(labels))
-        run.write_page(facts, args.report)
-        run.save(model, args.save)
-    return run.finish(lambda: show_selected(run, answer), picks, **answer)
+        run.write_others(facts)
+        if args.command == "demo":
+            noise, odd = run.table.groups == "noise", model.is_outlier_
+            found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
+            run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
+    show = partial(show_selected, run, answer) if answer else run.say_notes
+    return run.finish(show, picks if args.command == "select" else None, **answer)
 
 
-def report(args: Namespace) -> int:
-    """``mosaic report``."""
-    check_outputs(args, "output")
-    with opened_or_loaded(args) as (run, saved):
-        facts = Facts(run.fit() if saved is None else saved, run.table)
-        answer, _ = answer_of(run, facts, bound=True)
-        run.write_page(facts, args.output)
-    return run.finish(lambda: show_selected(run, answer) if answer else run.say_notes(), **answer)
+report = select
 
 
-def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[dict[str, Any], Any]:
-    """The facts of a fit, if they are read, and the table of its picks; with ``bound``, which solves one more program."""
-    if bound and not facts.detects:
-        run.bar.update("certificate")
-        facts.certificate  # noqa: B018 - from now on it is known
-    if facts.scaled:
-        run.notes.append(SCALED)
-    cells = run.table.cells([] if facts.detects else facts.selection.rows)
-    names = ("rank", "row", "stands_for", "effective_count", "reason")
-    picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})
-    if not run.is_read:
-        return {}, picks
-    answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
-    answer["certificate"] = answer.pop("known_certificate")
-    for pick, values in zip(answer["picks"], values_of(cells), strict=True):
-        pick["values"] = values
-    return answer, picks
+class Digits(Rows):
+    """Pictures of 8 × 8 pixels in memory, as if they were a file."""
+
+    def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
+        return thumbnails(list(1.0 - self.X.reshape(-1, 8, 8)[np.asarray(rows, np.intp)] / 16.0), side)  # dark on light
+
+
+def demo(args: Namespace) -> int:
+    """``mosaic demo``: the handwritten digits of scikit-learn, and one image of noise for every twenty of them."""
+    folder = Path(args.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    args.force |= args.folder == "mosaic-demo"  # files of an earlier demo are replaced
+    args.n_representatives, args.title = 20, "Digits with noise among them"
+    args.output, args.report = str(folder / "picks.csv"), str(folder / "report.html")
+
+    def digits_with_noise(bar: ProgressBar) -> Digits:
+        X, digit = sklearn.datasets.load_digits(return_X_y=True)
+        noise = mosaic.datasets.noise_images(len(X) // 20, X)
+        names = [f"digit-{i:04d}" for i in range(len(X))] + [f"noise-{i:02d}" for i in range(len(noise))]
+        what, X = [*digit.astype(str).tolist(), *["noise"] * len(noise)], np.vstack([X, noise])
+        records, kind = InMemory(pa.table({"image": names, "digit": what})), "handwritten digits and noise"
+        found = Digits(Path("digits"), kind, X, records, id_name="image", group_name="digit")
+        found.groups = np.array(what)
+        return found
+
+    return select(args, digits_with_noise)
 
 
 def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
@@ -98,7 +117,6 @@ def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
 
 
 def show_selected(run: Run, answer: dict[str, Any]) -> None:
-    """Write to a terminal: the sentence, the first picks, the lowest outliers, the certificate, notes and files."""
     write_wrapped(answer["sentence"])
     write()
     picks, n, lowest = answer["picks"], answer["outliers"]["n"], answer["outliers"]["lowest"]
@@ -107,22 +125,18 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
         # A reason begins with rank and number of rows, which have their own columns.
         columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
         write_table(columns, "" if "picks" in run.outputs else "; -o picks.csv keeps them all")
-    called = [one["name"] or f"row {one['row']}" for one in lowest[:MOST_NAMED]]
+    called = [one["name"] or f"row {one['row']}" for one in lowest[:8]]
     if called:
         others = f" and {n - len(called):,} more" if n > len(called) else ""
         write()
         write_wrapped(f"{counted(n, 'outlier')}, oddest first: {', '.join(called)}{others}.")
     write()
     write_wrapped(answer["certificate"]["sentence"])
-    write_end(run.notes, run.outputs)
-
-
-# ----------------------------------------------------------------------------------------------------------- outliers
+    run.write_end()
 
 
 def outliers(args: Namespace) -> int:
-    """``mosaic outliers``."""
-    check_outputs(args, "output", "report", "save")
+    check_outputs(args)
     with opened(args) as run:
         model = _detector(run)
         run.bar.update("looking at all rows")
@@ -143,8 +157,7 @@ def outliers(args: Namespace) -> int:
         facts = Facts(model, run.table, outliers_only=True)
         table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, table)
-        run.save(model, args.save)
-        run.write_page(facts, args.report)
+        run.write_others(facts)
         numbers, ids = found, run.ids(found)
     cut, n = model.selection_.cut, len(found)
     sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'point')}."
@@ -159,7 +172,7 @@ def outliers(args: Namespace) -> int:
             write_table(columns, "" if "outliers" in run.outputs else "; -o outliers.csv keeps them all")
             write()
         write_wrapped(facts.decisions[-1])
-        write_end(run.notes, run.outputs)
+        run.write_end()
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
@@ -175,10 +188,9 @@ def _detector(run: Run) -> Any:
     is_large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > SHARE_FOR_ROWS * budget
     model: Any
     if is_source(X) or is_large:
-        run.notes.append(
-            f"{run.table.path.name} is too large to be taken into memory, so a sample of the rows decides below "
-            "which count rows are outliers. A larger --memory-budget may change that."
-        )
+        decides = "so a sample of the rows decides below which count rows are outliers"
+        change = "A larger --memory-budget may change that."
+        run.notes.append(f"{run.table.path.name} is too large to be taken into memory, {decides}. {change}")
         if settings.pop("max_samples", None) is not None:
             run.notes.append("--max-samples is for data in memory; it was not used.")
         model = MOSAIC(algorithm="sketch", **settings)
@@ -187,12 +199,8 @@ def _detector(run: Run) -> Any:
     return model.fit(run.table, **({} if weights is None else {"sample_weight": weights}))
 
 
-# ------------------------------------------------------------------------------------------------------------ predict
-
-
 def predict(args: Namespace) -> int:
-    """``mosaic predict``."""
-    check_outputs(args, "output")
+    check_outputs(args)
     model = load(args.model)
     if hasattr(args, "n_jobs"):
         model.n_jobs = args.n_jobs
@@ -225,7 +233,7 @@ def predict(args: Namespace) -> int:
             columns = {"new row": numbers, "name": ids, "effective count": new.effective_count[odd].tolist()}
             write()
             write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]}, more)
-        write_end(run.notes, run.outputs)
+        run.write_end()
 
     saved = model.selection_
     about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
@@ -245,28 +253,19 @@ def _open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
     return read(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
 
 
-# ------------------------------------------------------------------------------------------ explain, path and estimate
-
-
 def explain(args: Namespace) -> int:
-    """``mosaic explain``."""
-    with opened_or_loaded(args) as (run, saved):
+    with opened(args) as run:
         rows = [run.table.find(name) for name in args.rows] + [run.row_of(number) for number in args.row]
-        model = run.fit() if saved is None else saved
+        model = run.fit()
         decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
         sentence = Facts(model, run.table).sentence
 
-    def show() -> None:
-        for line in [str(each) for each in explained] or decisions:
-            write(visible(line))
-        run.say_notes()
-
+    show = partial(run.write_lines, list(map(str, explained)) or decisions)
     return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
 
 
 def path(args: Namespace) -> int:
-    """``mosaic path``."""
-    check_outputs(args, "output")
+    check_outputs(args)
     most = args.max_representatives
     if most < 1:
         raise InvalidInputError("must be at least 1", parameter="max_representatives", value=most)
@@ -287,26 +286,17 @@ def path(args: Namespace) -> int:
         write()
         shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
         shares = [float(curve.coverage[number - 1]) for number in shown]
-        bars = ["█" * round(BAR_WIDTH * share) for share in shares]
+        bars = ["█" * round(40 * share) for share in shares]
         write_table({"k": shown, "coverage": [f"{100 * share:.0f} %" for share in shares], "": bars})
-        write_end(run.notes, run.outputs)
+        run.write_end()
 
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
 
 
 def estimate(args: Namespace) -> int:
-    """``mosaic estimate``."""
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
-
-    def show() -> None:
-        write(str(cost))
-        run.say_notes()
-
-    return run.finish(show, sentence=str(cost), estimate=asdict(cost))
-
-
-# -------------------------------------------------------------------------------------------------------------- tables
+    return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
 
 
 def _with_columns(table: Any, columns: dict[str, Sequence[Any]]) -> Any:

@@ -13,7 +13,7 @@ from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
 from mosaic.cli.commands import _open_new_rows, _with_columns, values_of
 from mosaic.cli.run import check_outputs, opened
-from mosaic.cli.terminal import write, write_end, write_table, write_wrapped
+from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
 from mosaic.estimators.fitted import prepared
 from mosaic.exceptions import InvalidInputError
@@ -27,7 +27,7 @@ NEAR, NEIGHBOURS = 0.1, 10
 
 def columns(args: Namespace) -> int:
     """``mosaic columns``."""
-    check_outputs(args, "output")
+    check_outputs(args)
     with opened(args) as run:
         encoder, names = run.table.encoder, run.table.feature_names or []
         rows = [(name, "number, as it is", "") for name in names]
@@ -39,14 +39,14 @@ def columns(args: Namespace) -> int:
 
     def show() -> None:
         write_table({name.replace("_", " "): values for name, values in table.items()}, "; -o columns.csv keeps them all")
-        write_end(run.notes, run.outputs)
+        run.write_end()
 
     return run.finish(show, pa.table(table), columns=[dict(zip(table, row, strict=True)) for row in rows])
 
 
 def compare(args: Namespace) -> int:
     """``mosaic compare``: rows of OTHER, placed by the picks of FILE."""
-    check_outputs(args, "output")
+    check_outputs(args)
     with ExitStack() as stack:
         run = stack.enter_context(opened(args))
         model = run.fit()
@@ -76,7 +76,7 @@ def compare(args: Namespace) -> int:
         write()
         write_table({"row": found["row"], "name": found["name"], "stands for": [percent(x) for x in found["share"]],
                      f"in {args.other}": [percent(x) for x in found["share_in_other"]]})  # fmt: skip
-        write_end(run.notes, run.outputs)
+        run.write_end()
 
     figures: dict[str, Any] = {"outlier_shares": odd, "mean_similarities": similar}
     return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=values_of(pa.table(found)))
@@ -84,7 +84,7 @@ def compare(args: Namespace) -> int:
 
 def dedup(args: Namespace) -> int:
     """``mosaic dedup``: rows that are nearly equal to an earlier one."""
-    check_outputs(args, "output")
+    check_outputs(args)
     with opened(args) as run:
         if is_source(run.table.X):
             raise InvalidInputError("near copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
@@ -102,7 +102,7 @@ def dedup(args: Namespace) -> int:
         if len(rows):
             write()
             write_table(shown, "" if "copies" in run.outputs else "; -o copies.csv keeps them all")
-        write_end(run.notes, run.outputs)
+        run.write_end()
 
     return run.finish(show, table, sentence=sentence, copies=values_of(table))
 

@@ -16,8 +16,6 @@ from mosaic.parameters import BY_NAME, CHOICES, KERNELS, as_bytes
 
 
 def number_or(*words: str) -> Callable[[str], Any]:
-    """A reader of finite numbers (integers as int) that also accepts some words."""
-
     def read(text: str) -> Any:
         for kind in (int, float):
             try:
@@ -34,15 +32,12 @@ def number_or(*words: str) -> Callable[[str], Any]:
     return read
 
 
-def number(text: str) -> float:
-    return float(number_or()(text))
-
-
 def count_or_share(text: str) -> Any:
-    """A number of rows: a whole number, a share below 1, or "auto"."""
     value = number_or("auto")(text)
-    if not isinstance(value, float) or value < 1:
+    if value == "auto" or (isinstance(value, int) and value >= 1) or 0 < value < 1:
         return value
+    if value <= 0:
+        raise ArgumentTypeError(f"{text!r} is neither a number of rows, at least 1, nor a share between 0 and 1")
     if value == 1:
         raise ArgumentTypeError(f"{text!r} may be one row or all of them; write 1 for one, or their number for all")
     if value != int(value):
@@ -58,7 +53,6 @@ def yes_or_no(text: str) -> Any:
 
 
 def size(text: str) -> float | None:
-    """A size in bytes, with or without a unit."""
     try:
         return as_bytes(text)
     except InvalidInputError as error:
@@ -74,7 +68,6 @@ def names(text: str) -> list[str]:
 
 
 def quotas(text: str) -> Any:
-    """Read "proportional", "equal", or a JSON object from groups to numbers or shares."""
     if text in ("proportional", "equal"):
         return text
     try:
@@ -106,9 +99,7 @@ def named(known: Sequence[str]) -> Callable[[str], Any]:
 
 
 class Option(NamedTuple):
-    """The name of a value among the parsed options, which is that of the parameter, its flags, and its settings for argparse."""
-
-    dest: str
+    dest: str  # the name of the parameter
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
@@ -122,22 +113,20 @@ def _option(flags: str, help: str, metavar: str | None = None, type: Any = None,
 _LIST: dict[str, Any] = {"action": "extend", "type": names, "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "ROW"}
 _FLAG: dict[str, Any] = {"action": "store_true"}
-_OUTLIERS = "reject: never choose them (default); keep: do not detect them; report: only mark them"
 _ALGORITHM = "paper: Algorithm 1 of the paper as written; sketch: by passes; with settings: paper,alpha=50,solver=fista"
-_QUOTAS = """proportional (default), equal, or '{"a": 5, "b": 0.2}': picks for each label"""
-_NUMBER = "a number, a share of the rows such as 0.05, or auto: one for each clear cluster, else √(n/2) (default)"
 _KERNEL = f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or diffusion,n_neighbors=15"
-_AS_WRITTEN = "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1"
+#: Options that ``--help`` shows; ``--help-all`` shows all.
+USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contamination", "report", "save", "force", "json", "row")
 #: Options by group of the help. Those of all groups but "output" have no value unless they are given.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
-        _option("-k --n-representatives", _NUMBER, "K", count_or_share),
-        _option("--coverage", "choose as many as explain this share of the rows", "SHARE", number),
-        _option("--min-support", "choose as many as can each stand for this many rows", "ROWS", number),
+        _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", count_or_share),
+        _option("--coverage", "as many as explain this share of the rows", "SHARE", number_or()),
+        _option("--min-support", "as many as can each stand for this many rows", "ROWS", number_or()),
     ),
     "file": (
-        _option("--id", "column that names the rows (default: a column that looks like ids)", "COLUMN"),
-        _option("--columns", "columns to compare rows by (default: all of them)", **_LIST),
+        _option("--id", "column that names the rows (default: one that does)", "COLUMN"),
+        _option("--columns", "columns to compare rows by (default: all)", **_LIST),
         _option("--exclude-columns", "columns that are not compared", **_LIST),
         _option("--embedding", "a column of vectors to compare", "COLUMN"),
         _option("--array", "name of the array in an npz, zarr or h5ad file", "NAME"),
@@ -147,23 +136,23 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--colour --color", "compare images in colour instead of grey", **_FLAG),
     ),
     "constraints": (
-        _option("--group", "column of labels; every label gets its share of the picks", "COLUMN"),
-        _option("--quotas", _QUOTAS, "QUOTAS", quotas),
+        _option("--group", "column of labels; each gets its share of the picks", "COLUMN"),
+        _option("--quotas", 'proportional (default), equal, or {"a": 5, "b": 0.2}: picks for each label', "QUOTAS", quotas),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),
         _option("--exclude", "rows that are never chosen; they are still represented", **_ROWS),
     ),
     "outliers": (
         _option("--contamination", "share of outliers, if it is known", "SHARE", number_or("auto")),
-        _option("--min-group", "groups of at least this many rows are kept, however rare", "ROWS", number),
-        _option("--outliers", _OUTLIERS, choices=CHOICES["outliers"]),
+        _option("--min-group", "groups of at least this many rows are kept, however rare", "ROWS", number_or()),
+        _option("--outliers", "never choose them (default), do not detect them, or only mark them", choices=CHOICES["outliers"]),
     ),
     "how": (
         _option("--kernel", _KERNEL, "KERNEL", named(KERNELS)),
         _option("--gamma", "bandwidth: a number, auto (default), scale or median", "GAMMA", number_or("auto", "scale", "median")),
         _option("--scale", "divide columns by their spread (default auto: if few would dominate)", "auto|yes|no", yes_or_no),
         _option("--algorithm", _ALGORITHM, "ALGORITHM", named(CHOICES["algorithm"])),
-        _option("--tol", "relative gap to certify (default: 0.02)", "GAP", number),
+        _option("--tol", "relative gap to certify (default: 0.02)", "GAP", number_or()),
         _option("--max-samples", "number of rows that a program compares (default: 128)", "N", int),
         _option("--memory-budget", "such as 2GiB (default) or 500MB", "SIZE", size),
         _option("--random-state --seed", "same seed, same answer (default: 0)", "SEED", int),
@@ -172,13 +161,13 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "output": (
         _option("-f --force", "replace existing files", **_FLAG),
         _option("--json", "print one JSON object and nothing else", **_FLAG),
-        _option("-q --quiet", "print no progress and no notes, only errors", **_FLAG),
+        _option("-q --quiet", "no progress and no notes; with -o nothing but errors", **_FLAG),
         _option("--debug", "show the traceback of an error, like MOSAIC_DEBUG=1", **_FLAG),
         _option("--all", "write all rows, in the order of the file", **_FLAG),
-        _option("--report", "also write the HTML report", "report.html"),
-        _option("--labels", "also write the representative and the effective count of every row", "labels.csv"),
-        _option("--save", "also write the fitted model, for predict, explain and report", "model.mosaic"),
-        _option("--as-written", _AS_WRITTEN, **_FLAG),
+        _option("--report", "also the answer as one HTML page", "report.html"),
+        _option("--labels", "also the representative of every row", "labels.csv"),
+        _option("--save", "also the fitted model, for predict, explain, report", "model.mosaic"),
+        _option("--as-written", "csv: cells as they are, even those that a spreadsheet would compute", **_FLAG),
         _option("--title", "of the report"),
         _option("--max-representatives", "largest length of the curve (default: 100)", "N", int, default=100),
         _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[]),

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from mosaic import __version__
-from mosaic.cli.options import CONSTRAINTS, DETECTOR_SETTINGS, FILE_OPTIONS, GROUPS, NEW_ROWS, NUMBERS, SETTINGS
+from mosaic.cli.options import CONSTRAINTS, DETECTOR_SETTINGS, FILE_OPTIONS, GROUPS, NEW_ROWS, NUMBERS, SETTINGS, USUAL
 from mosaic.parameters import ELSEWHERE
 
 ABOUT = """\
@@ -23,7 +23,7 @@ exit codes:
   1    a fault of ours; --debug shows where
   2    wrong usage or an invalid setting
   3    the input cannot be read or used
-  4    an output cannot be written (it exists and --force is not given, no folder, disk full)
+  4    an output cannot be written, or exists and --force is not given
   5    more memory is needed than --memory-budget
   6    a library is missing
   130  interrupted; no half-written file is left"""
@@ -61,9 +61,8 @@ COMMANDS = {
     "select": Command(
         "choose rows that stand for the rest",
         "Choose the rows of FILE that stand for the rest, and set outliers aside.\n\n"
-        "Picks are written to -o. Without -o, a terminal shows a short answer, and a pipe gets CSV.\n"
-        "Picks keep all columns of FILE and get mosaic_rank, mosaic_row, mosaic_stands_for,\n"
-        "mosaic_effective_count and mosaic_reason.",
+        "Picks are written to -o, else a terminal shows a short answer, and a pipe gets CSV. They have\n"
+        "all columns of FILE and mosaic_rank, _row, _stands_for, _effective_count and _reason.",
         (
             "mosaic select points.csv -k 10 -o picks.csv --report report.html",
             "mosaic select points.csv --coverage 0.9 --must-include p7 --group kind --quotas equal",
@@ -77,18 +76,12 @@ COMMANDS = {
         "Find the rows of FILE that few others look like, lowest score first.\n\n"
         "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count,\n"
         "mosaic_is_outlier and mosaic_reason. The score is the log of the effective count.",
-        (
-            "mosaic outliers points.csv -o outliers.csv --report outliers.html",
-            "mosaic outliers points.csv --contamination 0.02 --all",
-        ),
-        known=(
-            *DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group"),
-            "force", "all", "report", "save", "as_written", "title",
-        ),
+        ("mosaic outliers points.csv -o odd.csv --report odd.html", "mosaic outliers points.csv --contamination 0.02 --all"),
+        known=(*DETECTOR_SETTINGS, *(set(FILE_OPTIONS) - {"group"}), "force", "all", "report", "save", "as_written", "title"),
         output="outliers.csv",
     ),
     "predict": Command(
-        "which rows of a saved model stand for new rows, and which new rows are outliers",
+        "new rows: which rows of a saved model stand for them",
         "Say for every row of FILE which representative of MODEL stands for it, how similar they are,\n"
         "whether the row is an outlier, and why. MODEL is what --save of select or outliers wrote.\n"
         "Columns are found by their names and become numbers as in the fit.",
@@ -155,8 +148,6 @@ COMMANDS = {
 
 
 class UsageError(Exception):
-    """The command line is invalid; ``usage`` shows its syntax."""
-
     def __init__(self, message: str, parser: argparse.ArgumentParser):
         super().__init__(message)
         self.command, self.usage = parser.prog, parser.format_usage()
@@ -175,9 +166,10 @@ class Parser(argparse.ArgumentParser):
 def parse(words: list[str]) -> argparse.Namespace | None:
     """The command and its options; None if help or the version was printed, as it is without arguments."""
     asked = words[0] if words and words[0] in COMMANDS else None
-    parser = _list_of_commands() if asked is None else command_parser(asked)
+    parser = _list_of_commands() if asked is None else command_parser(asked, everything="--help-all" in words)
+    given = words if asked is None else words[1:]
     try:
-        args, rest = parser.parse_known_args(words or ["--help"] if asked is None else words[1:])
+        args, rest = parser.parse_known_args(["--help"] if "--help-all" in words or not words else given)
     except SystemExit as ended:  # --help and --version
         if ended.code:
             raise
@@ -192,7 +184,6 @@ def parse(words: list[str]) -> argparse.Namespace | None:
 
 
 def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
-    """What is said of a word that the parser does not know."""
     if not word.startswith("-"):
         return f"{word!r} is one word too many. Put names with spaces in quotes"
     known = [option for action in parser._actions for option in action.option_strings]
@@ -207,7 +198,6 @@ def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
 
 
 def _list_of_commands() -> Parser:
-    """The parser of ``mosaic --help`` and ``mosaic --version``, and of a command that does not exist."""
     parser = Parser(prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]")
     parser.add_argument("--version", action="version", version=f"mosaic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, prog="mosaic")
@@ -216,29 +206,34 @@ def _list_of_commands() -> Parser:
     return parser
 
 
-def command_parser(name: str) -> Parser:
-    """The parser of one command."""
+def command_parser(name: str, *, everything: bool = False) -> Parser:
+    """The parser of one command, whose help shows the usual options, or ``everything``."""
     command = COMMANDS[name]
     examples = "\n".join(f"  {line}" for line in command.examples)
     parser = Parser(
         prog=f"mosaic {name}",
         description=command.about,
-        epilog=f"examples:\n{examples}\n\nExit codes are listed by mosaic --help.",
+        epilog=f"examples:\n{examples}" + ("" if everything else f"\n\nAll options: mosaic {name} --help-all"),
         usage=f"mosaic {name} {' '.join(command.takes)} [options]",
+        add_help=False,
     )
-    parser.set_defaults(force=False)
+    parser.set_defaults(**dict.fromkeys(("output", "report", "labels", "save", "title")), force=False)
+    main = parser.add_argument_group("options")
     for word in command.takes:
         metavar = word.strip("[.] ")
-        parser.add_argument({"ROW": "rows"}.get(metavar, metavar.lower()), metavar=metavar, **POSITIONALS[word])
+        main.add_argument({"ROW": "rows"}.get(metavar, metavar.lower()), metavar=metavar, **POSITIONALS[word])
+    main.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     for title in ("how many", "output", "outliers", "how", "file", "constraints"):
-        options = [option for option in GROUPS[title] if option.dest in (*command.known, *_ALWAYS)]
-        group = parser.add_argument_group(title)
+        group = parser.add_argument_group(title) if everything else main
         if title == "output" and command.output is not None:
             is_page = command.output == "report.html"
-            what = "the page (default: report.html)" if is_page else "csv, tsv, parquet, feather, json or jsonl, by its ending"
-            group.add_argument("-o", "--output", metavar=command.output, default=command.output if is_page else None, help=what)
+            what = "the page (default: report.html)" if is_page else "csv, tsv, parquet, feather, json or jsonl file"
+            dest, usual = ("report", command.output) if is_page else ("output", None)
+            group.add_argument("-o", "--output", dest=dest, metavar=command.output, default=usual, help=what)
         one_of = group.add_mutually_exclusive_group() if title == "how many" else group
-        for option in options:
+        for option in (option for option in GROUPS[title] if option.dest in (*command.known, *_ALWAYS)):
             given: dict[str, Any] = {} if title == "output" else {"default": argparse.SUPPRESS}
-            one_of.add_argument(*option.flags, **given, **option.settings)
+            if not (everything or option.dest in USUAL):
+                given["help"] = argparse.SUPPRESS
+            one_of.add_argument(*option.flags, **option.settings | given)
     return parser

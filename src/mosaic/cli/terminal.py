@@ -8,7 +8,7 @@ import sys
 import textwrap
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self, TextIO
 
@@ -18,21 +18,16 @@ from mosaic.text import json_text, jsonable, printable, readable_size
 BROKEN_PIPE = 141
 #: Largest number of rows of a table on a terminal.
 MOST_ROWS = 20
-#: Seconds between two reports about one stage of the work.
-SECONDS_BETWEEN = 0.1
 
 
 def first_line(args: Namespace) -> None:
     """Write the name and size of the file to a terminal, before large packages are imported."""
     if args.quiet or args.json or not sys.stderr.isatty():
         return
-    if args.command == "demo":
-        say("mosaic: making 1,886 pictures …")
-        return
-    size = ""
+    file, size = getattr(args, "file", "1,886 pictures"), ""
     with suppress(OSError):  # opening the file will raise the error
-        size = "" if os.path.isdir(args.file) else f" ({readable_size(os.path.getsize(args.file))})"
-    say(f"mosaic: opening {visible(args.file)}{size} …")
+        size = "" if os.path.isdir(file) else f" ({readable_size(os.path.getsize(file))})"
+    say(f"mosaic: opening {visible(file)}{size} …")
 
 
 def visible(text: str) -> str:
@@ -54,12 +49,11 @@ def write(text: str = "") -> None:
 def write_bytes(content: bytes) -> None:
     """Write output for programs, always as UTF-8."""
     sys.stdout.flush()
-    stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # a replacement stream that takes only text
+    if hasattr(sys.stdout, "buffer"):
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:  # a replacement stream that takes only text
         sys.stdout.write(content.decode())
-    else:
-        stream.write(content)
-        stream.flush()
 
 
 def write_json(command: str, answer: dict[str, Any]) -> None:
@@ -83,19 +77,8 @@ def write_wrapped(text: str, start: str = "") -> None:
     write(textwrap.fill(visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)))
 
 
-def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
-    """Write the end of a readable answer: notes, and the paths of written files."""
-    for text in notes:
-        write_wrapped(text, "note: ")
-    for what, path in outputs.items():
-        write(f"{what}: {visible(path)}")
-
-
 def write_table(columns: Mapping[str, Sequence[Any]], more: str = "") -> None:
-    """Write the first rows of a table, by column. The last column takes the remaining width, and numbers are aligned right.
-
-    Columns that say nothing are left out; ``more`` says where further rows are.
-    """
+    """Write the first rows of a table, by column, without columns that say nothing; ``more`` says where further rows are."""
     columns = {name: values for name, values in columns.items() if any(value not in (None, "") for value in values)}
     headers = list(columns)
     right = {j for j, values in enumerate(columns.values()) if not isinstance(values[0], str)}
@@ -128,9 +111,8 @@ class ProgressBar:
         self._write("")
 
     def update(self, stage: str, text: str | None = None, share: float | None = None) -> None:
-        """Show the stage of the work, the share of it that is done, and a text with details."""
         now = time.monotonic()
-        if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < SECONDS_BETWEEN):
+        if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < 0.1):
             return
         self.stage, self.written = stage, now
         bar = "" if share is None else f"{'━' * round(24 * share):<24} {100 * share:3.0f} %  "
@@ -142,6 +124,5 @@ class ProgressBar:
             sys.stderr.flush()
 
     def on_read(self, done: float, total: float | None) -> None:
-        """Show how many bytes of the file have been read."""
         of = "" if total is None else f" of {readable_size(total)}"
         self.update("reading", f"reading, {readable_size(done)}{of}", done / total if total else None)

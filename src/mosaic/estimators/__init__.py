@@ -1,7 +1,5 @@
 """Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
 
-from typing import Any
-
 from mosaic.estimators.curve import CoverageCurve, estimate, path
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.fitted import explain_model
@@ -11,15 +9,6 @@ from mosaic.estimators.saving import load
 from mosaic.estimators.selector import MOSAIC
 
 __all__ = [
-    "MOSAIC", "CoverageCurve", "MOSAICOutlierDetector", "MOSAICSampler", "PyODDetector", "estimate", "explain_model", "listening",
+    "MOSAIC", "CoverageCurve", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "explain_model", "listening",
     "load", "path",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """PyODDetector, which imports PyOD when it is asked for."""
-    if name != "PyODDetector":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mosaic.estimators.adapters import PyODDetector
-
-    return PyODDetector

@@ -21,10 +21,7 @@ except ImportError:  # PyOD is optional
 class PyODDetector(BaseDetector if BaseDetector is not None else object):  # type: ignore[misc]
     """MOSAICOutlierDetector as a detector of PyOD: high scores and the label 1 mean outliers.
 
-    Parameters
-    ----------
-    contamination : share of outliers, as for every detector of PyOD; after ``to_pyod`` the share that was found
-    detector : a MOSAICOutlierDetector with all other settings; fitted, it is ``detector_``
+    ``contamination`` is as for every detector of PyOD; ``detector`` has all other settings, and is ``detector_`` once fitted.
     """
 
     def __init__(self, contamination: Any = 0.1, detector: Any = None):
@@ -35,18 +32,15 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
 
     @classmethod
     def of(cls, fitted: Any) -> Self:
-        """A detector that is fitted already, with the threshold and the share of outliers that it found."""
         face = cls(detector=clone(fitted))
         face.contamination = float(fitted.is_outlier_.mean())
         return face._take(fitted)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit; y is not used."""
         detector = MOSAICOutlierDetector() if self.detector is None else clone(self.detector)
         return self._take(detector.set_params(contamination=self.contamination).fit(X))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of points, high for outliers."""
         check_is_fitted(self)
         return np.asarray(-self.detector_.score_samples(X))
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import is_on_device, numpy_dtype
-from mosaic.choosing import CERTIFIED_GAP, Constraints, Points, Settings, draw_in_memory, geometry_of, rank
-from mosaic.choosing.budget import Estimate, expected_rank, memory_of_fit, memory_of_proof, memory_on_device
-from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
-from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read_data, size_of
-from mosaic.estimators.reading import ColumnArguments, prepare_for, read_rows, seed_of, without_scaling
+from mosaic.choosing import Settings, rank
+from mosaic.choosing.budget import Estimate, memory_of_fit, memory_of_proof, memory_on_device
+from mosaic.estimators.fit import is_sampled, rank_for, read_data, size_of
+from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_sample, sample_size
+from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import whole_number
@@ -46,10 +46,8 @@ class CoverageCurve:
         return self.indices[:k]
 
     def __repr__(self) -> str:
-        return (
-            f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
-            f"{self.coverage[-1]:.3f}, {self.suggested} suggested"
-        )
+        shares = f"coverage {self.coverage[0]:.3f} … {self.coverage[-1]:.3f}, {self.suggested} suggested"
+        return f"CoverageCurve up to {len(self.indices)} representatives: {shares}"
 
 
 @one_thread()
@@ -63,18 +61,11 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
     fit_params : arguments of ``MOSAIC.fit``: sample_weight, must_include, …; quotas are ignored
     **settings : parameters of ``MOSAIC`` other than the number of representatives
 
-    Notes
-    -----
-    1. One ranking serves all k, so the set for k may differ from that of ``MOSAIC(k)``, whose picks are exchanged until no
-       exchange makes the points more similar to them.
-
     Examples
     --------
     >>> import mosaic
     >>> curve = mosaic.path(mosaic.datasets.swiss_roll(300))
     >>> len(curve.at(curve.suggested)) == curve.suggested
-    True
-    >>> bool((curve.coverage[1:] >= curve.coverage[:-1]).all())
     True
     """
     for name in ("n_representatives", "coverage", "min_support"):
@@ -101,7 +92,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     --------
     >>> import mosaic
     >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
-    800 points, exact (rank about ...): about ... MiB, and for the certificate up to ... MiB
+    800 points, exact (rank at most ...): about ... MiB, and for the certificate up to ... MiB
     """
     model = MOSAIC(**settings)
     data = read_data(model, X, Settings.of(model), ColumnArguments())
@@ -115,24 +106,11 @@ def estimate(X: Any, **settings: Any) -> Estimate:
             return Estimate("sketch", source.n, plan.n_initial, proof, plan.most_passes, proof, 1)
         memory = taken + memory_of_sample(plan.sample, d)
         return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, plan.most_passes)
-    matrix, seed = read_rows(model, X if read is None else read, reset=True), seed_of(model.random_state)
-    checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
-    itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
-    if is_sampled(checked, n, d):
-        drawn = draw_in_memory(matrix, sample_size(checked, n, d), Constraints.read(n))
-        geometry, points, _ = geometry_of_sample(drawn, checked, None, seed)
-        memory = memory_of_sample(points.n, d) + 24.0 * n
-    else:
-        prepare = prepare_for(matrix, None, checked)
-        matrix = prepare(matrix)
-        points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
-        geometry, n = geometry_of(matrix, points, checked, prepare, None, seed), points.n
-        memory = memory_of_fit(n, itemsize, d, size)
-    max_rank = rank_for(checked, n, matrix)
-    rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
-    how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
-    if is_on_device(geometry.kernel.X):
-        fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
-        return Estimate(how, n, rank_expected, fit, 0, proof)
-    proof = held + memory_of_proof(n, rank_expected, itemsize, d, size)
-    return Estimate(how, n, rank_expected, held + memory, 0, proof)
+    matrix = read_rows(model, X if read is None else read, reset=True)
+    (n, d), itemsize, size = matrix.shape, numpy_dtype(matrix).itemsize, size_of(matrix)
+    most, sampled, sample = rank_for(checked, n, matrix), is_sampled(checked, n, d), min(sample_size(checked, n, d), n)
+    memory = memory_of_sample(sample, d) + 24.0 * n if sampled else memory_of_fit(n, itemsize, d, size)
+    proof = memory_of_proof(n, most, itemsize, d, size)
+    if is_on_device(matrix):
+        memory, proof = (memory_on_device(m, most, itemsize, d)[i] for i, m in enumerate((sample if sampled else n, n)))
+    return Estimate("exact" if most >= n else "low-rank", n, most, held + memory, 0, held + proof)

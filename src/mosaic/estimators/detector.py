@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,31 +17,39 @@ from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, found
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments, read_rows
-from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
 
 
+@dataclass(eq=False, repr=False)
+class DetectorParameters:
+    contamination: Any = "auto"
+    _: KW_ONLY
+    min_group: float | None = None
+    kernel: Any = "rbf"
+    gamma: Any = "auto"
+    scale: Any = "auto"
+    max_samples: int | None = None
+    memory_budget: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: bool | int = False
+
+
 @computing_in_threads
-class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
-    drawn at random, the mean over four draws (see ``mosaic.choosing.outliers``). Scores and decisions are those of ``MOSAIC``
-    with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
-    signs.
+    drawn at random, the mean over four draws. Scores and decisions are those of ``MOSAIC`` with the same settings. **Signs are
+    scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite signs.
 
     Parameters
     ----------
-    contamination : share of outliers in (0, 0.5], if known. "auto" looks for a crowd that a valley in the distribution of the
-        counts separates; without one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most,
-        with heavy tails up to 5 %
-    min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers; their
-        score is the threshold
-    kernel, gamma, scale : the similarity, as in ``MOSAIC``
-    max_samples : rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their
-        square
-    memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
+    contamination : share of outliers, at most 0.5, if known. "auto" looks for a crowd that a valley in the distribution of the
+        counts separates; without one it flags rows that are alone: of clean rows about 1 % at most, with heavy tails up to 5 %
+    max_samples : rows that each of the four programs compares, 128 by default
+    min_group, kernel, gamma, scale, memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
 
     Attributes
     ----------
@@ -52,9 +60,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
     offset_ : ``decision_function = score_samples − offset_``
     threshold_rule_ : rule that gave the threshold: "valley", "alone", "contamination" or "none"
     certificate_ : certificate of the program of all rows; the first access solves the program
-    alpha_, lam_, n_iter_ : strength of that program, and steps of its solver
-    gamma_ : bandwidth
-    column_scale_ : divisors of the columns, None if columns were taken as they are
+    alpha_, lam_, n_iter_, gamma_, column_scale_ : as in ``MOSAIC``
 
     Notes
     -----
@@ -76,45 +82,11 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
     array([-1])
     """
 
-    def __init__(
-        self,
-        contamination: Any = "auto",
-        *,
-        min_group: float | None = None,
-        kernel: Any = "rbf",
-        gamma: Any = "auto",
-        scale: Any = "auto",
-        max_samples: int | None = None,
-        memory_budget: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool | int = False,
-    ):
-        self.contamination = contamination
-        self.min_group = min_group
-        self.kernel = kernel
-        self.gamma = gamma
-        self.scale = scale
-        self.max_samples = max_samples
-        self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
         """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
-        Parameters
-        ----------
-        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.read`` reads; it is loaded into memory
-        y : ignored
-        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
+        X and ``sample_weight`` are as for ``MOSAIC.fit``; a file is loaded into memory. y is ignored.
         """
-        c = self.contamination
-        share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
-        if not (share or (isinstance(c, str) and c == "auto")):
-            raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
             data = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
@@ -122,8 +94,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
             self.selection_ = selection = flag_only(material, data.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
-            lowest = float(np.log(material.counts).min())
-            self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
+            self.offset_ = float(np.log(cut) if cut > 0 else np.log(material.counts).min() - 1.0)
             say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
         self._warn()
         return self

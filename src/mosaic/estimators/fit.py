@@ -18,10 +18,18 @@ from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, bu
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.choosing.points import Drawn, Points, copies_of_rows, draw_by_passes, draw_in_memory
 from mosaic.door import check_entries, refuse_masked
-from mosaic.estimators.by_passes import FEWEST_FIRST_CANDIDATES, SMALLEST_SAMPLE, ByPasses, Plan, memory_by_passes, sample_size
-from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import Say
+from mosaic.estimators.proof import (
+    FEWEST_FIRST_CANDIDATES,
+    SMALLEST_SAMPLE,
+    ByPasses,
+    InMemory,
+    Plan,
+    memory_by_passes,
+    sample_size,
+)
 from mosaic.estimators.reading import (
+    ARRAY,
     ColumnArguments,
     NamedRows,
     prepare_for,
@@ -55,10 +63,8 @@ class Data(NamedTuple):
 
 
 def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True) -> Data:
-    """X as the fit takes it. Names and number of the columns become attributes of the estimator.
-
-    Passes are for data that does not fit into memory or is on a cluster, for arrays whose certificate would not fit into the
-    budget, and for a ``Sketch``.
+    """X as the fit takes it; names and number of the columns become attributes of the estimator. Passes are for data outside
+    memory or on a cluster, for arrays whose certificate would not fit into the budget, and for a ``Sketch``.
     """
     read = read_named(estimator, X, settings.memory_budget, asked)
     if read is not None:
@@ -77,11 +83,9 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
             return Data(X, settings, asked, NamedRows(held, names) if read is None else read._replace(rows=held))
     instead = "Pass an array in memory, and no Sketch."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
-        raise InvalidInputError(
-            f"`algorithm='sketch'` takes the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of "
-            f"points; got {settings.kernel!r}, which needs all points at once",
-            instead,
-        )
+        known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
+        got = f"got {settings.kernel!r}, which needs all points at once"
+        raise InvalidInputError(f"`algorithm='sketch'` takes {known}; {got}", instead)
     if weights is not None:
         raise InvalidInputError("`algorithm='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
     if settings.solver not in SOLVERS_BY_PASSES:
@@ -91,26 +95,23 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
-    """Whether the points and a useful factor exceed the budget, and passes are possible."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if is_on_device(X) or sp.issparse(X) or sample_weight is not None or len(shape) != 2 or shape[0] <= EXACT_SIZE:
-        return False
     possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
-    if not possible or settings.solver not in SOLVERS_BY_PASSES or settings.max_rank is not None:
+    if not possible or settings.solver not in SOLVERS_BY_PASSES or settings.max_rank is not None or sample_weight is not None:
         return False
-    n, d, itemsize = int(shape[0]), int(shape[1]), 4 if getattr(X, "dtype", None) == np.float32 else 8
+    if is_on_device(X) or sp.issparse(X) or len(shape) != 2 or shape[0] <= EXACT_SIZE:
+        return False
+    n, d, itemsize = *shape, 4 if getattr(X, "dtype", None) == np.float32 else 8
     in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
     # If passes exceed the budget too, the rank is lowered instead.
     return memory_needed(n, useful_rank(n), itemsize, d) > budget_of(settings.memory_budget) >= in_passes
 
 
 def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
-    """The source of the rows; sets the estimator's attributes for the names and the number of columns."""
     estimator.table_ = table = None if read is None else read.table
     if read is None and not is_source(X) and not isinstance(X, np.memmap):
-        settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         refuse_masked(X)
-        return open_source(validate_data(estimator, X, **settings), estimator.n_jobs)
+        return open_source(validate_data(estimator, X, **ARRAY), estimator.n_jobs)
     source = open_source(X, estimator.n_jobs)
     names = source.names if read is None or read.names is None else read.names
     source.names = names if table is None else table.number_names
@@ -123,7 +124,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
 
 
 def fit_data(estimator: Any, data: Data, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> Material:
-    """The input of choosing: points, similarity, effective counts, and constraints; ``rows`` are given by number or name."""
+    """The input of choosing; ``rows`` of constraints are given by number or name."""
     read, source, seed = data.read, data.source, seed_of(estimator.random_state)
     names = None if read is None else read.row_names
     given = {name: as_rows(value, names, name) for name, value in rows.items()}
@@ -143,10 +144,7 @@ def fit_data(estimator: Any, data: Data, say: Say, *, start: Any = None, quotas:
     return replace(material, geometry=with_table(material.geometry, estimator.table_, told), row_names=row_names)
 
 
-def _in_memory(
-    settings: Settings, matrix: Any, weights: Any, constraints: Constraints, seed: int, columns: Any, say: Say
-) -> Material:
-    """All rows, or a sample of many."""
+def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> Material:
     n, d = matrix.shape
     if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
@@ -186,15 +184,12 @@ def rank_for(settings: Settings, n: int, matrix: Any) -> int:
 
 
 def size_of(matrix: Any) -> float:
-    """Bytes of an array, or of the entries of a sparse matrix and their places."""
-    if is_on_device(matrix):
-        return float(matrix.shape[0] * matrix.shape[1] * numpy_dtype(matrix).itemsize)
-    arrays = (matrix.data, matrix.indices, matrix.indptr) if sp.issparse(matrix) else (matrix,)
-    return float(sum(array.nbytes for array in arrays))
+    if sp.issparse(matrix):
+        return float(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    return float(matrix.shape[0] * matrix.shape[1] * numpy_dtype(matrix).itemsize)
 
 
 def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> Material:
-    """The rows that one pass draws; of the paper's algorithm, those of Algorithm 3."""
     n, columns = source.n, None if source.names is None else tuple(source.names)
     plan = Plan.of(settings, n, source.n_features)
     source.most_threads = plan.threads(settings, n, source.n_features)
@@ -215,9 +210,7 @@ def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None
     check_entries(rows, columns, first_row=start)
 
 
-def _of_sample(
-    drawn: Drawn, n: int, settings: Settings, constraints: Constraints, seed: int, proof: Any, say: Say, columns: Any
-) -> Material:
+def _of_sample(drawn: Drawn, n: int, settings: Any, constraints: Any, seed: int, proof: Any, say: Say, columns: Any) -> Material:
     """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
     geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
     rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
@@ -227,8 +220,8 @@ def _of_sample(
     points, geometry = _with_named(drawn, points, geometry, matrix)
     numbers = drawn.numbers
     start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
-    allowed, must, group = constraints.allowed[numbers], np.searchsorted(numbers, constraints.must), constraints.group[numbers]
-    constraints = replace(constraints, allowed=allowed, must=must, group=group, start=start)
+    among = {"allowed": constraints.allowed[numbers], "group": constraints.group[numbers], "start": start}
+    constraints = replace(constraints, must=np.searchsorted(numbers, constraints.must), **among)
     return Material(n, points, geometry, constraints, counting, seed, proof, rows_of(matrix, slice(0, 0)), numbers)
 
 
@@ -265,7 +258,6 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
 
 
 def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Any) -> Material:
-    """The points of the sample, and those that the rounds of Algorithm 3 have added."""
     geometry, points, matrix = geometry_of_sample(drawn, proof.settings, columns, seed)
     assert isinstance(geometry.kernel, PointKernel)
     sample = proof.solve(points, geometry, seed).sample

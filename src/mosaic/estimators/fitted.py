@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_rows, odd_columns
+from mosaic.choosing import EXPLAINED, Decisions, Explanation, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
@@ -28,6 +28,7 @@ from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
 from mosaic.sketch.sources import Source
+from mosaic.text import html_card, html_table
 
 
 def found(path: str, *, per_row: bool = False) -> Any:
@@ -111,16 +112,7 @@ class FittedAttributes:
         -----
         1. The file holds the rows that the model has in memory. Kernels that are functions cannot be saved.
         2. After a fit by passes, ``certificate_`` and ``labels_`` are kept if they were read before; the rows are not.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import mosaic
-        >>> model = mosaic.MOSAIC(5).fit(mosaic.datasets.swiss_roll(200))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(f"{folder}/roll.mosaic")
-        ...     mosaic.load(f"{folder}/roll.mosaic")
-        MOSAIC(n_representatives=5)
+        3. ``mosaic.load`` has an example.
         """
         from mosaic.estimators.saving import save  # it imports the estimators
 
@@ -204,13 +196,15 @@ class FittedAttributes:
             warn(SelectionWarning(sentence))
 
     def _html_repr(self) -> str:
-        """A fitted estimator shows its result above scikit-learn's diagram."""
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "selection_"):
             return diagram
-        from mosaic.show.card import card  # it imports the estimators, and only notebooks need it
-
-        return card(self.facts_) + diagram
+        facts, words = self.facts_, [EXPLAINED]
+        head, rows = ("", "row", "stands for"), [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
+        if facts.detects:
+            lowest, words = enumerate(facts.outliers.lowest, 1), []
+            head, rows = ("", "row", "look like it"), [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
+        return html_card(facts.sentence, html_table(head, rows, 6), text=words) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
         return ""  # the diagram would read all attributes, of which some solve a program; the card has what matters
@@ -240,7 +234,6 @@ def _answers_at(selection: Selection, question: str, names: Any, rows: Any, star
 
 
 def prepared(model: Any, X: Any) -> Any:
-    """Rows in memory as the model compares them."""
     if isinstance(X, Rows) and model.table_ is None:
         _check_width(X.n_features, model.n_features_in_)
     return model.selection_.material.geometry.prepare(read_rows(model, X, reset=False))
@@ -258,11 +251,8 @@ def source_of(model: Any, X: Any) -> Source | None:
     source.names = names
     if known is not None and names is not None and list(known) != list(names):
         given, fitted = (", ".join(map(repr, some)) for some in (names, known))
-        raise InvalidInputError(
-            f"has the columns {given}; those of fit were {fitted}",
-            "Write them in that order, or pass a data frame, whose columns are found by name.",
-            parameter="X",
-        )
+        remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
+        raise InvalidInputError(f"has the columns {given}; those of fit were {fitted}", remedy, parameter="X")
     return source
 
 
@@ -295,6 +285,4 @@ def _texts(table: TableEncoder | None, X: Any, source: Source | None, odd: IntAr
     if isinstance(X, Rows):
         return X.encoder if source is None else with_cells(replace(table, texts={}), X, odd)
     cells = cells_of(X) if source is None else None
-    if cells is not None:
-        return table.with_texts(cells)
-    return replace(table, texts={})
+    return replace(table, texts={}) if cells is None else table.with_texts(cells)

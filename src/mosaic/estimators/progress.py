@@ -21,8 +21,6 @@ from mosaic.parameters import as_bytes, check_jobs
 Listener: TypeAlias = Callable[[str, str, float | None], None]
 Say: TypeAlias = Callable[..., None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
-#: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
-FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
 
 Estimator = TypeVar("Estimator", bound=type[Any])
 
@@ -40,8 +38,8 @@ def listening(listener: Listener) -> Iterator[None]:
 @contextmanager
 def telling(estimator: Any) -> Iterator[Say]:
     """Yields what reports the progress of a fit to a listener or, if ``verbose``, on stderr. An error leaves all as it was."""
-    listener, stage_before, started = _LISTENER.get(), "", time.monotonic()
-    before, written = {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)}, started
+    listener, stage_before, started, before = _LISTENER.get(), "", time.monotonic(), dict(vars(estimator))
+    written = started
 
     def say(stage: str, text: str | None = None, share: float | None = None) -> None:
         nonlocal stage_before, written
@@ -56,18 +54,13 @@ def telling(estimator: Any) -> Iterator[Say]:
     try:
         yield say
     except BaseException:
-        for name in FITTED:
-            if name in before:
-                setattr(estimator, name, before[name])
-            elif hasattr(estimator, name):
-                delattr(estimator, name)
+        vars(estimator).clear()
+        vars(estimator).update(before)
         raise
 
 
 def computing_in_threads(estimator: Estimator) -> Estimator:
-    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow; the linear
-    algebra library has one thread meanwhile, whoever asks and from whatever thread.
-    """
+    """Its methods compute in the threads that ``n_jobs`` and budget allow; the linear algebra library has one meanwhile."""
     for name, member in list(vars(estimator).items()):
         if isinstance(member, property) and member.fget is not None:
             setattr(estimator, name, property(_in_threads(member.fget)))

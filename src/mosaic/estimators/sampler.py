@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.xp import on_host
-from mosaic.choosing import Settings
+from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fitted import prepared, source_of
 from mosaic.estimators.progress import computing_in_threads
@@ -25,6 +25,7 @@ from mosaic.estimators.selector import MOSAIC, Representatives
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import one_of
 from mosaic.rows.frames import take_rows
+from mosaic.text import listed
 
 #: Rows that vote on a label. As many decide how far the neighbours of a row are.
 VOTERS = 10
@@ -38,10 +39,9 @@ class Suspects(NamedTuple):
     suggested: NDArray[Any]
 
     def __repr__(self) -> str:
-        first = zip(*(values[:5].tolist() for values in self), strict=True)
-        shown = "; ".join(f"row {row} has {label!r}, rather {other!r}" for row, label, other in first)
-        more = f" and {len(self.rows) - 5:,} more" if len(self.rows) > 5 else ""
-        return f"<{len(self.rows):,} labels that do not fit{': ' if shown else ''}{shown}{more}>"
+        each = zip(*(values.tolist() for values in self), strict=True)
+        found = [f"row {row} has {label!r} instead of {other!r}" for row, label, other in each]
+        return f"<{counted(len(found), 'label')} that may be wrong{': ' if found else ''}{listed(found, 5)}>"
 
 
 def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
@@ -64,23 +64,20 @@ class _SamplerInputTags(InputTags):
 
 
 @dataclass
-class _SamplerTags(Tags):
-    """Tags with those that imbalanced-learn adds to those of scikit-learn."""
-
+class _SamplerTags(Tags):  # with those that imbalanced-learn adds
     sampler_tags: Any = field(default_factory=lambda: SimpleNamespace(sample_indices=True))
 
 
 @computing_in_threads
+@dataclass(eq=False, repr=False, kw_only=True)
 class MOSAICSampler(OneToOneFeatureMixin, Representatives):
     """MOSAIC as a sampler for imbalanced-learn pipelines: representatives of each class, without rows whose label does not fit.
 
     Parameters
     ----------
-    n_representatives : int, float or "auto", default "auto"
-        How many rows of all classes together: a number, a share, or "auto", which finds a number for each class.
-    sampling_strategy : "auto", "equal" or dict, default "auto"
-        "auto" divides the number in proportion to the classes, "equal" evenly; at least one row of each. A dict from classes to
-        numbers decides it; of classes that it does not name all rows are kept.
+    n_representatives : how many rows of all classes together: a number, a share, or "auto", which finds one for each class
+    sampling_strategy : "auto" divides the number in proportion to the classes, "equal" evenly; at least one row of each. A dict
+        from classes to numbers decides it; of classes that it does not name all rows are kept
     coverage, min_support, kernel, gamma, scale, outliers, contamination, min_group, algorithm, tol, memory_budget, n_jobs, \
 random_state, verbose : as for ``MOSAIC``
 
@@ -94,8 +91,7 @@ random_state, verbose : as for ``MOSAIC``
     Notes
     -----
     1. A label does not fit if more than half of the ten nearest rows share another one. The rule is ours, and so is the choice
-       within each class, by the rows of that class alone.
-    2. Without labels, or with ``fit``, rows are chosen as by ``MOSAIC``.
+       within each class, by the rows of that class alone. Without labels, rows are chosen as by ``MOSAIC``.
 
     Examples
     --------
@@ -109,29 +105,7 @@ random_state, verbose : as for ``MOSAIC``
     ((30, 4), np.int64(0), np.int64(0))
     """
 
-    def __init__(
-        self,
-        n_representatives: Any = "auto",
-        *,
-        sampling_strategy: Any = "auto",
-        coverage: float | None = None,
-        min_support: float | None = None,
-        kernel: Any = "rbf",
-        gamma: Any = "auto",
-        scale: Any = "auto",
-        outliers: str = "reject",
-        contamination: Any = "auto",
-        min_group: float | None = None,
-        algorithm: Any = None,
-        tol: float | None = None,
-        memory_budget: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool | int = False,
-    ):
-        given = {name: value for name, value in locals().items() if name not in ("self", "sampling_strategy", "__class__")}
-        super().__init__(**given)
-        self.sampling_strategy = sampling_strategy
+    sampling_strategy: Any = "auto"
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
@@ -146,12 +120,9 @@ random_state, verbose : as for ``MOSAIC``
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
     def _fit_classes(self, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> None:
-        if fit_params:
-            fault = f"{', '.join(fit_params)} cannot be combined with labels"
-            raise InvalidInputError(fault, "Leave y out, and give its values as `groups`.")
-        if self.kernel == "precomputed":
-            fault = "labels need rows that can be compared, not a matrix of similarities"
-            raise InvalidInputError(fault, "Leave y out, and give its values as `groups`.")
+        if fit_params or self.kernel == "precomputed":
+            what = ", ".join(fit_params) or "a matrix of similarities"
+            raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
         self.fit(X)
         if source_of(self, X) is not None:
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
@@ -165,7 +136,6 @@ random_state, verbose : as for ``MOSAIC``
         self.selection_ = final.fit(X, must_include=picks).selection_
 
     def _picks(self, rows: Any, y: NDArray[Any], fits: NDArray[np.bool_]) -> Iterator[IntArray]:
-        """The rows of each class that represent it, in the geometry of all rows."""
         numbers = self._numbers(y)
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "sampling_strategy"}
         for label, number in numbers.items():
@@ -184,10 +154,8 @@ random_state, verbose : as for ``MOSAIC``
         if isinstance(asked, Mapping):
             unknown = [label for label in asked if label not in labels]
             if unknown:
-                known = ", ".join(map(repr, labels.tolist()[:10]))
-                raise InvalidInputError(
-                    f"names {unknown[0]!r}, which is no class", f"Classes: {known}.", parameter="sampling_strategy"
-                )
+                fault, known = f"names {unknown[0]!r}, which is no class", listed(list(map(repr, labels.tolist())), 10)
+                raise InvalidInputError(fault, f"Classes: {known}.", parameter="sampling_strategy")
             return {label: int(asked.get(label, count)) for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
         one_of("sampling_strategy", asked, ("auto", "equal"))
         total = Settings.of(self).number(len(y))

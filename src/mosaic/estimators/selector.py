@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,44 +29,29 @@ NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
 THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
 
 
-@computing_in_threads
-class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
-    """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
+@dataclass(eq=False, repr=False)
+class SelectorParameters:
+    n_representatives: Any = "auto"
+    _: KW_ONLY
+    coverage: float | None = None
+    min_support: float | None = None
+    kernel: Any = "rbf"
+    gamma: Any = "auto"
+    scale: Any = "auto"
+    outliers: str = "reject"
+    contamination: Any = "auto"
+    min_group: float | None = None
+    algorithm: Any = None
+    tol: float | None = None
+    memory_budget: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: bool | int = False
 
-    def __init__(
-        self,
-        n_representatives: Any = "auto",
-        *,
-        coverage: float | None = None,
-        min_support: float | None = None,
-        kernel: Any = "rbf",
-        gamma: Any = "auto",
-        scale: Any = "auto",
-        outliers: str = "reject",
-        contamination: Any = "auto",
-        min_group: float | None = None,
-        algorithm: Any = None,
-        tol: float | None = None,
-        memory_budget: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool | int = False,
-    ):
-        self.n_representatives = n_representatives
-        self.coverage = coverage
-        self.min_support = min_support
-        self.kernel = kernel
-        self.gamma = gamma
-        self.scale = scale
-        self.outliers = outliers
-        self.contamination = contamination
-        self.min_group = min_group
-        self.algorithm = algorithm
-        self.tol = tol
-        self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+
+@computing_in_threads
+class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin, BaseEstimator):
+    """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def fit(
         self,
@@ -103,7 +88,6 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         1. Rows are given by number, or by name where they have names: a whole number is always a row number, text is always a
            name. Names come from the index of a data frame or from a column of ids; ``row_names_`` has them.
         2. Columns of groups and weights that are given by name are not compared. To compare rows by them too, give their values.
-        3. The picks of an earlier model are found by name where both fits have names, else by value.
 
         Examples
         --------
@@ -214,28 +198,23 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2)
     coverage : instead of a number: as many as needed to explain this share of the points that belong
     min_support : instead of a number: as many as possible such that each is the nearest one of at least this number of points
-    kernel : a name, Polynomial, Diffusion, or a function of two sets of points. "precomputed" if X is the matrix of similarities,
-        "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all names. Kernels with settings are objects:
-        ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``
+    kernel : a name (``mosaic.kernels.KERNELS``), ``Polynomial(…)``, ``Diffusion(…)``, or a function of two sets of points.
+        "precomputed" if X is the matrix of similarities, "cosine" if only directions count
     gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three
         quarters of all points resembles a fifth of them, whatever the number of representatives, so that fits can be compared
-    scale : True, False or "auto": whether columns are divided by their spread (the interquartile range; sparse columns
-        are not). "auto" does so if kernel and bandwidth are left to the library and a few columns would otherwise dominate all
-        distances, as when units differ. It also recognises word counts and embeddings, and divides their rows by their length
+    scale : True, False or "auto": whether columns are divided by their spread. "auto" does so if kernel and bandwidth are left to
+        the library and a few columns would dominate all distances; rows of word counts and embeddings it divides by their length
     outliers : "reject", "keep" or "report": never choose them, do not look for them, or mark them and choose as if not marked
-    contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide
-        (``mosaic.choosing.outliers``): of clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than
-        5 % gives a warning
+    contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide, and of clean rows about
+        1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning
     min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers
     algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
-        written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done by default with rows that do not fit into memory
-        (see ``docs/scale.md``); the picks do not depend on it
+        written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
     tol : relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
         0.001 for ``influence_`` and for the program of the paper's algorithm
-    memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free,
-        limits of a container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers
-    n_jobs : threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra
-        library would use, and one for passes over files
+    memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free. A
+        fit that needs more raises an error with the numbers
+    n_jobs : threads, -1 for all cores, by default as many as the linear algebra library would use; the answer is the same
     random_state : a number, generator or None. Equal seeds give equal answers, whatever the order of the rows
     verbose : report the progress of the fit on stderr
 
@@ -255,19 +234,17 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     certificate_ : what is proven, as numbers and as a sentence
     influence_ : norm of each row's row in the encoding
     n_iter_, alpha_, lam_ : steps of the solver, strength of the program
-    gamma_ : bandwidth
-    column_scale_ : divisors of the columns, None if columns were taken as they are
+    gamma_, column_scale_ : bandwidth, and divisors of the columns, None if columns were taken as they are
 
     Notes
     -----
     1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/constants.md`` gives reasons.
     2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
-       is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
-    3. A number or share that is given has its own set, since picks are exchanged while that makes rows more similar to their
-       nearest pick: the set for m need not be part of that for k > m. ``mosaic.path`` has nested sets.
-    4. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which depends
+       is that of a greedy cover of the rows that belong, with exchanges. The set for m need not be part of that for k > m;
+       ``mosaic.path`` has nested sets.
+    3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which depends
        on the rows and not on a seed, their order, or where they are.
-    5. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
+    4. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
        ``n_iter_``; and, of sampled rows, by a pass over all of them, ``labels_`` and others with an entry for every row.
 
     Examples

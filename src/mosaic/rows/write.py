@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import warnings
@@ -15,7 +16,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mosaic import door
 from mosaic.exceptions import NotWrittenError, SelectionWarning
 from mosaic.rows.faults import FileFault
 from mosaic.rows.roles import is_text, values_of, without_categories
@@ -94,18 +94,21 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     target = Path(os.path.realpath(path))
     if target.exists() and not force:
         raise OutputFault(path, "exists already", REPLACE)
+    temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
     try:
-        with door.replacing(target) as temporary:
-            yield temporary
-            if target.exists() and not force:  # somebody else was quicker
-                raise OutputFault(path, "exists already", REPLACE)
-            if target.exists():
-                os.chmod(temporary, target.stat().st_mode & 0o7777)
+        yield temporary
+        if target.exists() and not force:  # somebody else was quicker
+            raise OutputFault(path, "exists already", REPLACE)
+        if target.exists():
+            os.chmod(temporary, target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)
     except OSError as error:
         if isinstance(error, FileFault) or str(error.filename) not in ("None", str(temporary)):
             raise
         remedy = "Free some space, or name a file elsewhere."
         raise OutputFault(path, f"cannot be written ({error.strerror or error})", remedy) from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def escape_formulas(table: Any) -> tuple[Any, int]:

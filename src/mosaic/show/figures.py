@@ -1,6 +1,7 @@
 """Figures of the facts of a fit: the map, the coverage curve, and the distribution of effective counts.
 
-They need matplotlib, ``pip install 'mosaic-select[plots]'``, which is imported when the first one is drawn.
+They need matplotlib, ``pip install 'mosaic-select[plots]'``, which is imported when the first one is drawn. All take a fitted
+estimator and the axes to draw on, by default those of a new figure, and return the axes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,6 @@ from mosaic.facts.map import framed
 #: Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.
 LIGHT = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#AAAA00", "#99DDFF", "#BBCC33", "#BBBBBB")
 INK, QUIET, ALARM, SECOND = "#222222", "#4477AA", "#CC3311", "#EE7733"
-#: Features whose ranges differ by more than this factor are drawn to two scales.
-MOST_UNEQUAL_SIDES = 5.0
-#: More representatives than this have smaller markers and no numbers.
-MANY_REPRESENTATIVES = 60
 #: Bars have a logarithmic scale if the highest bar is this many times as high as the highest bar of outliers.
 MOST_UNEQUAL_BARS = 50
 
@@ -30,29 +27,14 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
 
     Outliers that are too far away for one frame are drawn at its edge. With more than eight representatives some share a colour.
 
-    Parameters
-    ----------
-    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    ax : axes to draw on, by default those of a new figure
-
-    Returns
-    -------
-    The axes.
-
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from mosaic import MOSAIC, datasets, show
-    >>> ax = show.plot_map(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
-    >>> ax.get_title(loc="left")
+    >>> show.plot_map(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X)).get_title(loc="left")
     '20 representatives of 400 points, 8 outliers'
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    facts = facts_of(model)
-    ax = _axes(ax)
-    chart = facts.map
-    status = np.array(chart.status)
+    facts, ax = facts_of(model), _axes(ax)
+    chart, status = facts.map, np.array(facts.map.status)
     place = {int(row): i for i, row in enumerate(chart.row)}
     chosen = np.array([place[pick.row] for pick in facts.picks], np.intp)
     frame = framed(np.column_stack([chart.x, chart.y]), status != "outlier")
@@ -62,9 +44,9 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     ax.set(xlabel=chart.axes[0], ylabel=chart.axes[1])
     if chart.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
-    if MOST_UNEQUAL_SIDES * sides.min() >= sides.max():
+    if sides.max() <= 5.0 * sides.min():
         ax.set_aspect("equal", adjustable="datalim")  # the kernel measures all features in one unit
-    few, handles = len(chosen) <= MANY_REPRESENTATIVES, {}
+    few, handles = len(chosen) <= 60, {}
     if len(chosen):
         style = {"s": 46 if few else 22, "c": INK, "edgecolors": "white", "linewidths": 1.0, "zorder": 5}
         handles["representative"] = ax.scatter(*xy[chosen].T, **style)
@@ -76,41 +58,26 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     if len(odd):
         text = "outlier (at the edge: farther out)" if frame.outside[odd].any() else "outlier"
         handles[text] = ax.scatter(*xy[odd].T, s=26, c=ALARM, marker="x", linewidths=1.1, zorder=3)
-    _head(ax, facts.title, handles)
     for number, point in enumerate(xy[chosen] if few else (), 1):
         style = {"fontsize": 8.0, "color": INK, "fontweight": "bold", "zorder": 6}
         ax.annotate(str(number), point, (4, 4), textcoords="offset points", **style)
-    return ax
+    return _headed(ax, facts.title, handles)
 
 
 def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     """Draw coverage and similarity by the number of representatives, with the suggested number and the chosen one.
 
-    Parameters
-    ----------
-    model : fitted MOSAIC or MOSAICSampler
-    ax : axes to draw on, by default those of a new figure
-
-    Returns
-    -------
-    The axes.
-
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from mosaic import MOSAIC, datasets, show
-    >>> ax = show.plot_coverage(MOSAIC(20).fit(datasets.swiss_roll(300)))
-    >>> ax.get_xlabel()
+    >>> show.plot_coverage(MOSAIC(20).fit(datasets.swiss_roll(300))).get_xlabel()
     'number of representatives, k'
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     facts = facts_of(model)
     curve, share, k = facts.curve, facts.coverage, len(facts.picks)
     if curve is None or share is None:
         raise InvalidInputError(f"a {type(model).__name__} has no curve", "Fit MOSAIC, which has one.")
-    ax = _axes(ax)
-    numbers = np.arange(1, len(curve.row) + 1)
+    ax, numbers = _axes(ax), np.arange(1, len(curve.row) + 1)
     style: dict[str, Any] = {"linewidth": 2.0, "marker": "o" if len(numbers) == 1 else None}
     (coverage,) = ax.plot(numbers, curve.coverage, color=QUIET, **style)
     (similarity,) = ax.plot(numbers, curve.similarity, color=SECOND, **style)
@@ -128,69 +95,44 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
-    _head(ax, f"Coverage by {counted(k, 'representative')} of {counted(facts.n_rows, 'point')}", handles, columns=2)
-    return ax
+    return _headed(ax, f"Coverage by {counted(k, 'representative')} of {counted(facts.n_rows, 'point')}", handles, columns=2)
 
 
 def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     """Draw a histogram of the effective counts (how many rows look like a row), with the outlier threshold.
 
-    Parameters
-    ----------
-    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    ax : axes to draw on, by default those of a new figure
-
-    Returns
-    -------
-    The axes.
-
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from mosaic import MOSAICOutlierDetector, datasets, show
-    >>> ax = show.plot_outliers(MOSAICOutlierDetector().fit(datasets.blobs_with_gross_outliers().X))
-    >>> ax.get_title(loc="left")
+    >>> detector = MOSAICOutlierDetector().fit(datasets.blobs_with_gross_outliers().X)
+    >>> show.plot_outliers(detector).get_title(loc="left")
     '8 outliers among 400 points'
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    facts = facts_of(model)
+    facts, ax = facts_of(model), _axes(ax)
     part = facts.outliers
-    ax = _axes(ax)
     edges, belonging, outlying = np.array(part.edges), np.array(part.belonging), np.array(part.outlying)
     style = {"width": np.diff(edges), "align": "edge", "edgecolor": "white", "linewidth": 0.6}
-    bars = (
-        ax.bar(edges[:-1], belonging, color=QUIET, **style),
-        ax.bar(edges[:-1], outlying, bottom=belonging, color=ALARM, **style),
-    )
+    belong = ax.bar(edges[:-1], belonging, color=QUIET, **style)
+    out = ax.bar(edges[:-1], outlying, bottom=belonging, color=ALARM, **style)
     found = counted(part.n, "outlier") if part.n else "No outliers"
     kept = f", {part.protected:,} of them in groups" if part.protected else ""
-    handles = ({found: bars[1]} if part.n else {}) | {f"{facts.n_rows - part.n:,} belong{kept}": bars[0]}
+    handles = ({found: out} if part.n else {}) | {f"{facts.n_rows - part.n:,} belong{kept}": belong}
     if part.threshold is not None:
         line = ax.axvline(part.threshold, color=INK, linewidth=1.2, linestyle="--")
         handles[f"threshold {part.threshold:.3g} ({part.rule})"] = line
-    highest = int((belonging + outlying).max())
-    if highest > MOST_UNEQUAL_BARS * outlying.max() > 0:
+    if (belonging + outlying).max() > MOST_UNEQUAL_BARS * outlying.max() > 0:
         ax.set_yscale("log")
-        ax.set_ylim(0.5, 1.5 * highest)
-    else:
-        ax.set_ylim(0.0, 1.05 * highest)
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.set_ylim(bottom=0.5)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    from matplotlib.ticker import LogLocator, NullLocator
-
     ax.set_xscale("log")
-    wide = edges[-1] / edges[0] > 3000
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+    ax.minorticks_off()
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
     ax.set(xlabel="how many rows look like a row, itself included (effective count)", ylabel="points")
-    _head(ax, f"{found} among {counted(facts.n_rows, 'point')}", handles)
-    return ax
+    return _headed(ax, f"{found} among {counted(facts.n_rows, 'point')}", handles)
 
 
 def _axes(ax: Any) -> Any:
-    """The axes to draw on, of a new figure if there are none."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -201,8 +143,9 @@ def _axes(ax: Any) -> Any:
     return ax
 
 
-def _head(ax: Any, title: str, handles: dict[str, Any], *, columns: int = 3) -> None:
+def _headed(ax: Any, title: str, handles: dict[str, Any], *, columns: int = 3) -> Any:
     """The title above the axes on the left, and the legend between title and axes, so that neither covers data."""
     place = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "borderaxespad": 0.2, "frameon": False}
     ax.legend(list(handles.values()), list(handles), ncols=columns, fontsize="small", **place)
     ax.set_title(title, loc="left", pad=6 + 16 * -(-len(handles) // columns), fontweight="bold")
+    return ax

@@ -64,12 +64,9 @@ def report_html(
 
     Notes
     -----
-    1. The page works without a network and without a server. It ranks more points than were chosen, at least up to the suggested
-       number, and has the rows of each for every k.
+    1. The page works without a network and without a server. The same fit gives the same page, byte for byte.
     2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 300 outliers in lists.
        Where cells of all points on the map would be too many, their numbers have fewer digits, and then columns are left out.
-    3. The same fit gives the same page, byte for byte.
-    4. A map of more than two features puts rows that look alike together; the page also has the principal axes.
 
     Examples
     --------
@@ -89,18 +86,9 @@ def report_html(
 
 
 def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
-    """Write the report of a fit to a file.
+    """Write the report of a fit to a file, and return its path.
 
-    Parameters
-    ----------
-    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    path : path of the file, which appears when it is complete
-    force : whether an existing file is replaced
-    **about : as for ``report_html``
-
-    Returns
-    -------
-    Path of the file.
+    ``path`` appears when it is complete; ``force`` replaces an existing file. All else is as for ``report_html``.
     """
     check_output(path, force)
     page = report_html(model, **about)
@@ -114,9 +102,8 @@ def page_of(facts: dict[str, Any]) -> str:
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
-        raise MissingDependencyError(
-            "a report needs Jinja2, which is not installed", "Use: pip install 'mosaic-select[report]'"
-        ) from error
+        remedy = "Use: pip install 'mosaic-select[report]'"
+        raise MissingDependencyError("a report needs Jinja2, which is not installed", remedy) from error
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
     js = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)

@@ -184,7 +184,6 @@ def _reasons(facts: Facts, named: Callable[..., list[Any]], points: IntArray) ->
 
 
 def _why_odd(facts: Facts, low: IntArray) -> list[str]:
-    """In which columns points with low counts are odd; empty where columns have no names."""
     return [f"{oddities(some)}." if some else "" for some in _reasons(facts, odd_columns, low)]
 
 
@@ -229,7 +228,6 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
 
 
 def _view(facts: Facts, plane: Plane) -> dict[str, Any]:
-    """One way to lay out the points of the map."""
     frame = framed(plane.points, ~facts.selection.is_outlier[facts.shown])
     steps = np.round(65535 * frame.shares)
     return {
@@ -278,7 +276,6 @@ def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, 
 
 
 def packed(values: Any, kind: str) -> str:
-    """Base64 of little-endian numbers."""
     return base64.b64encode(np.asarray(values).astype(f"<{kind}").tobytes()).decode()
 
 
@@ -323,7 +320,6 @@ class GivenRows:
 
 
 def names_of(rows_of: Any, rows: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
-    """Names of rows, None if they have only numbers."""
     return [shortened(name, longest) for name in rows_of.names(rows)] if rows_of.has_names else [None] * len(rows)
 
 
@@ -348,7 +344,6 @@ def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[st
 
 
 def _texts(values: list[Any], longest: int) -> list[str]:
-    """Cells of a column; empty where they are missing or not a number."""
     told = []
     for value in values:
         if value is None or value != value:
@@ -361,7 +356,6 @@ def _texts(values: list[Any], longest: int) -> list[str]:
 
 
 def pictures_of(rows_of: Any, rows: IntArray, side: int) -> list[str | None]:
-    """A picture for each row, as a data URI of PNG or JPEG bytes."""
     found = rows_of.pictures(rows, side) if len(rows) else None
     if found is None:
         return [None] * len(rows)

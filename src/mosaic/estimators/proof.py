@@ -1,0 +1,322 @@
+"""The program of all rows, its certificate, and answers for all rows: of rows in memory, or of data that stays where it is.
+
+All are computed when they are asked for; of data that stays where it is, by passes. A fit of it takes one pass, which draws the
+rows that are decided with; the paper's algorithm, which chooses by the program, solves it in the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import EqualRows, row_codes
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, PerRow, TakeRows, Task, Together
+from mosaic.arrays.xp import is_on_device, on_host, rows_of
+from mosaic.choosing import CERTIFIED_GAP, Answers, Drawn, Geometry, Material, Points, Selection, SelectionCertificate, Settings
+from mosaic.choosing.budget import DECISION_SAMPLE, DEFAULT_ALPHA, budget_of, memory_of_fit, memory_of_proof
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
+from mosaic.kernels import Kernel, PointKernel
+from mosaic.metrics import unexplained_at
+from mosaic.parameters import Sketch
+from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Spectrum, best_for_k, bound_of, largest, strength_for_k
+from mosaic.program.encoding import Encoding
+from mosaic.program.problem import DesignProblem
+from mosaic.program.solve import PosedProblem, Program
+from mosaic.program.solvers import Status
+from mosaic.rows import open_source
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, triangle
+from mosaic.sketch.rounds import MOST_ROUNDS, features, run_sketch
+from mosaic.sketch.rounds import Sketch as SolvedSketch
+from mosaic.sketch.sources import Passes
+from mosaic.text import readable_size
+
+#: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.
+SAMPLE_A_PICK, SMALLEST_SAMPLE = 8, 2048
+#: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
+MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
+#: A round adds the number of first candidates divided by this; default number of rounds of the paper's algorithm.
+ADDED_PART, PAPER_ROUNDS = 10, 3
+#: Why a saved model cannot answer.
+GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
+
+
+def strength(settings: Settings) -> tuple[float | None, float | None]:
+    if settings.alpha is None and settings.lam is None:
+        return (10.0 if settings.mode == "paper" else DEFAULT_ALPHA), None  # as the paper's first author in later work
+    return settings.alpha, settings.lam
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """The program over all distinct points, whose rows are in memory."""
+
+    settings: Settings
+    max_rank: int
+    # If choosing has a sample only: all rows as they were given, how often each counts (None for once), and their points.
+    X: Any = field(default=None, repr=False)
+    weights: FloatArray | None = field(default=None, repr=False)
+    cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
+
+    by_passes: ClassVar[bool] = False
+    is_possible: ClassVar[bool] = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"cache": {}}  # a copy starts anew
+
+    def rows(self, numbers: IntArray, material: Material) -> Any:
+        return on_host(material.geometry.prepare(rows_of(self.X, numbers)))
+
+    def everyone(self, material: Material) -> tuple[Points, Kernel]:
+        """All distinct points, and their similarity; those of choosing, if it has them all."""
+        if self.X is None:
+            return material.points, material.kernel
+        if not self.cache:
+            assert isinstance(material.kernel, PointKernel)
+            matrix = material.geometry.prepare(self.X)
+            points = Points.of(matrix, self.weights, central_first=False)
+            self.cache["everyone"] = points, material.kernel.over(rows_of(matrix, points.first))
+        return self.cache["everyone"]
+
+    def encoding(self, material: Material) -> Encoding:
+        return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
+
+    def _solve(self, material: Material, settings: Settings, gap: float, alpha: float | None, lam: Any) -> Encoding:
+        points, kernel = self.everyone(material)
+        how: dict[str, Any] = {"solver": settings.solver, "max_iter": settings.max_iter, "max_rank": self.max_rank}
+        how |= {"tol": gap, "thin": not callable(lam), "random_state": material.seed}
+        encoding = Program(kernel, points.weights, EqualRows.trivial(kernel.n), **how).encode(alpha, lam)
+        if not callable(lam):  # what a bound for k is worth is said by the certificate itself
+            warn_of_gap(encoding, gap)
+        return encoding
+
+    def certificate(self, selection: Selection) -> SelectionCertificate:
+        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program that chose."""
+        material, settings, k = selection.material, selection.settings, len(selection.chosen)
+        points, kernel = self.everyone(material)
+        weights, chosen = points.weights, points.group[selection.rows]
+        total = float(weights @ kernel.diagonal())
+        ridge = total / float(weights.sum())
+        with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
+
+        def lam(posed: PosedProblem) -> float:
+            return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
+
+        program = self._solve(material, replace(settings, solver="auto"), settings.tol or CERTIFIED_GAP, None, lam)
+        given = program
+        if settings.mode == "paper":
+            refined = settings.gap != self.settings.gap
+            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.material.encoding
+        error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
+        constrained = material.constraints.are_given
+        return SelectionCertificate(given.certificate, k, error, bound, selection.decisions, total, free_error, constrained)
+
+    def answers(self, selection: Selection) -> Answers:
+        if sp.issparse(self.X) or is_on_device(self.X):
+            return _with_own(selection, selection.answers_at(selection.material.geometry.prepare(self.X)))
+        source = open_source(self.X)
+        return answers_by_pass(selection, lambda name, task: source.run(task))
+
+    def influence(self, material: Material) -> FloatArray:
+        """For each row, the norm of its row in the encoding; copies share it equally."""
+        points, _ = self.everyone(material)
+        copies = np.bincount(points.group[points.group >= 0], minlength=points.n)
+        return np.asarray(points.spread(material.solved.influence / copies, 0.0))
+
+
+def answers_by_pass(selection: Selection, run: Callable[[str, Task], BlockResult]) -> Answers:
+    return _with_own(selection, Answers(**run("answers for all rows", PerRow(partial(_answers_at, selection)))))
+
+
+def _with_own(selection: Selection, found: Answers) -> Answers:
+    """The same answers; rows in memory have those of their points, which respect the constraints."""
+    values: list[Any] = [np.array(each) for each in found]  # arrays from other processes may be read-only
+    for value, own in zip(values, selection.answers_in_memory, strict=True):
+        value[selection.material.row_numbers] = own
+    return Answers(*values)
+
+
+def _answers_at(selection: Selection, rows: Any, start: int) -> BlockResult:
+    return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
+
+
+def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
+    """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
+    unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
+    if unfinished or encoding.dual_gap > max(0.25, tol):
+        advice = advice or encoding.status.value
+        warn(ConvergenceWarning(f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice}"))
+
+
+def sample_size(settings: Settings, n: int, n_features: int) -> int:
+    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
+    least = SAMPLE_A_PICK * (settings.number(n) or 0)
+    size = max(DECISION_SAMPLE, least)
+    while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
+        if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
+            break
+        size = max(size // 2, SMALLEST_SAMPLE, least)
+    return size
+
+
+def memory_of_sample(size: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes: that of the sample, or of the pass that draws it and holds up to three samples."""
+    points, blocks = 8.0 * size * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)
+
+
+def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    proof = memory_of_proof(sample, r, 8, n_features) + points + 16.0 * 8 * r * r + blocks
+    return max(memory_of_sample(sample, n_features), proof)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Points in memory; for Algorithm 3 candidates at first, those that a round adds, and rounds."""
+
+    sample: int
+    n_initial: int
+    n_added: int
+    n_rounds: int | None
+
+    @classmethod
+    def of(cls, settings: Settings, n: int, n_features: int) -> Plan:
+        """The sizes that were given, or that fit the rows; for the budget the sample is halved, then candidates are left out."""
+        asked = settings.sketch or Sketch()
+        budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
+        usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
+        r = min(int(asked.n_initial or usual), n)
+        fewest = min(FEWEST_FIRST_CANDIDATES, n) if asked.n_initial is None else r
+        while r > fewest and memory_by_passes(sample, r, n_features) > budget:
+            r = max(fewest, int(0.9 * r))
+        needed = memory_by_passes(sample, r, n_features)
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
+                f"candidates and {sample:,} points in memory; the budget is {readable_size(budget)}",
+                f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}.",
+            )
+        rounds = PAPER_ROUNDS if settings.mode == "paper" else None
+        return cls(sample, r, int(asked.n_added or max(r // ADDED_PART, 1)), asked.n_rounds or rounds)
+
+    def threads(self, settings: Settings, n: int, n_features: int) -> int:
+        """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""
+        r = max(self.n_initial, settings.number(n) or 0)
+        spare = budget_of(settings.memory_budget) - memory_by_passes(self.sample, self.n_initial, n_features)
+        return max(1, int(spare / (8.0 * (BLOCK_ROWS * n_features + 2 * ROWS_AT_ONCE * r + 2 * r * r))))
+
+    @property
+    def most_passes(self) -> int:
+        """Two for each round, one between two rounds, and one for the bound."""
+        return 3 * (self.n_rounds or MOST_ROUNDS)
+
+
+@dataclass(frozen=True)
+class ByPasses:
+    """The program of all rows, its certificate, and answers for all rows. A copy has no rows, and cannot compute them."""
+
+    n: int
+    settings: Settings
+    plan: Plan
+    passes: Passes | None = field(default=None, repr=False)
+    drawn: Drawn | None = field(default=None, repr=False)  # the rows in memory
+    cache: dict[str, SolvedSketch] = field(default_factory=dict, repr=False)  # what Algorithm 3 has found
+
+    by_passes: ClassVar[bool] = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"passes": None, "drawn": None, "cache": {}}
+
+    @property
+    def is_possible(self) -> bool:
+        return self.passes is not None
+
+    def rows(self, numbers: IntArray, material: Material) -> Any:
+        assert self.passes is not None
+        return material.geometry.prepare(self.passes.run("rows that are explained", TakeRows(numbers))["rows"])
+
+    def sketch(self, material: Material) -> SolvedSketch:
+        """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
+        if not self.cache:
+            if self.passes is None:
+                raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
+            self.solve(material.points, material.geometry, material.seed)
+        return self.cache["sketch"]
+
+    def solve(self, points: Points, geometry: Geometry, seed: int) -> SolvedSketch:
+        kernel, drawn, settings, plan = geometry.kernel, self.drawn, self.settings, self.plan
+        assert isinstance(kernel, PointKernel) and drawn is not None and self.passes is not None  # noqa: PT018
+        sampled = drawn.is_drawn
+        copies = np.asarray(np.bincount(points.group[sampled], drawn.copies[sampled]), np.float64)
+        drawn_points = slice(0, len(copies))
+        X, first = kernel.X[drawn_points], drawn.numbers[points.first[drawn_points]]
+        sample = Sample(X, row_codes(X), first, copies, points.weights[drawn_points])
+        paper, (alpha, lam) = settings.mode == "paper", strength(settings)
+        how: dict[str, Any] = {"alpha": alpha, "lam": lam, "tol": settings.gap, "prepare": geometry.prepare, "seed": seed}
+        how |= {"n_initial": plan.n_initial, "n_added": plan.n_added, "n_rounds": plan.n_rounds}
+        if paper:
+            drawn_first = np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]
+            how |= {"first": np.sort(drawn_first), "rule": "error"}
+        self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, **how)
+        return self.cache["sketch"]
+
+    def encoding(self, material: Material) -> Encoding:
+        sketch, kernel = self.sketch(material), material.kernel
+        assert isinstance(kernel, PointKernel)
+        encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.gap)
+        if self.settings.mode == "paper":
+            warn_of_gap(encoding, self.settings.gap, "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`).")
+        return encoding
+
+    def certificate(self, selection: Selection) -> SelectionCertificate:
+        """The certificate of the picks for all rows; after those of Algorithm 3, one more pass gives error and bound."""
+        if self.passes is None:
+            # An AttributeError would look as if the property did not exist.
+            raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
+        certificate = selection.material.solved.certificate
+        sketch, chosen, kernel = self.sketch(selection.material), selection.chosen, selection.kernel
+        assert isinstance(kernel, PointKernel)
+        k, prepare = len(chosen), selection.material.geometry.prepare
+        trace = certificate.scale / (0.5 * sketch.problem.lam)
+        ridge = trace / self.n
+        whole = DesignProblem(features(sketch.basis, kernel.over(sketch.sample.rows)), sketch.problem.C, 1.0)
+        best, E = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
+        gram_of_picks = GramSum(Basis(kernel.take(chosen), np.eye(k, order="F")), prepare)
+        scores = LargestScores(sketch.basis, triangle(E), max(k, MOST_KEPT_SCORES), prepare)
+        found = self.passes.run("bound", Together({"gram": gram_of_picks, "scores": scores}))
+        K, gram = kernel.block(chosen, chosen), found["gram:G"]
+        error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
+        highest = largest(found["scores:best"]["values"], max(k, MOST_KEPT_SCORES))
+        spectrum = Spectrum.of(sketch.problem.C, None, (float(found["scores:longest"]),))
+        outside = -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace
+        bounds = replace(best, outside=outside, scores=highest, spectrum=spectrum)
+        without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
+        constrained = selection.material.constraints.are_given
+        return SelectionCertificate(certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained)
+
+    def answers(self, selection: Selection) -> Answers:
+        if self.passes is None:
+            remedy = "predict, score_samples and transform answer for rows that are passed to them."
+            raise AttributeError(f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. {remedy}")
+        return answers_by_pass(selection, self.passes.run)
+
+    def influence(self, material: Material) -> FloatArray:
+        """For each row the norm of its row in the encoding; only points that Algorithm 3 has in memory have one."""
+        influence = np.zeros(self.n)
+        influence[self.sketch(material).sample.first] = material.solved.influence
+        return influence
+
+
+def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:
+    """Tr − tr(K⁺ G) between the chosen, G = Σ_i k_i k_iᵀ. Directions below 1e-8, rounding errors, explain nothing."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(K), np.finfo(np.float64).tiny))
+    w, U = np.linalg.eigh(scale[:, None] * K * scale)
+    root = scale[:, None] * U[:, w > 1e-8 * w[-1]]
+    explained = np.einsum("ij,ij->j", root, gram @ root) / w[w > 1e-8 * w[-1]]
+    return max(trace - float(explained.sum()), 0.0)
