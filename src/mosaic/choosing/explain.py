@@ -153,6 +153,9 @@ def _explained(
     elif is_outlier:
         fate = "rejected as " if selection.settings.outliers == "reject" else "reported as "
         reason = f"{fate if len(rows) else ''}an outlier: {why_odd(selection, count, reasons)}"
+        if not reasons and len(rows):  # no columns can be named, as of pictures
+            near = kernel.block(np.array([point]), chosen) if point >= 0 else selection.chosen_kernel.cross(y)
+            reason += f" The representative nearest to it is {called(int(rows[int(np.argmax(near))]), short=True)}."
     elif representative is not None:
         why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
         reason = (

@@ -14,7 +14,7 @@ ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
 FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad) or a
-folder or zip of images. Rows are compared by their columns; all columns, including ids, are
+folder of images. Rows are compared by their columns; all columns, including ids, are
 kept in the output."""
 
 EXIT_CODES = """\
@@ -26,12 +26,13 @@ exit codes:
   4    an output cannot be written, or exists and --force is not given
   5    more memory is needed than --memory-budget
   6    a library is missing
+  7    done, but some pictures cannot be read and were left out
   130  interrupted; no half-written file is left"""
 
 #: What commands take besides options, and how argparse reads it.
 POSITIONALS: dict[str, dict[str, Any]] = {
     "MODEL": {"help": "model that --save wrote"},
-    "FILE": {"help": "table, array, or folder or zip of images"},
+    "FILE": {"help": "table, array, or folder of images"},
     "OTHER": {"help": "another file with the same columns"},
     "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
     "[FOLDER]": {"nargs": "?", "default": "mosaic-demo", "help": "(default: mosaic-demo)"},

@@ -32,6 +32,9 @@ ENDINGS = {
     "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
 }
 
+#: Exit code where pictures were left out because they cannot be read.
+UNREADABLE = 7
+
 
 class Run:
     """An open file (``table``, a ``mosaic.rows.Rows``), the options of the command, its notes, and the paths of its outputs."""
@@ -108,17 +111,17 @@ class Run:
         if self.args.json:
             table = self.table
             file = {"path": str(table.path), "kind": table.kind, "rows": table.n, "features": table.n_features}
-            file["feature_names"] = table.feature_names
+            file |= {"feature_names": table.feature_names} | ({"unreadable": table.unreadable} if table.unreadable else {})
             write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
         elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
-            return 0  # all is in files
+            pass  # all is in files
         elif rows is None or sys.stdout.isatty():
             show()
         else:
             self.say_notes()
             if self.args.output is None:
                 write_bytes(csv_bytes(rows))
-        return 0
+        return UNREADABLE if self.table.unreadable else 0
 
     def write_end(self) -> None:
         for text in [] if self.args.quiet else self.notes:

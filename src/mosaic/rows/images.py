@@ -77,35 +77,53 @@ def open_images(request: Request) -> Rows:
         raise FileFault(path, fault, "Use `group='folder'`, or leave it out.")
     refuse_columns(replace(request, group=None), "holds pictures, which have no columns")
     album = Album(path)
+    X, unreadable = _pixels(album, request)
     # Not every name is UTF-8.
     files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
     folders = [str(PurePosixPath(name).parent) for name in files]
     columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
     notes = [f"{len(files):,} images resized to {size}×{size}, {'colour' if request.colour else 'grey'}."]
-    if len(album.sizes) > len(files):
-        notes.append(f"Files that are no pictures were left out: {len(album.sizes) - len(files):,}.")
+    if len(album.sizes) > len(files) + len(unreadable):
+        notes.append(f"Files that are no pictures were left out: {len(album.sizes) - len(files) - len(unreadable):,}.")
+    if unreadable:
+        told = listed([f"{name} ({why})" for name, why in unreadable.items()])
+        notes.append(
+            f"Left out, because they cannot be read: {len(unreadable):,} of {len(files) + len(unreadable):,} pictures: {told}."
+        )
     store = InMemory(pa.table(columns))
-    rows = Rows(path, request.kind, _pixels(album, request), store, id_name="file", notes=notes, pictures_of=album.thumbnails)
+    about: dict[str, Any] = {"id_name": "file", "notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
+    rows = Rows(path, request.kind, X, store, **about)
     add_groups_and_weights(rows, request, store)
     return rows
 
 
-def _pixels(album: Album, request: Request) -> Any:
+def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
+    """The pixels of all pictures that can be read, which the album then has, and why others cannot."""
     size, progress = request.image_size, request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1)
     if 4.0 * shape[0] * shape[1] > request.budget / 2:
         fault = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take more than half of the memory budget"
         raise FileFault(album.path, fault, "Raise `memory_budget`, or make pictures smaller with `image_size`.")
     X = np.empty(shape, np.float32)
+    readable: list[str] = []
+    unreadable: dict[str, str] = {}
     total, done = sum(album.sizes[name] for name in album.names), 0
-    for row, name in enumerate(album.names):
-        picture = album.picture(name, size).convert("RGB" if request.colour else "L")
+    for name in album.names:
+        try:
+            picture = album.picture(name, size).convert("RGB" if request.colour else "L")
+        except FileFault as fault:
+            unreadable[name] = str(fault.__cause__).partition(": ")[0].partition(" <")[0] or "damaged"
+            if len(unreadable) == len(album.names):
+                raise
+            continue
         resized = picture.resize((size, size), image.Resampling.LANCZOS, reducing_gap=3.0)
-        X[row] = np.asarray(resized, np.float32).ravel() / np.float32(255)
+        X[len(readable)] = np.asarray(resized, np.float32).ravel() / np.float32(255)
+        readable.append(name)
         done += album.sizes[name]
         if progress is not None:
             progress(done, total)
-    return X
+    album.names = readable
+    return X[: len(readable)], unreadable
 
 
 def _grey_or_colour(picture: Any) -> Any:

@@ -94,6 +94,7 @@ class Rows:
     groups, group_name : of every row the value of the group column, as text, and its name; None without one
     weights, weight_name : of every row the value of the weight column, and its name; None without one
     left_out : columns of numbers that are no features because they are called as ids are
+    unreadable : pictures that were left out because they cannot be read, and why
     options : arguments of ``mosaic.read`` by which another file of such rows is read in the same way
     """
 
@@ -110,6 +111,7 @@ class Rows:
     weights: FloatArray | None = None
     weight_name: str | None = None
     left_out: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     pictures_of: Callable[[IntArray, int], list[bytes]] | None = None
     closers: list[Callable[[], None]] = field(default_factory=list)
