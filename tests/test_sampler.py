@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
+from cli_runs import run
 from mosaic import InvalidInputError, MOSAICSampler
 
 RNG = np.random.default_rng(0)
@@ -94,3 +97,17 @@ def test_what_cannot_be_done_is_said(settings, y, message):
 def test_labels_and_constraints_are_not_combined():
     with pytest.raises(InvalidInputError, match="must_include cannot be combined with labels"):
         MOSAICSampler(9).fit_resample(X, Y, must_include=[3])
+
+
+def test_the_command_chooses_within_each_class_and_notes_labels_that_do_not_fit(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    y = np.array(["a", "b", "c"])[Y]
+    y[3] = "b"
+    pd.DataFrame({"id": [f"R{i}" for i in range(200)], "x": X[:, 0], "y": X[:, 1], "kind": y}).to_csv("rows.csv", index=False)
+    ran = run(capsys, "select", "rows.csv", "-k", "10", "--label", "kind", "--json")
+    assert ran.code == 0, ran.err
+    answer = json.loads(ran.out)
+    assert {pick["values"]["kind"] for pick in answer["picks"]} == {"a", "b", "c"}
+    assert "1 row has a label that does not fit, and stays out: R3 (row 3) has 'b', rather 'a'." in answer["notes"]
+    refused = run(capsys, "select", "rows.csv", "--label", "kind", "--group", "kind")
+    assert (refused.code, "cannot be combined" in refused.err) == (2, True)

@@ -137,6 +137,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "constraints": (
         _option("--group", "column of labels; each gets its share of the picks", "COLUMN"),
+        _option("--label", "column of classes: choose within each, and name rows whose label does not fit", "COLUMN"),
         _option("--quotas", 'proportional (default), equal, or {"a": 5, "b": 0.2}: picks for each label', "QUOTAS", quotas),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),

@@ -17,7 +17,7 @@ import numpy as np
 from mosaic.cli import command_line, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_wrapped
-from mosaic.estimators import MOSAIC, listening, load
+from mosaic.estimators import MOSAIC, MOSAICSampler, listening, load
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts
 from mosaic.rows import check_output, csv_bytes, read, write_rows
@@ -25,6 +25,7 @@ from mosaic.rows.open import kind_of
 from mosaic.rows.rows import SavedRows
 from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
+from mosaic.text import listed
 
 #: How the names of pages and saved models end, and what is said of other names.
 ENDINGS = {
@@ -79,7 +80,20 @@ class Run:
 
     def fit(self) -> Any:
         """The saved model if the file is one, else the selector, fitted with the options."""
+        if self.saved is None and hasattr(self.args, "label"):
+            return self._fit_classes()
         return self.saved or MOSAIC(**self.settings()).fit(self.table, **self.constraints())
+
+    def _fit_classes(self) -> Any:
+        """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
+        model = MOSAICSampler(**self.settings())
+        model.fit_classes(self.table, np.asarray(self.table.groups), self.constraints())
+        rows, labels, suggested = (values.tolist() for values in model.suspects_)
+        if rows:
+            told = [f"{self.called(row)} has {a!r}, rather {b!r}" for row, a, b in zip(rows, labels, suggested, strict=True)]
+            number = f"{len(rows):,} row{'s have labels that do' if len(rows) > 1 else ' has a label that does'} not fit"
+            self.notes.append(f"{number}, and stay{'' if len(rows) > 1 else 's'} out: {listed(told)}.")
+        return model
 
     def write_rows(self, what: str, path: str | None, rows: Any) -> None:
         if path is not None:
@@ -160,6 +174,10 @@ class Run:
 def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> Iterator[Run]:
     """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
+    if hasattr(args, "label"):
+        if hasattr(args, "group"):
+            raise InvalidInputError("cannot be combined with `group`", "Leave one of them out.", parameter="label")
+        options["group"] = args.label
     saved = None
     if args.command in ("report", "explain") and Path(args.file).suffix.lower() == ".mosaic":
         for name in (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS):

@@ -115,11 +115,12 @@ random_state, verbose : as for ``MOSAIC``
             check_classification_targets(y)
             classes = np.asarray(y)
             one_column_each = classes.ndim == 2 and classes.shape[1] > 1 and bool((classes.sum(axis=1) == 1).all())
-            self._fit_classes(X, classes.argmax(axis=1) if one_column_each else column_or_1d(classes), fit_params)
+            self.fit_classes(X, classes.argmax(axis=1) if one_column_each else column_or_1d(classes), fit_params)
         self.sample_indices_ = self._found.rows
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
-    def _fit_classes(self, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> None:
+    def fit_classes(self, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> None:
+        """Find the suspects, and choose within each class."""
         if fit_params or self.kernel == "precomputed":
             what = ", ".join(fit_params) or "a matrix of similarities"
             raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
