@@ -133,27 +133,28 @@ class Similar:
                 return np.asarray(np.maximum(S.T[candidates] - best, 0.0) @ weights)
             return on_host(at_least_zero(rows_of(S.T, candidates) - best) @ weights)
 
-        def choose(candidate: int, gain: float) -> tuple[int, float]:
-            nonlocal best
+        forced = iter(slots.forced)
+        while True:
+            candidate = next(forced, None)
+            if candidate is not None:
+                gains[candidate] = gains_of(np.array([candidate]))[0]
+            elif steps.max(initial=-np.inf) == -np.inf:
+                return
+            else:
+                candidate = int(steps.argmax())
+                if not is_known[candidate]:
+                    asked = np.flatnonzero(~is_known & (steps >= steps[is_known].max(initial=-np.inf)))
+                    if len(asked) > at_once:
+                        asked = asked[np.argpartition(steps[asked], len(asked) - at_once)[len(asked) - at_once :]]
+                    gains[asked] = gains_of(asked)
+                    steps[asked] = np.rint(gains[asked] / grain)
+                    is_known[asked] = True
+                    continue
             best = maximum(best, S[:, candidate])
             room[slots.of[candidate]] -= 1
             steps[(slots.twins == slots.twins[candidate]) | (room[slots.of] <= 0)] = -np.inf
             np.equal(steps, -np.inf, out=is_known)
-            return candidate, gain
-
-        for candidate in slots.forced:
-            yield choose(candidate, float(gains_of(np.array([candidate]))[0]))
-        while steps.max(initial=-np.inf) > -np.inf:
-            candidate = int(steps.argmax())
-            if is_known[candidate]:
-                yield choose(candidate, float(gains[candidate]))
-                continue
-            asked = np.flatnonzero(~is_known & (steps >= steps[is_known].max(initial=-np.inf)))
-            if len(asked) > at_once:
-                asked = asked[np.argpartition(steps[asked], len(asked) - at_once)[len(asked) - at_once :]]
-            gains[asked] = gains_of(asked)
-            steps[asked] = np.rint(gains[asked] / grain)
-            is_known[asked] = True
+            yield candidate, float(gains[candidate])
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j by 1e-9 of it
@@ -236,21 +237,20 @@ class _Nearest(NamedTuple):
 
         Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
         """
-        gains = np.empty((C.shape[0], len(self.lost)))
+        gains, xp = np.empty((C.shape[0], len(self.lost))), namespace(C)
 
         def gain(rows: slice) -> None:
-            gains[rows] = self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
+            if self.indicator is None:
+                gains[rows] = self._gains_of_few(C[rows])
+                return
+            inside = xp.maximum(rows_of(C, rows), self.second)
+            kept = xp.minimum(inside, self.first)
+            inside -= kept  # (s_ci − s¹_i)₊
+            kept -= self.second
+            gains[rows] = on_host(kept @ self.indicator + (inside @ self.weights)[:, None])
 
         in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=32, on=C)
         return gains - self.lost
-
-    def _gains_of_all(self, C: Any) -> FloatArray:
-        xp = namespace(C)
-        inside = xp.maximum(C, self.second)
-        kept = xp.minimum(inside, self.first)
-        inside -= kept  # (s_ci − s¹_i)₊
-        kept -= self.second
-        return np.asarray(on_host(kept @ self.indicator + (inside @ self.weights)[:, None]))
 
     def _gains_of_few(self, C: FloatArray) -> FloatArray:
         """The same from the targets with s_ci > s²_i alone: few of them, if there are many picks."""
