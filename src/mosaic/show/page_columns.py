@@ -30,7 +30,7 @@ def map_columns(rows_of: Any, rows: IntArray, shown: list[str], others: dict[str
     columns = list(_lists(rows_of.cells(rows, [names[name] for name in shown])).values())
     limit = max(DATA_BYTES - _deflated(others), 0)
     for digits in DIGITS:
-        found: list[dict[str, Any] | None] = [_coded([_text(value, digits) for value in values]) for values in columns]
+        found: list[dict[str, Any] | None] = [_coded(_texts(values, digits)) for values in columns]
         sizes = [_deflated(column) for column in found]
         if sum(sizes) <= limit:
             break
@@ -48,6 +48,12 @@ def _deflated(value: Any) -> int:
 def _lists(cells: Any) -> dict[str, list[Any]]:
     """Columns as lists, of a mapping or of a ``pyarrow.Table``."""
     return cells if isinstance(cells, dict) else cells.to_pydict()
+
+
+def _texts(values: list[Any], digits: int) -> list[str]:
+    if all(type(value) is float and abs(value) < 1e6 for value in values):  # at once, as most columns are of such numbers
+        return np.char.mod(f"%.{digits}g", np.array(values)).tolist()
+    return [_text(value, digits) for value in values]
 
 
 def _text(value: Any, digits: int) -> str:
