@@ -51,8 +51,8 @@ def _lists(cells: Any) -> dict[str, list[Any]]:
 
 
 def _texts(values: list[Any], digits: int) -> list[str]:
-    if all(type(value) is float and abs(value) < 1e6 for value in values):  # at once, as most columns are of such numbers
-        return np.char.mod(f"%.{digits}g", np.array(values)).tolist()
+    if set(map(type, values)) == {float} and np.abs(values).max() < 1e6:  # at once, as most columns are of such numbers
+        return [str(text) for text in np.char.mod(f"%.{digits}g", np.array(values))]
     return [_text(value, digits) for value in values]
 
 
