@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import scipy.sparse as sp
+
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import is_on_device, numpy_dtype
@@ -109,7 +111,8 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     matrix = read_rows(model, X if read is None else read, reset=True)
     (n, d), itemsize, size = matrix.shape, numpy_dtype(matrix).itemsize, size_of(matrix)
     most, sampled, sample = rank_for(checked, n, matrix), is_sampled(checked, n, d), min(sample_size(checked, n, d), n)
-    memory = memory_of_sample(sample, d) + 24.0 * n if sampled else memory_of_fit(n, itemsize, d, size)
+    memory = memory_of_fit(sample, itemsize, d, size * sample / n) + (24.0 * n if sampled else 0.0)
+    memory = memory_of_sample(sample, d) + 24.0 * n if sampled and not sp.issparse(matrix) else memory
     proof = memory_of_proof(n, most, itemsize, d, size)
     if is_on_device(matrix):
         memory, proof = (memory_on_device(m, most, itemsize, d)[i] for i, m in enumerate((sample if sampled else n, n)))
