@@ -162,5 +162,5 @@ def test_what_cannot_be_a_start_is_refused(old):
     with pytest.raises(InvalidInputError, match="knows no constraints"):
         MOSAIC(5, algorithm="paper").fit(MORE, start=old)
     K = np.exp(-((OLD[:, None] - OLD) ** 2).sum(axis=2))
-    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Give the row numbers"):
+    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Name its picks in must_include"):
         MOSAIC(5, kernel="precomputed").fit(K, start=MOSAIC(5, kernel="precomputed").fit(K))

@@ -48,6 +48,17 @@ def listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas' missing one, which is unequal to itself or cannot be compared."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def group_label(*cells: Any) -> str:
+    """What a group is called, from its cells in one or several columns: "Rome, 1", the same for 1.0; "missing" where none is."""
+    whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
+    return ", ".join("missing" if is_missing(cell) or cell == "" else str(cell) for cell in whole)
+
+
 def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:
     """A table for notebooks, of ``most`` rows at most: cells are escaped, colours are those of the page. Empty without rows."""
     if not rows:

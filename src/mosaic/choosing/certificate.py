@@ -95,6 +95,8 @@ class SelectionCertificate:
         either = ", with the constraints or without" if self.constrained else ""
         return f"{these} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}."
 
+    __repr__ = __str__
+
     def details(self) -> str:
         """The certificate with all its numbers, in sentences."""
         them, they, others = ("them", "They leave", f"no {self.k:,} leave")

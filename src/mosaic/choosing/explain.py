@@ -67,7 +67,7 @@ class Explanation:
     stands_for: Annotated[int, 0, "number of rows that it represents, itself included"]
     effective_count: Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
     is_outlier: Annotated[bool, "whether it is an outlier; of a representative with outliers='report' only"]
-    outlier_probability: Annotated[float, "the paper's OP"]
+    outlier_probability: Annotated[float | None, "the paper's OP; null unless algorithm='paper'"]
     representation_error: Annotated[float | None, "share of it that the representatives cannot express"]
     represented_by: Annotated[int | None, 0, "row of the representative that stands for it; null for rejected outliers"]
     similarity: Annotated[float | None, "similarity to that representative"]
@@ -94,6 +94,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return f"{self.called}: {self.reason}"
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         facts = [("rows that look like it", f"{self.effective_count:.3g}")]
@@ -212,6 +214,7 @@ def _explained(
         why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
         reason = f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
     order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
+    op = float(outlier_probability(np.asarray(count), material.count_total))
     return Explanation(
         row=labels.number(row),
         name=labels.name(row),
@@ -221,7 +224,7 @@ def _explained(
         stands_for=round(stands_for),
         effective_count=count,
         is_outlier=is_outlier,
-        outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
+        outlier_probability=op if selection.settings.mode == "paper" else None,
         representation_error=error if len(rows) else None,
         represented_by=labels.number(int(rows[label])) if label >= 0 else None,
         similarity=float(similarity[label]) if label >= 0 else None,

@@ -344,7 +344,10 @@ class Selection:
 
     @property
     def outlier_probability(self) -> FloatArray:
-        """The paper's OP of every row."""
+        """The paper's OP of every row, in paper mode. With counts of 128 rows it would be near 1 for every row."""
+        if self.settings.mode != "paper":
+            rest = "Use effective_count_, how many rows look like each row, or is_outlier_."
+            raise AttributeError(f"outlier_probability_ exists with algorithm='paper' only. {rest}")
         return outlier_probability(self.effective_count, self.material.count_total)
 
     @property

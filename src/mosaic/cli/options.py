@@ -9,6 +9,7 @@ import csv
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mosaic.exceptions import InvalidInputError
@@ -74,16 +75,16 @@ def names(text: str) -> list[str]:
 
 
 def quotas(text: str) -> Any:
-    """Read "proportional", "equal", or a JSON object from groups to numbers or shares."""
+    """Read "proportional", "equal", a number for every group, or a JSON object from groups to numbers or shares."""
     if text in ("proportional", "equal"):
         return text
     try:
         found = json.loads(text)
     except ValueError:
         found = None
-    if not isinstance(found, dict) or not found:
+    if not (isinstance(found, dict) and found) and not (isinstance(found, int) and found > 0):
         example = """'{"a": 5, "b": 0.2}'"""
-        raise ArgumentTypeError(f"{text!r} is not 'proportional', 'equal' or a JSON object such as {example}")
+        raise ArgumentTypeError(f"{text!r} is not 'proportional', 'equal', a number such as 10 or a JSON object such as {example}")
     return found
 
 
@@ -124,7 +125,7 @@ _ROWS: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "ROW"}
 _FLAG: dict[str, Any] = {"action": "store_true"}
 _OUTLIERS = "reject: never choose them (default); keep: do not detect them; report: only mark them"
 _ALGORITHM = "paper: Algorithm 1 of the paper as written; sketch: by passes; with settings: paper,alpha=50,solver=fista"
-_QUOTAS = """proportional (default), equal, or '{"a": 5, "b": 0.2}': picks for each label"""
+_QUOTAS = """picks for each label: proportional (default), equal, a number, or '{"a": 5, "b": 0.2}'"""
 _NUMBER = "a number, a share of the rows such as 0.05, or auto: one for each clear cluster, else √(n/2) (default)"
 _KERNEL = f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or diffusion,n_neighbors=15"
 _AS_WRITTEN = "csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1"
@@ -149,11 +150,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--drop-missing", "leave out rows with missing or infinite numbers", **_FLAG),
     ),
     "constraints": (
-        _option("--group", "column of labels; every label gets its share of the picks", "COLUMN"),
+        _option("--group", "column of labels, or columns; every label gets its share of the picks", "COLUMN,…", names),
         _option("--quotas", _QUOTAS, "QUOTAS", quotas),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),
         _option("--exclude", "rows that are never chosen; they are still represented", **_ROWS),
+        _option("--start", "saved model whose picks stay unless others are clearly better", "old.mosaic", Path),
     ),
     "outliers": (
         _option("--contamination", "share of outliers, if it is known", "SHARE", number_or("auto")),

@@ -87,7 +87,8 @@ class Run:
     def constraints(self) -> dict[str, Any]:
         """Arguments of ``fit``, with rows numbered among the compared rows."""
         args, table = self.args, self.table
-        given = {"sample_weight": table.weights, "groups": table.groups, "quotas": getattr(args, "quotas", None)}
+        given = {"sample_weight": table.weights, "groups": table.groups}
+        given |= {name: getattr(args, name, None) for name in ("quotas", "start")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
             if hasattr(args, name):  # each row once, however often it is named

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from importlib import import_module
 from operator import attrgetter
 from os import PathLike
 from typing import Any, overload
@@ -16,18 +17,23 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, explain_row, explain_rows, odd_columns
+from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, counted, explain_row, explain_rows, odd_columns
 from mosaic.choosing.explain import oddities
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.estimators.reading import read_rows, rows_of_file
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, MissingDependencyError, SelectionWarning, warn
 from mosaic.facts import Facts
 from mosaic.rows import Rows, is_source, open_source
+from mosaic.rows.arrays import owner_of
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
 from mosaic.sketch.sources import Source
+from mosaic.text import html_card, html_table
+
+#: New rows that a notebook shows.
+MOST_SHOWN = 20
 
 
 def found(path: str, *, per_row: bool = False) -> Any:
@@ -57,8 +63,34 @@ class NewRows:
     #: Why it is an outlier, None for other rows.
     reason: list[str | None] = field(repr=False)
 
+    #: What X was, for ``to_frame``: the library of the data frame, and its index in pandas.
+    frames: str = field(default="pandas", repr=False)
+    index: Any = field(default=None, repr=False)
+
     def __len__(self) -> int:
         return len(self.representative)
+
+    def __repr__(self) -> str:
+        return f"{counted(len(self), 'new row')}, {counted(int(self.is_outlier.sum()), 'outlier')}; to_frame() is the table."
+
+    def _columns(self, rows: slice = slice(None)) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name)[rows] for each in fields(self) if each.name not in ("frames", "index")}
+
+    def to_frame(self) -> Any:
+        """A data frame with one row for each new row: of polars if X was, otherwise of pandas, with the index of X."""
+        try:
+            frames = import_module(self.frames)
+        except ImportError as error:
+            fault = f"to_frame() needs {self.frames}, which is not installed"
+            raise MissingDependencyError(fault, f"Use: pip install {self.frames}") from error
+        more = {"schema_overrides": {"reason": frames.String}} if self.frames == "polars" else {"index": self.index}
+        return frames.DataFrame(self._columns(), **more)
+
+    def _repr_html_(self) -> str:
+        columns = self._columns(slice(MOST_SHOWN))
+        rows = [[f"{cell:.3g}" if isinstance(cell, float) else cell for cell in row] for row in zip(*columns.values(), strict=True)]
+        text = [f"The first {MOST_SHOWN} of them:"] if len(self) > MOST_SHOWN else []
+        return html_card(repr(self), html_table([name.replace("_", " ") for name in columns], rows), text=text)
 
 
 @computing_in_threads
@@ -157,7 +189,8 @@ class FittedAttributes:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
 
         X is as for ``predict``; large files are read in passes. There is an entry for each row in ``representative``,
-        ``similarity``, ``representation_error``, ``effective_count``, ``is_outlier`` and ``reason``.
+        ``similarity``, ``representation_error``, ``effective_count``, ``is_outlier`` and ``reason``; notebooks show a table, and
+        ``to_frame()`` gives one, of polars if X was, otherwise of pandas.
 
         Examples
         --------
@@ -194,7 +227,30 @@ class FittedAttributes:
             alike = "No row of the data looks like it" if alike.startswith("1 ") else alike
             reason[number] = f"{beginning}{alike}; the threshold is {cut:.3g}."
         picks = np.append(selection.rows, -1)
-        return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
+        frames, index = ("polars", None) if owner_of(X) == "polars" else ("pandas", X.index if owner_of(X) == "pandas" else None)
+        return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason, frames, index)
+
+    def plot(self) -> Any:
+        """Draw the map of neighbours beside the coverage curve; of a detector, the histogram of counts. It needs matplotlib.
+
+        Returns
+        -------
+        The axes. ``mosaic.show`` has each of the figures.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("Agg")
+        >>> from mosaic import MOSAIC, datasets
+        >>> left, right = MOSAIC(20).fit(datasets.swiss_roll(300)).plot()
+        >>> left.get_title(loc="left"), right.get_xlabel()
+        ('20 representatives of 300 points, no outliers', 'number of representatives, k')
+        >>> matplotlib.pyplot.close(left.figure)
+        """
+        check_is_fitted(self)
+        from mosaic.show.figures import plot_model  # it imports the estimators
+
+        return plot_model(self)
 
     def _columns(self, table: TableEncoder | None) -> Any:
         return columns_of(self.selection_, table, getattr(self, "feature_names_in_", None))

@@ -96,6 +96,8 @@ class Certificate:
             return f"provably within {value}, which says little about the optimum ({kernel})"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         facts = [("value at most", f"{self.at_most:.6g}"), ("optimum at least", f"{self.at_least:.6g}")]
         facts += [("gap", f"{self.gap:.2g}"), ("kernel error", f"{self.kernel_error:.2g}"), ("rank", f"{self.rank}")]

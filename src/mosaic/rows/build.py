@@ -31,7 +31,7 @@ from mosaic.rows.roles import (
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
 from mosaic.sketch.sources import LocalSource
-from mosaic.text import Library
+from mosaic.text import Library, group_label
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
@@ -417,12 +417,12 @@ def add_groups_and_weights(rows: Rows, request: Request, store: Any) -> None:
 
 
 def _groups(request: Request, store: Any, dropped: IntArray) -> Any:
-    """Of every row the group that it belongs to, as text; the same for 1 and 1.0."""
-    if request.group is None:
+    """Of every row the group that it belongs to, as text."""
+    if not request.group:
         return None
-    cells = (cell for batch in store.batches([request.group]) for cell in batch.column(0).to_pylist())
-    whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
-    return np.delete(np.array(["" if cell is None else str(cell) for cell in whole], dtype=np.str_), dropped)
+    batches = ([batch.column(name).to_pylist() for name in request.group] for batch in store.batches(list(request.group)))
+    labels = [group_label(*cells) for columns in batches for cells in zip(*columns, strict=True)]
+    return np.delete(np.array(labels, dtype=np.str_), dropped)
 
 
 def _weights(request: Request, store: Any, dropped: IntArray, line: Line = None) -> FloatArray | None:

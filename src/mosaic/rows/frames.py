@@ -401,6 +401,21 @@ def take_rows(X: Any, rows: IntArray) -> Any:
     return _safe_indexing(X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows)
 
 
+def with_columns(X: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A data frame with columns appended; a name that exists already gets a trailing underscore."""
+    frame = _wrapped(X)
+    if frame is None or not hasattr(frame, "columns"):
+        fault = f"`with_reasons` needs the columns of a data frame; X is a {type(X).__name__}"
+        raise InvalidInputError(fault, "The reasons are in facts_.picks, too.")
+    import narwhals.stable.v2 as nw
+
+    for name, values in columns.items():
+        while name in frame.columns:
+            name += "_"
+        frame = frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
+    return frame.to_native()
+
+
 def n_rows(X: Any) -> int:
     """Number of rows, points or elements."""
     from sklearn.utils.validation import _num_samples

@@ -82,7 +82,7 @@ def read(
     exclude_columns: Sequence[str] | None = None,
     embedding: str | None = None,
     embeddings: str | PathLike[str] | None = None,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
     weight: str | None = None,
     array: str | None = None,
     sheet: str | None = None,
@@ -115,7 +115,8 @@ def read(
     embedding : column that holds a list of numbers, which are the features
     embeddings : another file with as many rows, whose numbers are the features. If it has the column of ids too, these must be
         the same, in the same order
-    group, weight : columns that say which group a row belongs to, and how much it counts
+    group : column that says which group a row belongs to, or several: every combination that occurs is a group
+    weight : column that says how much a row counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     sheet : which sheet of an .xlsx file, by default the first
     format : what kind of file it is, such as ``"csv"``, if its name does not say so; by default, standard input is looked at
@@ -148,6 +149,7 @@ def read(
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
+    group = [group] if isinstance(group, str) else group or ()
     ending = "" if format is None else f".{format}"
     stream, scratch = path if is_stream(path) else None, None
     if stream is not None:
@@ -200,7 +202,7 @@ def read(
     if scratch is not None:
         rows.path = Path(STANDARD_INPUT)
         rows.closers.append(scratch.close)
-    rows.group_name, rows.weight_name = group, weight
+    rows.group_name, rows.weight_name = ", ".join(group) or None, weight
     given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
     rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     return rows

@@ -25,7 +25,17 @@ MANY_REPRESENTATIVES = 60
 MOST_UNEQUAL_BARS = 50
 
 
-def plot_map(model: Any, *, ax: Any = None) -> Any:
+def plot_model(model: Any) -> Any:
+    """The map of neighbours beside the coverage curve; of a detector, the histogram of counts. See ``MOSAIC.plot``."""
+    if facts_of(model).detects:
+        return plot_outliers(model)
+    axes = _new_axes(2)
+    plot_map(model, neighbours=True, ax=axes[0])
+    plot_coverage(model, ax=axes[1])
+    return axes
+
+
+def plot_map(model: Any, *, neighbours: bool = False, ax: Any = None) -> Any:
     """Draw the data in the plane, coloured by representative; representatives are numbered by rank, outliers are crosses.
 
     Outliers that are too far away for one frame are drawn at its edge. With more than eight representatives some share a colour.
@@ -33,6 +43,7 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
+    neighbours : where there are more than two features, lay out points so that similar ones lie together, as the report does
     ax : axes to draw on, by default those of a new figure
 
     Returns
@@ -51,17 +62,18 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     """
     facts = facts_of(model)
     ax = _new_axes() if ax is None else ax
-    chart = facts.map
+    chart, plane = facts.map, facts.plane
+    plane = facts.neighbours if neighbours and plane.method != "features" else plane
     status = np.array(chart.status)
     place = {int(row): i for i, row in enumerate(chart.row)}
     chosen = np.array([place[pick.row] for pick in facts.picks], np.intp)
-    frame = framed(np.column_stack([chart.x, chart.y]), status != "outlier")
+    frame = framed(plane.points, status != "outlier")
     sides = frame.high - frame.low
     xy = frame.low + frame.shares * sides
     odd, ordinary = np.flatnonzero(status == "outlier"), np.flatnonzero(np.isin(status, ["represented", "belongs"]))
-    ax.set(xlabel=chart.axes[0], ylabel=chart.axes[1])
+    ax.set(**dict(zip(("xlabel", "ylabel"), plane.axes, strict=False)))  # places of neighbours have no axes
     ax.spines[["top", "right"]].set_visible(False)
-    if chart.method != "features":  # coordinates along principal axes have no unit
+    if plane.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
     if MOST_UNEQUAL_SIDES * sides.min() >= sides.max():
         ax.set_aspect("equal", adjustable="datalim")  # the kernel measures all features in one unit
@@ -192,13 +204,13 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def _new_axes() -> Any:
+def _new_axes(number: int = 1) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         remedy = "Use: pip install 'mosaic-select[plots]'"
         raise MissingDependencyError("figures need matplotlib, which is not installed", remedy) from error
-    return plt.figure(figsize=(8.0, 5.5), layout="constrained").add_subplot()
+    return plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number)
 
 
 def _head(ax: Any, title: str, handles: dict[str, Any], *, columns: int = 3) -> None:
