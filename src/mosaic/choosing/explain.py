@@ -189,8 +189,7 @@ def _explained(
         points = members[group[members] >= 0]
         near = kernel.block(group[points], chosen[[rank]]).ravel()
         closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
-        # Of a sample, scaled up from the rows in memory.
-        stands_for = material.points.weights[np.unique(group[points])].sum() if selection.is_sampled else len(members)
+        stands_for = float(selection.rows_for[members].sum())  # of a sample, scaled up from the rows in memory
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
         reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
@@ -385,11 +384,11 @@ def decisions(selection: Selection) -> Decisions:
     if selection.changes is not None:
         told += _changes(selection)
     number, about = selection.n_outliers, "About " if selection.is_sampled else ""
-    found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
+    found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}")
     if selection.protected is not None and settings.min_group is not None:
-        number, smallest = int(selection.protected.sum()), settings.min_group
-        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
+        number, smallest = selection.n_protected, settings.min_group
+        told.append(f"{about}{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
     if material.row_numbers is not None:
         rows = f"{len(material.row_numbers):,} of {material.n_rows:,} rows"
         told.append(f"A sample of {rows} says so; the program is that of all rows.")

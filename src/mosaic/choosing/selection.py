@@ -211,9 +211,27 @@ class Selection:
         return self.share_of(self.is_outlier)
 
     @property
+    def is_estimated(self) -> bool:
+        """Whether the number of outliers is scaled up from a sample; it is exact once all rows have been looked at."""
+        return self.is_sampled and "answers" not in self.computed
+
+    @property
     def n_outliers(self) -> int:
-        """Number of rows that are outliers; estimated from the sample if there is one."""
-        return round(self.outlier_share * self.n_rows) if self.is_sampled else int(self.outlier_rows.sum())
+        """Number of rows that are outliers, which all who tell it read here."""
+        return round(self.outlier_share * self.n_rows) if self.is_estimated else int(self.outlier_mask.sum())
+
+    @property
+    def n_protected(self) -> int:
+        """Number of rows below the cut that are kept because they form a group; estimated from the sample if there is one."""
+        return 0 if self.protected is None else round(float(self.rows_for[self.protected].sum()))
+
+    @cached_property
+    def rows_for(self) -> FloatArray:
+        """For each row in memory, how many rows of the data it stands for: 1, or more in a sample."""
+        group, weights = self.material.points.group, self.material.points.weights
+        if not self.is_sampled:
+            return np.ones(len(group))
+        return np.asarray(weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum()))
 
     # Prepared rows, which need not be rows of the data
 

@@ -34,7 +34,7 @@ from mosaic.parameters import (
     whole_number,
 )
 from mosaic.program import SolverName
-from mosaic.text import group_label, is_missing
+from mosaic.text import group_label
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
@@ -330,10 +330,10 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
         raise InvalidInputError(f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups")
     if labels.ndim == 2:
         labels = np.array([group_label(*row) for row in labels.tolist()])
-    missing = np.array([is_missing(label) for label in labels.tolist()], bool)
+    missing = np.array([group_label(label) == "missing" for label in labels.tolist()], bool)
     if missing.any():  # a group of their own
         labels = labels.astype(object)
-        labels[missing] = group_label(None)
+        labels[missing] = "missing"
     if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
         keys = [(isinstance(label, str), label) for label in labels.tolist()]
         order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,6 +20,7 @@ from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.rows import is_source, read
+from mosaic.rows.frames import with_columns
 from mosaic.text import Library
 
 pa = Library("pyarrow")  # here, because some commands read arrays without it
@@ -44,14 +44,14 @@ def select(args: Namespace) -> int:
         if not bound and run.is_read:
             bound = not model.selection_.material.proof.by_passes
             run.notes.extend([] if bound else [UNPROVEN])
-        facts = Facts(model, run.table)
-        answer, picks = answer_of(run, facts, bound=bound)
-        run.write_rows("picks", args.output, picks)
-        if args.labels is not None:
+        if args.labels is not None:  # first, since then the number of outliers is known and no estimate
             run.bar.update("looking at all rows")
             labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
             labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
             run.write_rows("labels", args.labels, pa.table(labels))
+        facts = Facts(model, run.table)
+        answer, picks = answer_of(run, facts, bound=bound)
+        run.write_rows("picks", args.output, picks)
         run.write_page(facts, args.report)
         run.save(model, args.save)
     return run.finish(lambda: show_selected(run, answer), picks, **answer)
@@ -75,7 +75,7 @@ def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[dict[str, Any], A
     if facts.scaled:
         run.notes.append(SCALED)
     cells = run.table.cells([] if facts.detects else facts.selection.rows)
-    picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
+    picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
     if not run.is_read:
         return {}, picks
     answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
@@ -142,7 +142,7 @@ def outliers(args: Namespace) -> int:
             "reason": pa.array([reasons.get(int(row)) for row in rows], pa.string()),
         }
         facts = Facts(model, run.table, outliers_only=True)
-        table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
+        table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, table)
         run.save(model, args.save)
         run.write_page(facts, args.report)
@@ -311,15 +311,6 @@ def estimate(args: Namespace) -> int:
 
 
 # -------------------------------------------------------------------------------------------------------------- tables
-
-
-def _with_columns(table: Any, columns: dict[str, Sequence[Any]]) -> Any:
-    """The table with columns appended; a name that exists already gets a trailing underscore."""
-    for name, values in columns.items():
-        while name in table.column_names:
-            name += "_"
-        table = table.append_column(name, pa.array(values))
-    return table
 
 
 def values_of(table: Any) -> list[dict[str, Any]]:

@@ -84,7 +84,9 @@ def quotas(text: str) -> Any:
         found = None
     if not (isinstance(found, dict) and found) and not (isinstance(found, int) and found > 0):
         example = """'{"a": 5, "b": 0.2}'"""
-        raise ArgumentTypeError(f"{text!r} is not 'proportional', 'equal', a number such as 10 or a JSON object such as {example}")
+        raise ArgumentTypeError(
+            f"{text!r} is not 'proportional', 'equal', a number such as 10 or a JSON object such as {example}"
+        )
     return found
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from importlib import import_module
 from operator import attrgetter
 from os import PathLike
 from typing import Any, overload
@@ -17,12 +16,22 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, counted, explain_row, explain_rows, odd_columns
+from mosaic.choosing import (
+    Decisions,
+    Explanation,
+    RowLabels,
+    Selection,
+    columns_of,
+    counted,
+    explain_row,
+    explain_rows,
+    odd_columns,
+)
 from mosaic.choosing.explain import oddities
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.estimators.reading import read_rows, rows_of_file
-from mosaic.exceptions import InvalidInputError, MissingDependencyError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.facts import Facts
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.arrays import owner_of
@@ -30,7 +39,7 @@ from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
 from mosaic.sketch.sources import Source
-from mosaic.text import html_card, html_table
+from mosaic.text import html_card, html_table, library
 
 #: New rows that a notebook shows.
 MOST_SHOWN = 20
@@ -61,11 +70,10 @@ class NewRows:
     effective_count: FloatArray
     is_outlier: BoolArray
     #: Why it is an outlier, None for other rows.
-    reason: list[str | None] = field(repr=False)
-
+    reason: list[str | None]
     #: What X was, for ``to_frame``: the library of the data frame, and its index in pandas.
-    frames: str = field(default="pandas", repr=False)
-    index: Any = field(default=None, repr=False)
+    frames: str = "pandas"
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.representative)
@@ -78,19 +86,15 @@ class NewRows:
 
     def to_frame(self) -> Any:
         """A data frame with one row for each new row: of polars if X was, otherwise of pandas, with the index of X."""
-        try:
-            frames = import_module(self.frames)
-        except ImportError as error:
-            fault = f"to_frame() needs {self.frames}, which is not installed"
-            raise MissingDependencyError(fault, f"Use: pip install {self.frames}") from error
+        frames = library(self.frames, "to_frame()")
         more = {"schema_overrides": {"reason": frames.String}} if self.frames == "polars" else {"index": self.index}
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
         columns = self._columns(slice(MOST_SHOWN))
-        rows = [[f"{cell:.3g}" if isinstance(cell, float) else cell for cell in row] for row in zip(*columns.values(), strict=True)]
-        text = [f"The first {MOST_SHOWN} of them:"] if len(self) > MOST_SHOWN else []
-        return html_card(repr(self), html_table([name.replace("_", " ") for name in columns], rows), text=text)
+        cells = ([f"{cell:.3g}" if isinstance(cell, float) else cell for cell in column] for column in columns.values())
+        table = html_table([name.replace("_", " ") for name in columns], list(zip(*cells, strict=True)))
+        return html_card(repr(self), table, text=[f"The first {MOST_SHOWN}:"] if len(self) > MOST_SHOWN else [])
 
 
 @computing_in_threads
@@ -126,7 +130,7 @@ class FittedAttributes:
     def facts_(self) -> Facts:
         """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
         selection = self._found
-        if self._facts is None or self._facts.selection is not selection:
+        if self._facts is None or self._facts.selection is not selection or self._facts.is_estimated != selection.is_estimated:
             self._facts = Facts(self)
         return self._facts
 
@@ -231,24 +235,12 @@ class FittedAttributes:
         return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason, frames, index)
 
     def plot(self) -> Any:
-        """Draw the map of neighbours beside the coverage curve; of a detector, the histogram of counts. It needs matplotlib.
+        """Draw the map of neighbours beside the coverage curve, and return both axes; of a detector, the histogram of counts.
 
-        Returns
-        -------
-        The axes. ``mosaic.show`` has each of the figures.
-
-        Examples
-        --------
-        >>> import matplotlib
-        >>> matplotlib.use("Agg")
-        >>> from mosaic import MOSAIC, datasets
-        >>> left, right = MOSAIC(20).fit(datasets.swiss_roll(300)).plot()
-        >>> left.get_title(loc="left"), right.get_xlabel()
-        ('20 representatives of 300 points, no outliers', 'number of representatives, k')
-        >>> matplotlib.pyplot.close(left.figure)
+        It needs matplotlib; ``mosaic.show`` has each of the figures: ``left, right = MOSAIC(20).fit(X).plot()``.
         """
         check_is_fitted(self)
-        from mosaic.show.figures import plot_model  # it imports the estimators
+        from mosaic.show.figures import plot_model  # only figures need it
 
         return plot_model(self)
 

@@ -28,8 +28,6 @@ from mosaic.rows.frames import n_rows, take_rows, with_columns
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
 THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
-#: What ``select`` says of a pick.
-REASONS = ("rank", "stands_for", "reason")
 
 
 @computing_in_threads
@@ -194,28 +192,23 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
         >>> MOSAIC(10).fit(X).select(X).shape
         (10, 3)
         """
-        chosen = self._select(X)
-        if not with_reasons:
-            return chosen
-        columns = {f"mosaic_{name}": [getattr(pick, name) for pick in self.facts_.picks] for name in REASONS}
-        if owner_of(chosen) == "anndata":
-            chosen.obs = with_columns(chosen.obs, columns)
-            return chosen
-        return with_columns(chosen, columns)
-
-    def _select(self, X: Any) -> Any:
         check_is_fitted(self)
-        n = self.selection_.material.n_rows
+        n, rows = self.selection_.material.n_rows, self.selection_.rows
         source = open_source(X, self.n_jobs) if is_source(X) else None
         given = n_rows(X) if source is None else source.n
         if given != n:
             raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
-        if source is None:
-            return rows_of(X, self._found.rows) if is_on_device(X) else take_rows(X, self._found.rows)
-        numbers, back = np.unique(self._found.rows, return_inverse=True)
+        numbers, back = np.unique(rows, return_inverse=True)
         if owner_of(X) == "anndata" and hasattr(X, "obs"):
-            return X[numbers].to_memory()[back].copy()
-        return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
+            chosen = X[numbers].to_memory()[back].copy()
+        elif source is None:
+            chosen = rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
+        else:
+            chosen = source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
+        if not with_reasons:
+            return chosen
+        told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
+        return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
 
 
 @computing_in_threads

@@ -158,7 +158,7 @@ class Facts:
         self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
         names = getattr(model, "feature_names_in_", None)
         self.feature_names = None if names is None else [str(name) for name in names]
-        self.labels = RowLabels(self.selection, file)
+        self.labels, self.is_estimated = RowLabels(self.selection, file), self.selection.is_estimated
 
     @property
     def decisions(self) -> Decisions:
@@ -186,8 +186,9 @@ class Facts:
         odd = np.flatnonzero(selection.outlier_rows)
         odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:MOST_OUTLIERS]]
         rows = selection.material.rows_in_data(odd).tolist()
-        sides = (np.rint(bins.sums(self.rows.copies * side)) for side in (~selection.is_outlier, selection.is_outlier))
-        belonging, outlying = (side.astype(int).tolist() for side in sides)
+        is_odd = selection.outlier_rows
+        sides = (np.cumsum(bins.sums(self.rows.weight_of * side)) for side in (~is_odd, is_odd))
+        belonging, outlying = (np.diff(np.rint(side), prepend=0.0).astype(int).tolist() for side in sides)  # the sums are kept
         return Outliers(
             selection.n_outliers,
             selection.cut.rule,
@@ -196,7 +197,7 @@ class Facts:
             bins.edges.tolist(),
             belonging,
             outlying,
-            0 if selection.protected is None else int(selection.protected.sum()),
+            selection.n_protected,
         )
 
     @cached_property
@@ -323,7 +324,7 @@ class Facts:
         """How much is covered, how many are outliers, and the bound if it is known."""
         if self.detects:
             return f"{self.title}."
-        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.scaled)
+        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
         n, excess = self.selection.n_outliers, self.known_certificate.excess
         return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
 

@@ -402,18 +402,21 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def with_columns(X: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
-    """A data frame with columns appended; a name that exists already gets a trailing underscore."""
-    frame = _wrapped(X)
+    """A data frame, or the ``obs`` of AnnData, with columns appended; a name that exists already gets a trailing underscore."""
+    import narwhals.stable.v2 as nw
+
+    frame = _wrapped(getattr(X, "obs", X))
     if frame is None or not hasattr(frame, "columns"):
         fault = f"`with_reasons` needs the columns of a data frame; X is a {type(X).__name__}"
         raise InvalidInputError(fault, "The reasons are in facts_.picks, too.")
-    import narwhals.stable.v2 as nw
-
     for name, values in columns.items():
         while name in frame.columns:
             name += "_"
         frame = frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
-    return frame.to_native()
+    if not hasattr(X, "obs"):
+        return frame.to_native()
+    X.obs = frame.to_native()
+    return X
 
 
 def n_rows(X: Any) -> int:

@@ -111,7 +111,7 @@ def open_images(request: Request) -> Rows:
     if set(request.group) - {"folder"}:
         fault = f"pictures have no column {', '.join(map(repr, request.group))} (`group`)"
         raise FileFault(path, fault, "Use `group='folder'`, or leave it out.")
-    refuse_columns(replace(request, group=None), "holds pictures, which have no columns")
+    refuse_columns(replace(request, group=()), "holds pictures, which have no columns")
     album = Album(path)
     # Not every name is UTF-8.
     files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
