@@ -62,3 +62,7 @@ def test_packages_do_not_import_one_another_in_circles():
     }
 
     assert set(TopologicalSorter(below).static_order()) == set(packages)  # a circle would raise CycleError
+
+
+def test_dir_shows_public_names_only():
+    assert dir(mosaic) == sorted([*mosaic.__all__, "__version__"])
