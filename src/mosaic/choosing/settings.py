@@ -330,10 +330,11 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
         raise InvalidInputError(f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups")
     if labels.ndim == 2:
         labels = np.array([group_label(*row) for row in labels.tolist()])
-    missing = np.array([group_label(label) == "missing" for label in labels.tolist()], bool)
-    if missing.any():  # a group of their own
+    cells = labels.tolist()
+    gone = {cell for cell in set(cells) if group_label(cell) == "missing"}
+    if gone:  # a group of their own
         labels = labels.astype(object)
-        labels[missing] = "missing"
+        labels[[cell in gone for cell in cells]] = "missing"
     if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
         keys = [(isinstance(label, str), label) for label in labels.tolist()]
         order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))

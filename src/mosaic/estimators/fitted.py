@@ -16,17 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import (
-    Decisions,
-    Explanation,
-    RowLabels,
-    Selection,
-    columns_of,
-    counted,
-    explain_row,
-    explain_rows,
-    odd_columns,
-)
+from mosaic.choosing import Decisions, Explanation, RowLabels, Selection, columns_of, explain_row, explain_rows, odd_columns
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import oddities
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads

@@ -118,8 +118,8 @@ def rows_of_file(
     if isinstance(file, Rows):
         table = file
         known = {"groups": table.group_name, "sample_weight": table.weight_name}
-        for parameter, columns in asked.columns.items():
-            if (column := ", ".join(columns)) != known[parameter]:
+        for parameter, named in asked.columns.items():
+            if (column := ", ".join(named)) != known[parameter]:
                 remedy = f"Open it with mosaic.read({str(table.path)!r}, {ROLES[parameter][0]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)

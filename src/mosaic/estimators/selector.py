@@ -257,7 +257,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     n_representatives_ : number of representatives
     row_names_ : names of the rows, None where they have none
     effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 if alone
-    outlier_probability_ : with ``algorithm="paper"`` only: the paper's OP, (n − count) / (n − 1), with n the number of rows
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1), with n the number of rows; with ``algorithm="paper"`` only
     is_outlier_ : mask of the rows that are outliers
     outlier_threshold_ : effective count below which rows are outliers
     labels_ : representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers
