@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -295,3 +296,4 @@ def test_answers_for_new_rows_are_a_table(library):
     html = found._repr_html_()
     assert html.count("<tr>") == 3
     assert "effective count" in html
+    assert not re.search(r">(None|nan)<", html)

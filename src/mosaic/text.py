@@ -51,7 +51,7 @@ def listed(names: Sequence[str], most: int = 20) -> str:
 def group_label(*cells: Any) -> str:
     """What a group is called, from its cells in one or several columns: "Rome, 1", the same for 1.0; "missing" where none is."""
     whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
-    # A missing value of pandas is unequal to itself or cannot be compared.
+    # How None, NaN and the missing values of pandas are written; texts that are written so are labels.
     gone = ("", "None", "nan", "NaN", "NaT", "<NA>")
     return ", ".join(
         "missing" if (text := str(cell)) in gone and not (isinstance(cell, str) and cell) else text for cell in whole

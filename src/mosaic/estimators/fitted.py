@@ -82,8 +82,11 @@ class NewRows:
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
+        def told(cell: Any) -> Any:
+            return "" if cell is None or cell != cell else f"{cell:.3g}" if isinstance(cell, float) else cell
+
         columns = self._columns(slice(MOST_SHOWN))
-        cells = ([f"{cell:.3g}" if isinstance(cell, float) else cell for cell in column] for column in columns.values())
+        cells = (map(told, column) for column in columns.values())
         table = html_table([name.replace("_", " ") for name in columns], list(zip(*cells, strict=True)))
         return html_card(repr(self), table, text=[f"The first {MOST_SHOWN}:"] if len(self) > MOST_SHOWN else [])
 
