@@ -44,14 +44,16 @@ def select(args: Namespace) -> int:
         if not bound and run.is_read:
             bound = not model.selection_.material.proof.by_passes
             run.notes.extend([] if bound else [UNPROVEN])
-        if args.labels is not None:  # first, since then the number of outliers is known and no estimate
+        if args.labels is not None:
             run.bar.update("looking at all rows")
-            labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
-            labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
-            run.write_rows("labels", args.labels, pa.table(labels))
+            model.labels_  # noqa: B018 - from now on the number of outliers is exact
         facts = Facts(model, run.table)
         answer, picks = answer_of(run, facts, bound=bound)
         run.write_rows("picks", args.output, picks)
+        if args.labels is not None:
+            labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
+            labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
+            run.write_rows("labels", args.labels, pa.table(labels))
         run.write_page(facts, args.report)
         run.save(model, args.save)
     return run.finish(lambda: show_selected(run, answer), picks, **answer)
