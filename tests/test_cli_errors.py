@@ -149,7 +149,7 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
         ("select points.csv --memory-budget lots", "'lots' must be a number of bytes > 0"),
         ("select points.csv --scale maybe", "'maybe' is not 'auto', 'yes' or 'no'"),
-        ("select points.csv --quotas [1]", "is not 'proportional', 'equal' or a JSON object"),
+        ("select points.csv --quotas [1]", "is not 'proportional', 'equal', a number such as 10 or a JSON object"),
         ("select points.csv --columns a,,b", "has an empty name"),
         ("select points.csv --cover 0.5", "there is no option --cover"),
     ],
