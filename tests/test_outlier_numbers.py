@@ -32,7 +32,7 @@ WEIGHTS = np.r_[np.zeros(6), np.ones(300), np.full(294, 3.0)]
 @pytest.fixture(autouse=True)
 def few_rows_decide(monkeypatch):
     """A smaller sample, so that fewer rows are many."""
-    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 3000)
+    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 3000)
 
 
 def number_in(text):

@@ -52,8 +52,8 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 
 @dataclass(frozen=True)
 class CountBins:
-    """Bins of the effective counts, that of each point (``of``) and row in memory, and the one that begins at the threshold of the
-    fit. Points that ``must`` be included or are in a group are ``safe``: never outliers; so are ``safe_rows``.
+    """Bins of the effective counts, that of each point (``of``) and row in memory, and the one that begins at the threshold.
+    Points that ``must`` be included or are in a group are ``safe``: never outliers; so are ``safe_rows``.
     """
 
     edges: FloatArray
