@@ -14,6 +14,7 @@ from cli_runs import command, environment, run
 from mosaic import MOSAIC
 from mosaic.cli import CODES
 from mosaic.cli.parser import EXIT_CODES
+from mosaic.cli.run import UNREADABLE
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
 pa = pytest.importorskip("pyarrow")
@@ -273,7 +274,7 @@ def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
 
 
 def test_help_lists_the_exit_codes():
-    assert {int(code) for code in re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)} == {0, *CODES.values()}
+    assert {int(code) for code in re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)} == {0, *CODES.values(), UNREADABLE}
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ def test_explanation_of_an_outlier():
     i = int(np.flatnonzero(BLOBS.is_outlier)[3])
     told = check_explanation(model, i, BLOBS.X)
     assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
-    assert told.reason == "rejected as an outlier: no other row looks like it."
+    assert told.reason.startswith("rejected as an outlier: no other row looks like it. The representative nearest to it is row")
     reported = MOSAIC(20, outliers="report").fit(BLOBS.X).explain(i)
     assert reported.reason.startswith("reported as an outlier")
     assert reported.represented_by is not None

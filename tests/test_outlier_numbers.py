@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -42,7 +44,7 @@ def number_in(text):
 
 
 def page_of(html):
-    return json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', html, re.S)[1])
+    return json.loads(zlib.decompress(base64.b64decode(re.search(r'id="facts"[^>]*>(.*?)</script>', html, re.S)[1])))
 
 
 def numbers(model):
