@@ -303,7 +303,7 @@ def test_saved_models_answer_for_rows_that_they_are_shown(plain):
     np.testing.assert_array_equal(saved.predict(X[:300]), fitted.predict(X[:300]))
     np.testing.assert_array_equal(saved.transform(X[:10]), fitted.transform(X[:10]))
     for other in (saved, copy.deepcopy(fitted)):
-        for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_", "outlier_probability_"):
+        for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_"):
             assert not hasattr(other, name)
             with pytest.raises(AttributeError, match=r"labels_, .* were not computed before this model was saved or copied"):
                 getattr(other, name)
@@ -322,7 +322,7 @@ def test_rows_are_answered_for_in_one_pass_that_nobody_makes_unasked(plain):
     made = watched(fitted)
     fitted.representative_indices_, fitted.coverage_, fitted.explain()
     assert made == []
-    for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_", "outlier_probability_"):
+    for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_"):
         getattr(fitted, name)
     assert made == ["answers for all rows"]
     fitted.certificate_, fitted.certificate_, fitted.influence_  # noqa: B018

@@ -14,6 +14,7 @@ from cli_runs import command, environment, run
 from mosaic import MOSAIC
 from mosaic.cli import CODES
 from mosaic.cli.parser import EXIT_CODES
+from mosaic.cli.run import UNREADABLE
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
 pa = pytest.importorskip("pyarrow")
@@ -149,7 +150,7 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
         ("select points.csv --memory-budget lots", "'lots' must be a number of bytes > 0"),
         ("select points.csv --scale maybe", "'maybe' is not 'auto', 'yes' or 'no'"),
-        ("select points.csv --quotas [1]", "is not 'proportional', 'equal' or a JSON object"),
+        ("select points.csv --quotas [1]", "is not 'proportional', 'equal', a number such as 10 or a JSON object"),
         ("select points.csv --columns a,,b", "has an empty name"),
         ("select points.csv --cover 0.5", "there is no option --cover"),
     ],
@@ -273,7 +274,7 @@ def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
 
 
 def test_help_lists_the_exit_codes():
-    assert {int(code) for code in re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)} == {0, *CODES.values()}
+    assert {int(code) for code in re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)} == {0, *CODES.values(), UNREADABLE}
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_column_that_is_empty_in_the_first_block_is_computed_with_all_the_same
 def test_groups_are_called_as_they_are_written(tmp_path, budget):
     path = write(tmp_path, "g,x\n1.50,1\nNA,2\n,3\n02,4\n")
     with read(path, group="g", memory_budget=budget) as table:
-        assert table.groups.tolist() == ["1.50", "NA", "", "02"]
+        assert table.groups.tolist() == ["1.50", "NA", "missing", "02"]
         assert table.feature_names == ["x"]
 
 

@@ -167,7 +167,7 @@ def _fault_of_mosaic(words: list[str]) -> str | None:
     told, status = io.StringIO(), 0
     with redirect_stdout(told), redirect_stderr(told):
         try:
-            status = main([*command, "--help"])
+            status = main([*command, "--help-all" if command else "--help"])
         except SystemExit as stop:
             status = int(stop.code or 0)
     if status != 0:

@@ -262,7 +262,7 @@ def check_explanation(model, i, X):
     told = model.explain(i)
     assert told.row == i
     assert told.effective_count == model.effective_count_[i]
-    assert told.outlier_probability == model.outlier_probability_[i]
+    assert told.outlier_probability is None
     assert told.representation_error == model.representation_error_[i]
     similarity = rbf_kernel(X[i : i + 1], X[model.representative_indices_], gamma=model.gamma_)[0]
     label = model.labels_[i]

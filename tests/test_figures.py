@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC, datasets, show
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, show
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.show import figures
 
@@ -127,3 +127,17 @@ def test_facts_do_not_import_matplotlib():
         "assert not any(name.split('.')[0] == 'matplotlib' for name in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_model_draws_its_map_of_neighbours_beside_the_curve_and_a_detector_its_counts():
+    model = MOSAIC(6).fit(datasets.swiss_roll(200))
+    left, right = model.plot()
+    places = drawn(left)
+    rows = model.facts_.map.row.tolist()
+    at = [rows.index(row) for row in model.representative_indices_]
+    np.testing.assert_allclose(places["representative"], model.facts_.neighbours.points[at])
+    assert (left.get_xlabel(), right.get_xlabel()) == ("", "number of representatives, k")
+    assert left.figure is right.figure
+    flat, _ = MOSAIC(6).fit(BLOBS.X).plot()  # two features are drawn as they are
+    assert (flat.get_xlabel(), flat.get_ylabel()) == ("x0", "x1")
+    assert MOSAICOutlierDetector().fit(BLOBS.X).plot().get_title(loc="left") == "8 outliers among 400 points"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -13,7 +14,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, datasets
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import cells_of, n_rows, row_numbers, take_rows, to_matrix
 
@@ -232,3 +233,64 @@ loaded = {"pandas", "polars", "pyarrow"} & (set(sys.modules) - theirs)
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ------------------------------------------------------------------------------------------------- picks with their reasons
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "anndata"])
+def test_picks_say_their_rank_how_many_rows_they_stand_for_and_why(library):
+    X = datasets.blobs_with_gross_outliers().X
+    module = pytest.importorskip(library)
+    frame = pd.DataFrame(X, columns=["x", "y"], index=[f"r{i % 50}" for i in range(len(X))])  # an index with repeated values
+    if library == "anndata":
+        data = module.AnnData(X, obs=pd.DataFrame({"batch": 1}, index=[f"cell{i}" for i in range(len(X))]))
+    else:
+        data = {"polars": lambda: module.from_pandas(frame), "pyarrow": lambda: module.table(dict(frame))}.get(
+            library, lambda: frame
+        )()
+    model = MOSAIC(6).fit(data)
+    plain, told = model.select(data), model.select(data, with_reasons=True)
+    if library == "anndata":
+        np.testing.assert_array_equal(told.X, X[model.representative_indices_])
+        assert list(plain.obs_names) == [f"cell{i}" for i in model.representative_indices_]
+        plain, told = plain.obs, told.obs
+    names = list(told.column_names if library == "pyarrow" else told.columns)
+    assert names[-3:] == ["mosaic_rank", "mosaic_stands_for", "mosaic_reason"]
+    assert names[:-3] == list(plain.column_names if library == "pyarrow" else plain.columns)
+    columns = {name: (told[name].to_pylist() if library == "pyarrow" else list(told[name])) for name in names[-3:]}
+    assert columns["mosaic_rank"] == [1, 2, 3, 4, 5, 6]
+    assert columns["mosaic_stands_for"] == np.bincount(model.labels_[model.labels_ >= 0]).tolist()
+    assert columns["mosaic_reason"] == [pick.reason for pick in model.facts_.picks]
+    if library == "pandas":
+        pd.testing.assert_frame_equal(told[["x", "y"]], frame.iloc[model.representative_indices_])
+        assert "mosaic_rank_" in model.select(frame.assign(mosaic_rank=0), with_reasons=True)
+
+
+def test_reasons_need_columns():
+    X = datasets.blobs_with_gross_outliers().X
+    with pytest.raises(InvalidInputError, match=r"with_reasons needs the columns of a data frame; X is a ndarray"):
+        MOSAIC(6).fit(X).select(X, with_reasons=True)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "array"])
+def test_answers_for_new_rows_are_a_table(library):
+    frame = pd.DataFrame(datasets.blobs_with_gross_outliers().X, columns=["x", "y"])
+    new = pd.DataFrame({"x": [2.5, 2.5], "y": [0.0, 99.0]}, index=["near", "far"])
+    if library == "polars":
+        frame, new = (pytest.importorskip("polars").from_pandas(each) for each in (frame, new))
+    elif library == "array":
+        frame, new = frame.to_numpy(), new.to_numpy()
+    found = MOSAIC(5).fit(frame).explain_new(new)
+    table = found.to_frame()
+    assert type(table).__module__.split(".")[0] == ("polars" if library == "polars" else "pandas")
+    assert list(table["is_outlier"]) == [False, True]
+    assert list(table["representative"]) == found.representative.tolist()
+    assert list(table["reason"]) == found.reason
+    if library == "pandas":
+        assert list(table.index) == ["near", "far"]
+    assert repr(found) == "2 new rows, 1 outlier; to_frame() is the table."
+    html = found._repr_html_()
+    assert html.count("<tr>") == 3
+    assert "effective count" in html
+    assert not re.search(r">(None|nan)<", html)

@@ -209,3 +209,48 @@ def test_a_pickled_model_keeps_names_columns_and_reasons():
     again = pickle.loads(pickle.dumps(model))
     assert str(again.explain("C9")) == str(model.explain(9))
     np.testing.assert_array_equal(again.predict(frame), model.labels_)
+
+
+# ---------------------------------------------------------------------------------------- several columns, missing labels
+
+
+def picks_by_group(model):
+    given = model.selection_.material.constraints
+    return dict(zip(given.names, np.bincount(given.group[model.representative_indices_]).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "parquet", "open"])
+def test_every_combination_of_several_columns_is_a_group_and_so_are_rows_without_a_label(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = people().drop(columns="weight").assign(shop=rng.choice(["Rome", "Oslo", None], N))
+    names = ["segment", "shop"]
+    data = {"pandas": frame, "csv": tmp_path / "x.csv", "parquet": tmp_path / "x.parquet"}.get(kind)
+    if kind == "polars":
+        data = pytest.importorskip("polars").from_pandas(frame)
+    elif kind == "parquet":
+        frame.to_parquet(data)
+    elif kind in ("csv", "open"):
+        frame.to_csv(tmp_path / "x.csv", index=False)
+        data = data or read(tmp_path / "x.csv", group=names)
+    expected = {f"{segment}, {shop}": 2 for segment in "abc" for shop in ("Oslo", "Rome", "missing")}
+    model = MOSAIC().fit(data, groups=names, quotas=2)
+    assert picks_by_group(model) == expected
+    assert "segment (the group of each row), shop (the group of each row)" in model.explain()[0]
+    if kind != "open":
+        assert picks_by_group(MOSAIC().fit(data, groups="shop", quotas=3)) == {"Oslo": 3, "Rome": 3, "missing": 3}
+        one = MOSAIC(5).fit(data, groups=names, quotas={"a, missing": 4})
+        assert picks_by_group(one)["a, missing"] == 4
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT])
+def test_labels_of_other_kinds_may_be_missing(nothing):
+    labels = np.array([1, 2, nothing] * 40, dtype=object)
+    model = MOSAIC().fit(people()[["height", "age"]], groups=labels, quotas={1: 1, 2: 2, "missing": 3})
+    assert picks_by_group(model) == {1: 1, 2: 2, "missing": 3}
+
+
+def test_columns_of_groups_that_are_not_there_are_named():
+    with pytest.raises(InvalidInputError, match=r"groups names the column 'shops', which X does not have"):
+        MOSAIC(5).fit(people(), groups=["segment", "shops"])
+    with pytest.raises(InvalidInputError, match=r"groups must have one label for each of 120 rows; got shape \(3,\)"):
+        MOSAIC(5).fit(people(), groups=["a", "b", "a"])

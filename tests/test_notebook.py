@@ -150,3 +150,10 @@ def test_the_certificate_says_that_its_bound_holds_with_and_without_constraints(
     assert "with the constraints or without" not in str(free.certificate_)
     assert "than any other 8 would, constraints or not." in str(bound.certificate_)
     assert bound.certificate_.bound == pytest.approx(free.certificate_.bound)
+
+
+def test_certificates_and_explanations_are_one_line_in_a_list(blobs):
+    model, detector = MOSAIC(5).fit(blobs.X), MOSAICOutlierDetector().fit(blobs.X)
+    for shown in (model.certificate_, detector.certificate_, model.explain(3), detector.explain(3)):
+        assert repr([shown]) == f"[{shown}]"
+        assert "\n" not in repr(shown)

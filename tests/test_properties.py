@@ -16,7 +16,7 @@ from mosaic.choosing.choose import Chooser
 
 property_test = settings(deadline=None, max_examples=25, derandomize=True)
 ATTRIBUTES = [
-    "representative_indices_", "n_representatives_", "effective_count_", "outlier_probability_", "is_outlier_",
+    "representative_indices_", "n_representatives_", "effective_count_", "is_outlier_",
     "outlier_threshold_", "labels_", "representation_error_", "coverage_", "gamma_", "column_scale_", "n_features_in_",
 ]  # fmt: skip
 COPIES = re.compile(r"(\d+) rows − (\d+) outliers − (\d+) not allowed − (\d+) copies or without weight = (\d+)")
@@ -272,7 +272,7 @@ def test_order_of_the_rows_does_not_matter(X, data):
         np.testing.assert_array_equal(order[shuffled.representative_indices_], model.representative_indices_)
     np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
     np.testing.assert_array_equal(shuffled.is_outlier_, model.is_outlier_[order])
-    for name in ("influence_", "effective_count_", "outlier_probability_", "representation_error_"):
+    for name in ("influence_", "effective_count_", "representation_error_"):
         np.testing.assert_allclose(getattr(shuffled, name), getattr(model, name)[order], rtol=1e-10, atol=1e-12)
     assert shuffled.gamma_ == model.gamma_
     np.testing.assert_allclose(shuffled.coverage_, model.coverage_, rtol=1e-10)
@@ -289,7 +289,7 @@ def test_whole_number_weights_are_repetitions(X, data):
     repeated = np.repeat(np.arange(len(X)), weights)
     weighted, whole = MOSAIC(**settings).fit(X, sample_weight=weights), MOSAIC(**settings).fit(X[repeated])
     np.testing.assert_array_equal(weighted.select(X), whole.select(X[repeated]))
-    for name in ("labels_", "is_outlier_", "effective_count_", "outlier_probability_", "representation_error_"):
+    for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_"):
         np.testing.assert_allclose(getattr(whole, name), getattr(weighted, name)[repeated], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(whole.coverage_, weighted.coverage_, rtol=1e-10)
     np.testing.assert_allclose(whole.influence_.sum(), weighted.influence_.sum(), rtol=1e-10)

@@ -247,16 +247,16 @@ def test_groups_count_every_copy_for_its_own_group(twins):
     assert low.tolist() == [model.is_outlier_[labels == label].sum() for label in groups["labels"]]
 
 
-def test_rows_without_weight_are_not_counted(blobs):
+def test_rows_without_weight_are_looked_at_and_have_no_representative(blobs):
     weights = np.arange(400) % 2
     model = MOSAIC(10).fit(blobs.X, sample_weight=weights)
     facts = facts_of(model, groups=np.where(weights, "odd", "even"), certificate=False)
     counted = weights > 0
-    assert facts["n"] == sum(facts["bins"]["rows"]) == 200
-    assert facts["n_outliers"] == model.is_outlier_[counted].sum()
+    assert facts["n"] == sum(facts["bins"]["rows"]) == 400
+    assert facts["n_outliers"] == model.is_outlier_.sum()
     assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_[counted] >= 0).sum()
-    assert facts["groups"]["labels"] == ["odd"]
-    assert any("200 rows without weight were ignored." in note for note in facts["settings"]["notes"])
+    assert facts["groups"]["rows"] == [200, 200]
+    assert any("200 rows without weight were not compared with others." in note for note in facts["settings"]["notes"])
 
 
 def test_coverage_of_a_sample_is_that_of_the_model_at_k(monkeypatch, model, facts):

@@ -143,6 +143,9 @@ def test_outlier_probability_is_the_measure_of_the_paper():
     largest, n = R.max(axis=1), len(K)
     expected = (n * largest - R.sum(axis=1)) / ((n - 1) * largest)
     np.testing.assert_allclose(model.outlier_probability_[rows], expected, atol=1e-3)
+    assert model.explain(int(rows[0])).to_dict()["outlier_probability"] == model.outlier_probability_[rows[0]]
+    with pytest.raises(AttributeError, match=r"algorithm='paper' only\. Use effective_count_"):
+        MOSAIC(10).fit(GROSS.X).outlier_probability_  # noqa: B018
     np.testing.assert_array_equal(np.flatnonzero(model.influence_), rows)
 
 
@@ -179,7 +182,6 @@ def test_selector_and_detector_call_the_same_rows_outliers(name, contamination):
         detector = MOSAICOutlierDetector(contamination).fit(X)
     np.testing.assert_array_equal(selector.is_outlier_, detector.is_outlier_)
     np.testing.assert_array_equal(selector.effective_count_, detector.effective_count_)
-    np.testing.assert_array_equal(selector.outlier_probability_, detector.outlier_probability_)
     assert selector.selection_.cut == detector.selection_.cut
     new = X[:50] + 0.1
     np.testing.assert_array_equal(selector.score_samples(new), detector.score_samples(new))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Sketch
 
 RNG = np.random.default_rng(0)
@@ -165,5 +167,32 @@ def test_what_cannot_be_a_start_is_refused(old):
     with pytest.raises(InvalidInputError, match="knows no constraints"):
         MOSAIC(5, algorithm="paper").fit(MORE, start=old)
     K = np.exp(-((OLD[:, None] - OLD) ** 2).sum(axis=2))
-    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Give the row numbers"):
+    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Name its picks in must_include"):
         MOSAIC(5, kernel="precomputed").fit(K, start=MOSAIC(5, kernel="precomputed").fit(K))
+
+
+def test_a_saved_model_is_a_start_by_its_path(old, tmp_path):
+    old.save(tmp_path / "old.mosaic")
+    expected = MOSAIC(15).fit(MORE, start=old)
+    for path in (tmp_path / "old.mosaic", str(tmp_path / "old.mosaic")):
+        model = MOSAIC(15).fit(MORE, start=path)
+        assert model.explain() == expected.explain()
+    with pytest.raises(InvalidInputError, match="there is no such file"):
+        MOSAIC(15).fit(MORE, start="gone.mosaic")
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_the_command_starts_from_a_saved_model(ids, tmp_path, capsys, monkeypatch):
+    """Also where picks are found by the values of a mixed table."""
+    pytest.importorskip("pyarrow.csv")
+    monkeypatch.chdir(tmp_path)
+    more = pd.DataFrame(MORE, columns=list("xyz")).assign(kind=RNG.choice(["red", "blue", None], len(MORE)))
+    more = more.assign(id=[f"C{i}" for i in range(len(MORE))]) if ids else more
+    more.to_csv("more.csv", index=False)
+    more[:300].to_csv("old.csv", index=False)
+    assert run(capsys, "select", "old.csv", "-k", 8, "--save", "old.mosaic").code == 0
+    answer = json.loads(run(capsys, "select", "more.csv", "-k", 8, "--start", "old.mosaic", "--json").out)
+    kept = next(line for line in answer["decisions"] if "earlier picks kept" in line)
+    assert int(kept[0]) >= 7
+    ran = run(capsys, "select", "more.csv", "-k", 8, "--start", "more.csv")
+    assert (ran.code, "more.csv: is no saved model" in ran.err) == (3, True)

@@ -21,7 +21,7 @@ def library(name: str, where: object) -> Any:
         return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")  # the name that pip knows
-        fault = f"{where} is read with {package}, which is not installed"
+        fault = f"{where} needs {package}, which is not installed"
         raise MissingDependencyError(fault, f"Use: pip install {package}") from error
 
 
@@ -46,6 +46,16 @@ def figure(x: float) -> str:
 
 def listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def group_label(*cells: Any) -> str:
+    """What a group is called, from its cells in one or several columns: "Rome, 1", the same for 1.0; "missing" where none is."""
+    whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
+    # How None, NaN and the missing values of pandas are written; texts that are written so are labels.
+    gone = ("", "None", "nan", "NaN", "NaT", "<NA>")
+    return ", ".join(
+        "missing" if (text := str(cell)) in gone and not (isinstance(cell, str) and cell) else text for cell in whole
+    )
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:

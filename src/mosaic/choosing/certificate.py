@@ -94,6 +94,8 @@ class SelectionCertificate:
         either = ", constraints or not" if self.constrained else ""
         return f"Provably {verdict}: {them} {leave} at most {most} more unexplained than any other{number} would{either}."
 
+    __repr__ = __str__
+
     def details(self) -> str:
         """The certificate with all its numbers, in sentences."""
         them, they, others = ("them", "They leave", f"no {self.k:,} leave")

@@ -58,7 +58,7 @@ class Explanation:
     stands_for: int
     effective_count: float
     is_outlier: bool
-    outlier_probability: float
+    outlier_probability: float | None  # in paper mode
     representation_error: float | None
     represented_by: int | None
     similarity: float | None
@@ -76,6 +76,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return f"{self.called}: {self.reason}"
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}"])
@@ -139,8 +141,7 @@ def _explained(
         points = members[group[members] >= 0]
         near = kernel.block(group[points], chosen[[rank]]).ravel()
         closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_MEMBERS]])
-        # Of a sample, scaled up from the rows in memory.
-        stands_for = material.points.weights[np.unique(group[points])].sum() if selection.is_sampled else len(members)
+        stands_for = float(selection.rows_for[members].sum())  # of a sample, scaled up from the rows in memory
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
         reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
@@ -168,6 +169,7 @@ def _explained(
         if protected is not None and at >= 0 and protected[at]:
             why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
         reason = f"belongs: {why}."
+    op = float(outlier_probability(np.asarray(count), material.count_total))
     return Explanation(
         row=row,
         name=name_of(row),
@@ -177,7 +179,7 @@ def _explained(
         stands_for=round(stands_for),
         effective_count=count,
         is_outlier=is_outlier,
-        outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
+        outlier_probability=op if selection.settings.mode == "paper" else None,
         representation_error=error if len(rows) else None,
         represented_by=representative,
         similarity=similarity,
@@ -313,8 +315,8 @@ def decisions(selection: Selection) -> Decisions:
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     told += selection.changes
-    number, cut = selection.n_outliers, selection.cut
-    found = f"{'About ' if selection.is_sampled else ''}{counted(number, 'outlier')}" if number else "No outliers"
+    number, cut, about = selection.n_outliers, selection.cut, "About " if selection.is_sampled else ""
+    found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
     why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'no row is alone and far from all others'}."
     if cut.rule == "none" and cut.sparse_group > 0:
         crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
@@ -322,7 +324,7 @@ def decisions(selection: Selection) -> Decisions:
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
-        told.append(f"{selection.protected.sum():,} more would be outliers, if they were not {groups}.")
+        told.append(f"{about}{selection.n_protected:,} more would be outliers, if they were not {groups}.")
     if material.row_numbers is not None:
         some = f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows"
         told.append(f"{some} says so; the program is that of all rows.")

@@ -162,8 +162,27 @@ class Selection:
         return float(self.material.points.weights[self.is_outlier].sum() / self.material.points.total)
 
     @property
+    def is_estimated(self) -> bool:
+        """Whether the number of outliers is scaled up from a sample; it is exact once all rows have been looked at."""
+        return self.is_sampled and "answers" not in self.computed
+
+    @property
     def n_outliers(self) -> int:
-        return round(self.outlier_share * self.n_rows) if self.is_sampled else int(self.outlier_rows.sum())
+        """Number of rows that are outliers, which all who tell it read here."""
+        return round(self.outlier_share * self.n_rows) if self.is_estimated else int(self.outlier_mask.sum())
+
+    @property
+    def n_protected(self) -> int:
+        """Number of rows below the cut that are kept because they form a group; estimated from the sample if there is one."""
+        return 0 if self.protected is None else round(float(self.rows_for[self.protected].sum()))
+
+    @cached_property
+    def rows_for(self) -> FloatArray:
+        """For each row in memory, how many rows of the data it stands for: 1, or more in a sample."""
+        group, weights = self.material.points.group, self.material.points.weights
+        if not self.is_sampled:
+            return np.ones(len(group))
+        return np.asarray(weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum()))
 
     # Prepared rows, which need not be rows of the data
 
@@ -283,6 +302,10 @@ class Selection:
 
     @property
     def outlier_probability(self) -> FloatArray:
+        """The paper's OP of every row, in paper mode. With counts of 128 rows it would be near 1 for every row."""
+        if self.settings.mode != "paper":
+            rest = "Use effective_count_, how many rows look like each row, or is_outlier_."
+            raise AttributeError(f"outlier_probability_ exists with algorithm='paper' only. {rest}")
         return outlier_probability(self.effective_count, self.material.count_total)
 
     @property

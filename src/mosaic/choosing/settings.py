@@ -19,6 +19,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
 from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
 from mosaic.program import SolverName
+from mosaic.text import group_label
 
 #: Lowest value, highest value and meaning of the optional numeric parameters; optional whole numbers, the last three those of
 #: ``Sketch``, and their lowest values.
@@ -233,7 +234,8 @@ class Constraints:
             fixed |= {name: filled[name] for name in shares}
         total = sum(fixed.values())
         if total > k or (total < k and len(fixed) == len(self.names)):
-            listed = " + ".join(f"{name!r}: {number}" for name, number in fixed.items())
+            shown = [f"{name!r}: {number}" for name, number in fixed.items()]
+            listed = " + ".join(shown[:MOST_LISTED_GROUPS]) + (" + …" if len(shown) > MOST_LISTED_GROUPS else "")
             remedy = f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}."
             raise InvalidInputError(f"ask for {total} ({listed}) and `n_representatives` for {k}", remedy, parameter="quotas")
         return fixed
@@ -288,13 +290,15 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
     if groups is None:
         return ("all",), np.zeros(n, np.intp)
     labels = np.asarray(groups)
-    if labels.shape != (n,):
+    if labels.ndim not in (1, 2) or len(labels) != n:
         raise InvalidInputError(f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups")
-    for row, label in enumerate(labels.tolist()):
-        # None, NaN, or a missing value of pandas, which is unequal to itself or cannot be compared
-        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
-            fault = f"must not have missing labels; `row {row}` has none"
-            raise InvalidInputError(fault, "Give such rows a label of their own.", parameter="groups")
+    if labels.ndim == 2:
+        labels = np.array([group_label(*row) for row in labels.tolist()])
+    cells = labels.tolist()
+    gone = {cell for cell in set(cells) if group_label(cell) == "missing"}
+    if gone:  # a group of their own
+        labels = labels.astype(object)
+        labels[[cell in gone for cell in cells]] = "missing"
     if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
         keys = [(isinstance(label, str), label) for label in labels.tolist()]
         order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))
@@ -308,8 +312,10 @@ def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
     """The checked quotas of the named groups; "proportional" by default."""
     if quotas is None or (isinstance(quotas, str) and quotas in ("proportional", "equal")):
         return "proportional" if quotas is None else quotas
+    if is_whole(quotas, 1):
+        return dict.fromkeys(names, int(quotas))
     if not isinstance(quotas, Mapping):
-        fault = "must be 'proportional', 'equal' or a dict from group to number or share"
+        fault = "must be 'proportional', 'equal', a whole number >= 1, or a dict from group to number or share"
         raise InvalidInputError(fault, parameter="quotas", value=quotas)
     for name, value in quotas.items():
         if name not in names:

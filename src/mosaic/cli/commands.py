@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.rows import is_source, read
+from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library
@@ -44,6 +45,9 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if not bound and run.is_read:
             bound = not model.selection_.material.proof.by_passes
             run.notes.extend([] if bound else [UNPROVEN])
+        if args.labels is not None:
+            run.bar.update("looking at all rows")
+            model.labels_  # noqa: B018 - from now on the number of outliers is exact
         facts = Facts(model, run.table)
         if bound and not facts.detects:
             run.bar.update("certificate")
@@ -51,7 +55,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if facts.scaled:
             run.notes.append("Numbers of represented rows and of outliers are scaled up from a sample of the rows.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
-        picks = _with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
+        picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
         answer: dict[str, Any] = {}
         if run.is_read:
             answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
@@ -60,7 +64,6 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
                 pick["values"] = values
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
-            run.bar.update("looking at all rows")
             labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
             labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
             run.write_rows("labels", args.labels, pa.table(labels))
@@ -155,7 +158,7 @@ def outliers(args: Namespace) -> int:
             "reason": pa.array([reasons.get(int(row)) for row in rows], pa.string()),
         }
         facts = Facts(model, run.table, outliers_only=True)
-        table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
+        table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, table)
         run.write_others(facts)
         numbers, ids = found, run.ids(found)
@@ -297,15 +300,6 @@ def estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
     return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
-
-
-def _with_columns(table: Any, columns: dict[str, Sequence[Any]]) -> Any:
-    """The table with columns appended; a name that exists already gets a trailing underscore."""
-    for name, values in columns.items():
-        while name in table.column_names:
-            name += "_"
-        table = table.append_column(name, pa.array(values))
-    return table
 
 
 def values_of(table: Any) -> list[dict[str, Any]]:

@@ -11,13 +11,14 @@ from sklearn.neighbors import NearestNeighbors
 
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
-from mosaic.cli.commands import _open_new_rows, _with_columns, values_of
+from mosaic.cli.commands import _open_new_rows, values_of
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
 from mosaic.estimators.fitted import prepared
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import is_source
+from mosaic.rows.frames import with_columns
 from mosaic.text import Library
 
 pa = Library("pyarrow")
@@ -92,7 +93,7 @@ def dedup(args: Namespace) -> int:
         run.bar.update("comparing rows")
         rows, of = near_copies(on_host(prepared(model, run.table)))
         names = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": run.table.names(of)}
-        table = _with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
+        table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)
         shown = {"row": names["row"], "name": run.ids(rows), "copy of": list(names["copy_of"])}
     sentence = f"{counted(len(rows), 'near copy').replace('copys', 'copies')} among {counted(run.table.n, 'row')}."

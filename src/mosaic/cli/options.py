@@ -9,6 +9,7 @@ import csv
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mosaic.exceptions import InvalidInputError
@@ -74,9 +75,11 @@ def quotas(text: str) -> Any:
         found = json.loads(text)
     except ValueError:
         found = None
-    if not isinstance(found, dict) or not found:
+    if not (isinstance(found, dict) and found) and not (isinstance(found, int) and found > 0):
         example = """'{"a": 5, "b": 0.2}'"""
-        raise ArgumentTypeError(f"{text!r} is not 'proportional', 'equal' or a JSON object such as {example}")
+        raise ArgumentTypeError(
+            f"{text!r} is not 'proportional', 'equal', a number such as 10 or a JSON object such as {example}"
+        )
     return found
 
 
@@ -136,12 +139,13 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--colour --color", "compare images in colour instead of grey", **_FLAG),
     ),
     "constraints": (
-        _option("--group", "column of labels; each gets its share of the picks", "COLUMN"),
+        _option("--group", "column of labels, or columns; each label gets its share of the picks", "COLUMN,…", names),
         _option("--label", "column of classes: choose within each, and name rows whose label does not fit", "COLUMN"),
-        _option("--quotas", 'proportional (default), equal, or {"a": 5, "b": 0.2}: picks for each label', "QUOTAS", quotas),
+        _option("--quotas", 'picks for each label: proportional (default), equal, 10, or {"a": 5, "b": 0.2}', "QUOTAS", quotas),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),
         _option("--exclude", "rows that are never chosen; they are still represented", **_ROWS),
+        _option("--start", "saved model whose picks stay unless others are clearly better", "old.mosaic", Path),
     ),
     "outliers": (
         _option("--contamination", "share of outliers, if it is known", "SHARE", number_or("auto")),

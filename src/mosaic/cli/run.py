@@ -70,8 +70,8 @@ class Run:
 
     def constraints(self) -> dict[str, Any]:
         args, table = self.args, self.table
-        groups = table.groups if hasattr(args, "group") else None
-        given = {"sample_weight": table.weights, "groups": groups, "quotas": getattr(args, "quotas", None)}
+        given = {"sample_weight": table.weights, "groups": table.groups if hasattr(args, "group") else None}
+        given |= {name: getattr(args, name, None) for name in ("quotas", "start")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
             if hasattr(args, name):  # each row once, however often it is named

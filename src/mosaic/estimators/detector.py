@@ -55,7 +55,6 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     ----------
     selection_ : all findings and decisions
     effective_count_ : effective count of every row of the data; 1 if it is alone
-    outlier_probability_ : the paper's OP of every row
     is_outlier_ : mask of the rows below the threshold
     offset_ : ``decision_function = score_samples − offset_``
     threshold_rule_ : rule that gave the threshold: "valley", "alone", "contamination" or "none"

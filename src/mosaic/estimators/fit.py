@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ from mosaic.sketch.sources import LocalSource, Passes, Source
 SOLVERS_BY_PASSES = ("auto", "interior-point")
 #: Share of the free memory of a device that a fit uses by default.
 DEVICE_SHARE = 0.75
-GIVE_ROWS = "Give the row numbers of the earlier picks: `start=[…]`."
+NAME_PICKS = "Name its picks in `must_include`."
 
 
 class Data(NamedTuple):
@@ -274,11 +275,15 @@ def found_again(start: Any, data: Data) -> dict[str, Any]:
     read = data.read
     if start is None:
         return {}
+    if isinstance(start, PathLike) or (isinstance(start, str) and start.endswith(".mosaic")):
+        from mosaic.estimators.saving import load  # it imports the estimators
+
+        start = load(start)
     if not hasattr(start, "get_params"):
         return {"start": as_rows(start, None if read is None else read.row_names, "start")}
     if data.source is not None:
         fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
-        raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
+        raise InvalidInputError(fault, NAME_PICKS, parameter="start")
     check_is_fitted(start)
     selection = getattr(start, "selection_", None)
     if not isinstance(selection, Selection) or not len(selection.rows):
@@ -300,10 +305,9 @@ def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
     kernel = selection.chosen_kernel
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
-        raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
-    if isinstance(X, Rows) and X.encoder is not None:
-        fault = "is a model whose picks cannot be found in an open table without ids"
-        raise InvalidInputError(fault, f"Pass the path of the file. {GIVE_ROWS}", parameter="start")
+        raise InvalidInputError(fault, NAME_PICKS, parameter="start")
+    if isinstance(X, Rows) and X.encoder is not None:  # its numbers are those of this fit
+        X = X.cells(np.arange(X.n))
     Y = selection.material.geometry.prepare(read_rows(start, X, reset=False))
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
@@ -17,6 +17,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
 from mosaic.choosing import EXPLAINED, Decisions, Explanation, Selection, columns_of, explain_rows, odd_columns
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
 from mosaic.estimators.progress import computing_in_threads
@@ -24,11 +25,15 @@ from mosaic.estimators.reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.facts import Facts
 from mosaic.rows import Rows, is_source, open_source
+from mosaic.rows.arrays import owner_of
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
 from mosaic.sketch.sources import Source
-from mosaic.text import html_card, html_table
+from mosaic.text import html_card, html_table, library
+
+#: New rows that a notebook shows.
+MOST_SHOWN = 20
 
 
 def found(path: str, *, per_row: bool = False) -> Any:
@@ -56,10 +61,34 @@ class NewRows:
     effective_count: FloatArray
     is_outlier: BoolArray
     #: Why it is an outlier, None for other rows.
-    reason: list[str | None] = field(repr=False)
+    reason: list[str | None]
+    #: What X was, for ``to_frame``: the library of the data frame, and its index in pandas.
+    frames: str = "pandas"
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.representative)
+
+    def __repr__(self) -> str:
+        return f"{counted(len(self), 'new row')}, {counted(int(self.is_outlier.sum()), 'outlier')}; to_frame() is the table."
+
+    def _columns(self, rows: slice = slice(None)) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name)[rows] for each in fields(self) if each.name not in ("frames", "index")}
+
+    def to_frame(self) -> Any:
+        """A data frame with one row for each new row: of polars if X was, otherwise of pandas, with the index of X."""
+        frames = library(self.frames, "to_frame()")
+        more = {"schema_overrides": {"reason": frames.String}} if self.frames == "polars" else {"index": self.index}
+        return frames.DataFrame(self._columns(), **more)
+
+    def _repr_html_(self) -> str:
+        def told(cell: Any) -> Any:
+            return "" if cell is None or cell != cell else f"{cell:.3g}" if isinstance(cell, float) else cell
+
+        columns = self._columns(slice(MOST_SHOWN))
+        cells = (map(told, column) for column in columns.values())
+        table = html_table([name.replace("_", " ") for name in columns], list(zip(*cells, strict=True)))
+        return html_card(repr(self), table, text=[f"The first {MOST_SHOWN}:"] if len(self) > MOST_SHOWN else [])
 
 
 @computing_in_threads
@@ -95,7 +124,7 @@ class FittedAttributes:
     def facts_(self) -> Facts:
         """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
         selection = self._found
-        if self._facts is None or self._facts.selection is not selection:
+        if self._facts is None or self._facts.selection is not selection or self._facts.is_estimated != selection.is_estimated:
             self._facts = Facts(self)
         return self._facts
 
@@ -149,7 +178,8 @@ class FittedAttributes:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
 
         X is as for ``predict``; large files are read in passes. There is an entry for each row in ``representative``,
-        ``similarity``, ``representation_error``, ``effective_count``, ``is_outlier`` and ``reason``.
+        ``similarity``, ``representation_error``, ``effective_count``, ``is_outlier`` and ``reason``; notebooks show a table, and
+        ``to_frame()`` gives one, of polars if X was, otherwise of pandas.
 
         Examples
         --------
@@ -186,7 +216,18 @@ class FittedAttributes:
             reason[number] = f"{said[0].upper()}{said[1:]}" if not why else said
         error = error if len(selection.rows) else similarity  # NaN
         picks = np.append(selection.rows, -1)
-        return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
+        frames, index = ("polars", None) if owner_of(X) == "polars" else ("pandas", X.index if owner_of(X) == "pandas" else None)
+        return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason, frames, index)
+
+    def plot(self) -> Any:
+        """Draw the map of neighbours beside the coverage curve, and return both axes; of a detector, the histogram of counts.
+
+        It needs matplotlib; ``mosaic.show`` has each of the figures: ``left, right = MOSAIC(20).fit(X).plot()``.
+        """
+        check_is_fitted(self)
+        from mosaic.show.figures import plot_model  # only figures need it
+
+        return plot_model(self)
 
     def _columns(self, table: TableEncoder | None) -> Any:
         return columns_of(self.selection_, table, getattr(self, "feature_names_in_", None))

@@ -42,18 +42,26 @@ class ColumnArguments:
     sample_weight: Any = None
 
     @property
-    def columns(self) -> dict[str, str]:
-        given = {name: getattr(self, name) for name in ROLES}
-        return {name: str(value) for name, value in given.items() if isinstance(value, str)}
+    def columns(self) -> dict[str, list[str]]:
+        """The columns that are named, by parameter: a list of different texts names columns, since some labels would repeat."""
+        named = {name: [str(value)] for name in ROLES if isinstance(value := getattr(self, name), str)}
+        some = self.groups if isinstance(self.groups, list | tuple) else []
+        if len(some) and all(isinstance(text, str) for text in some) and len(set(some)) == len(some):
+            named["groups"] = list(some)
+        return named
 
     def values_in(self, columns: Mapping[str, Any]) -> ColumnArguments:
         """The values of the columns that are named; a name that is not there is refused."""
-        for parameter, column in self.columns.items():
-            if column not in columns:
-                fault = f"names the column {column!r}, which X does not have"
-                there = list(columns)
-                raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
-        return replace(self, **{parameter: columns[column].to_numpy() for parameter, column in self.columns.items()})
+        found: dict[str, Any] = {}
+        for parameter, names in self.columns.items():
+            for column in names:
+                if column not in columns:
+                    fault = f"names the column {column!r}, which X does not have"
+                    there = list(columns)
+                    raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
+            values = [columns[column].to_numpy() for column in names]
+            found[parameter] = values[0] if len(values) == 1 else np.stack([each.astype(object) for each in values], axis=1)
+        return replace(self, **found)
 
 
 NO_ARGUMENTS = ColumnArguments()
@@ -74,7 +82,7 @@ class NamedRows(NamedTuple):
     file: Rows | None = None
 
     def with_roles(self, given: ColumnArguments) -> NamedRows:
-        left_out = [LeftOut(column, ROLES[name][1]) for name, column in given.columns.items()]
+        left_out = [LeftOut(column, ROLES[name][1]) for name, columns in given.columns.items() for column in columns]
         if self.table is None:
             return self._replace(notes=tuple(not_compared(left_out)))
         return self._replace(table=replace(self.table, left_out=(*self.table.left_out, *left_out)))
@@ -102,8 +110,8 @@ def rows_of_file(
     if isinstance(file, Rows):
         table = file
         known = {"groups": table.group_name, "sample_weight": table.weight_name}
-        for parameter, column in asked.columns.items():
-            if column != known[parameter]:
+        for parameter, named in asked.columns.items():
+            if (column := ", ".join(named)) != known[parameter]:
                 remedy = f"Open it with mosaic.read({str(table.path)!r}, {ROLES[parameter][0]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
@@ -116,7 +124,7 @@ def rows_of_file(
             file, memory_budget=memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None, columns=columns
         )
     else:
-        roles: dict[str, Any] = {ROLES[name][0]: column for name, column in asked.columns.items()}
+        roles: dict[str, Any] = {ROLES[name][0]: names if name == "groups" else names[0] for name, names in asked.columns.items()}
         table = read(file, memory_budget=memory_budget, **roles)
         _warn_of_ids(table.left_out, f"choose the columns: mosaic.read({str(file)!r}, columns=[…])")
         _warn_of_left_out(table.encoder)
@@ -154,7 +162,7 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments
         features = cells.features() if known is None else [str(name) for name in known]
         return NamedRows(cells.only(features).matrix(), None if known is None else features)
     given, asked = asked, asked.values_in(cells.columns)
-    cells = cells.only([name for name in cells if name not in given.columns.values()])
+    cells = cells.only([name for name in cells if not any(name in columns for columns in given.columns.values())])
     if getattr(estimator, "kernel", None) == "precomputed":
         table, features, row_names = None, cells.numbers() or cells.features(), names_of_frame(cells)
     else:
@@ -181,7 +189,7 @@ def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: Colum
     if read is None and not is_source(X):
         read = rows_of_frame(estimator, X, reset=True, asked=asked)
     if read is None and asked.columns:
-        parameter, column = next(iter(asked.columns.items()))
+        parameter, (column, *_) = next(iter(asked.columns.items()))
         fault = f"names the column {column!r}, but X is a {type(X).__name__}, and neither a file nor a data frame in memory"
         raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
     return read

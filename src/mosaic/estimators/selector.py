@@ -22,7 +22,8 @@ from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
-from mosaic.rows.frames import n_rows, take_rows
+from mosaic.rows.arrays import owner_of
+from mosaic.rows.frames import n_rows, take_rows, with_columns
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
@@ -75,13 +76,15 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
             AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
-        groups : a label for every row, or the name of a column of labels
-        quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
+        groups : a label for every row, or the name of a column of labels, or a list of such names: then every combination that
+            occurs is a group, called "Rome, plus". Rows without a label are the group "missing"
+        quotas : "proportional" (the default, if groups are given), "equal", a number for every group, or a dict from label to
+            number or share
         must_include : rows that are chosen in any case; they count towards the number, and are never outliers
         exclude : rows that are not chosen, but are still to be represented
         candidates : the only rows that may be chosen
-        start : a fitted MOSAIC, whose picks stay unless others are clearly better; or the rows of earlier picks. X holds the rows
-            of the earlier fit and new ones; ``explain()`` says what changed
+        start : a fitted MOSAIC, or the path of a saved one (``"old.mosaic"``), whose picks stay unless others are clearly better;
+            or the rows of earlier picks. X holds the rows of the earlier fit and new ones; ``explain()`` says what changed
 
         Notes
         -----
@@ -160,10 +163,11 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
         other._warn()
         return other
 
-    def select(self, X: Any) -> Any:
+    def select(self, X: Any, *, with_reasons: bool = False) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
         X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images).
+        ``with_reasons``: a data frame, or ``obs`` of AnnData, gets the columns mosaic_rank, mosaic_stands_for and mosaic_reason.
 
         Examples
         --------
@@ -173,15 +177,22 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
         (10, 3)
         """
         check_is_fitted(self)
-        n = self.selection_.material.n_rows
+        n, rows = self.selection_.material.n_rows, self.selection_.rows
         source = open_source(X, self.n_jobs) if is_source(X) else None
         given = n_rows(X) if source is None else source.n
         if given != n:
             raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
-        if source is None:
-            return rows_of(X, self._found.rows) if is_on_device(X) else take_rows(X, self._found.rows)
-        numbers, back = np.unique(self._found.rows, return_inverse=True)
-        return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
+        numbers, back = np.unique(rows, return_inverse=True)
+        if owner_of(X) == "anndata" and hasattr(X, "obs"):
+            chosen = X[numbers].to_memory()[back].copy()
+        elif source is None:
+            chosen = rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
+        else:
+            chosen = source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
+        if not with_reasons:
+            return chosen
+        told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
+        return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
 
 
 @computing_in_threads
@@ -225,7 +236,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     n_representatives_ : number of representatives
     row_names_ : names of the rows, None where they have none
     effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 if alone
-    outlier_probability_ : the paper's OP, (n − count) / (n − 1), with n the number of rows that a row was compared with
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1), with n the number of rows; with ``algorithm="paper"`` only
     is_outlier_ : mask of the rows that are outliers
     outlier_threshold_ : effective count below which rows are outliers
     labels_ : representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers

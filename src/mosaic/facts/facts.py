@@ -106,6 +106,7 @@ class Facts:
             getattr(model, "feature_names_in_", None),
         )
         self.feature_names = None if names is None else [str(name) for name in names]
+        self.is_estimated = self.selection.is_estimated
 
     @property
     def decisions(self) -> tuple[str, ...]:
@@ -133,10 +134,11 @@ class Facts:
         odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:MOST_OUTLIERS]]
         rows = selection.material.rows_in_data(odd).tolist()
         lowest, cut = tuple(explain_rows(selection, rows, self.columns, self.file)), float(selection.cut.count)
-        sides = (np.rint(bins.sums(self.rows.copies * side)) for side in (~selection.is_outlier, selection.is_outlier))
-        below, above = (side.astype(int).tolist() for side in sides)
-        kept, threshold = 0 if selection.protected is None else int(selection.protected.sum()), cut if cut > 0 else None
-        return Outliers(selection.n_outliers, selection.cut.rule, threshold, lowest, bins.edges.tolist(), below, above, kept)
+        is_odd, threshold = selection.outlier_rows, cut if cut > 0 else None
+        sides = (np.cumsum(bins.sums(self.rows.weight_of * side)) for side in (~is_odd, is_odd))
+        below, above = (np.diff(np.rint(side), prepend=0.0).astype(int).tolist() for side in sides)  # the sums are kept
+        kept, n = selection.n_protected, selection.n_outliers
+        return Outliers(n, selection.cut.rule, threshold, lowest, bins.edges.tolist(), below, above, kept)
 
     @cached_property
     def certificate(self) -> SimpleNamespace:
@@ -249,7 +251,7 @@ class Facts:
     def sentence(self) -> str:
         if self.detects:
             return f"{self.title}."
-        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.scaled)
+        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
         n, excess = self.selection.n_outliers, self.known_certificate.excess
         return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
 

@@ -21,18 +21,19 @@ MEMBERS_PER_RANK, MOST_MULTIPLICATIONS = 6, 4e9
 
 
 class RowsInMemory:
-    """Rows in memory that have a weight (``members``), their points, and how many rows of the data each stands for."""
+    """Rows in memory, their points (-1 without weight), and how many rows of the data each stands for, outliers for as many as
+    there are; ``copies`` is the same for points.
+    """
 
     def __init__(self, selection: Selection):
         group, weights = selection.material.points.group, selection.material.points.weights
-        self.members: IntArray = np.flatnonzero(group >= 0)
-        self.point_of: IntArray = group[self.members]
-        self.weight_of: FloatArray = np.ones(len(self.members))
-        if selection.is_sampled:
-            self.weight_of = weights[self.point_of] / np.bincount(self.point_of)[self.point_of]
-        self.copies: FloatArray = np.asarray(np.bincount(self.point_of, self.weight_of, len(weights)), np.float64)
-        self.n = selection.n_rows if selection.is_sampled else len(self.members)
-        self.n_without_weight = 0 if selection.is_sampled else len(group) - len(self.members)
+        self.point_of: IntArray = group
+        self.weight_of: FloatArray = selection.rows_for.copy()
+        odd, present = selection.outlier_rows, group >= 0
+        self.weight_of[odd] *= selection.n_outliers / (self.weight_of[odd].sum() or 1.0)
+        copies = np.bincount(group[present], self.weight_of[present], len(weights))
+        self.copies: FloatArray = np.asarray(copies, np.float64)
+        self.n_without_weight = int((~present).sum())
         self.most_exact_ranks = int((MOST_MULTIPLICATIONS / len(weights)) ** 0.5)
 
 
@@ -51,35 +52,38 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 
 @dataclass(frozen=True)
 class CountBins:
-    """Bins of the effective counts, that of each point (``of``), and the one that begins at the threshold of the fit. Points that
-    ``must`` be included or are ``grouped`` are ``safe``: never outliers.
+    """Bins of the effective counts, that of each point (``of``) and row in memory, and the one that begins at the threshold.
+    Points that ``must`` be included or are in a group are ``safe``: never outliers; so are ``safe_rows``.
     """
 
     edges: FloatArray
     threshold: int
     of: IntArray
+    of_row: IntArray
     must: BoolArray
-    grouped: BoolArray
     safe: BoolArray
+    safe_rows: BoolArray
 
     def sums(self, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.edges) - 1), np.float64)
+        return np.asarray(np.bincount(self.of_row, weights=weights, minlength=len(self.edges) - 1), np.float64)
 
 
 def bins_of(selection: Selection) -> CountBins:
     material, cut = selection.material, float(selection.cut.count)
-    counts = np.asarray(material.counts)
+    group, of_rows = material.points.group, selection.counts_of_rows
+    counts = np.append(np.asarray(material.counts), of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
     edges, threshold = np.exp(log_edges), 0
     edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
     if cut > 0 and (counts < cut).any():
         threshold = int(np.abs(log_edges - np.log(cut)).argmin())
         edges[threshold] = cut
-    of = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, len(edges) - 2)
-    must = np.zeros(len(counts), dtype=bool)
-    must[material.points.group[material.constraints.must]] = True
-    grouped = np.zeros_like(must) if selection.groups is None else np.asarray(selection.groups.members) & ~must
-    return CountBins(edges, threshold, of, must, grouped, must | grouped)
+    of, of_row = (np.clip(np.searchsorted(edges, some, "right") - 1, 0, len(edges) - 2) for some in (material.counts, of_rows))
+    must = np.zeros(len(of), dtype=bool)
+    must[group[material.constraints.must]] = True
+    safe = must if selection.groups is None else must | np.asarray(selection.groups.members)
+    safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outlier_rows, safe[group])
+    return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class Certificate:
             return f"provably within {value}, which says little about the optimum ({kernel})"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class DesignRows:

@@ -247,7 +247,7 @@ def open_json_lines(request: Request) -> Rows:
         if types.is_timestamp(column.type):  # dates stay as they are written
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
-        whole = types.is_integer(column.type) and not (column.name in (request.id, request.group) or looks_like_id(column.name))
+        whole = types.is_integer(column.type) and not (column.name in (request.id, *request.group) or looks_like_id(column.name))
         return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
 
     blocks = list(islice(batches(), None if is_small else 1))

@@ -25,7 +25,7 @@ from mosaic.rows.roles import (
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
 from mosaic.sketch.sources import LocalSource
-from mosaic.text import Library
+from mosaic.text import Library, group_label
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
@@ -244,12 +244,11 @@ def add_groups_and_weights(rows: Rows, request: Request, store: Any) -> None:
 
 
 def _groups(request: Request, store: Any) -> Any:
-    """Of every row the group that it belongs to, as text; the same for 1 and 1.0."""
-    if request.group is None:
+    """Of every row the group that it belongs to, as text."""
+    if not request.group:
         return None
-    cells = (cell for batch in store.batches([request.group]) for cell in batch.column(0).to_pylist())
-    whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
-    return np.array(["" if cell is None else str(cell) for cell in whole], dtype=np.str_)
+    batches = ([batch.column(name).to_pylist() for name in request.group] for batch in store.batches(list(request.group)))
+    return np.array([group_label(*cells) for columns in batches for cells in zip(*columns, strict=True)], dtype=np.str_)
 
 
 def _weights(request: Request, store: Any, line: Line = None) -> FloatArray | None:

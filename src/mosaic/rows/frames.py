@@ -386,6 +386,24 @@ def take_rows(X: Any, rows: IntArray) -> Any:
     return _safe_indexing(X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows)
 
 
+def with_columns(X: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A data frame, or the ``obs`` of AnnData, with columns appended; a name that exists already gets a trailing underscore."""
+    import narwhals.stable.v2 as nw
+
+    frame = _wrapped(getattr(X, "obs", X))
+    if frame is None or not hasattr(frame, "columns"):
+        fault = f"`with_reasons` needs the columns of a data frame; X is a {type(X).__name__}"
+        raise InvalidInputError(fault, "The reasons are in facts_.picks, too.")
+    for name, values in columns.items():
+        while name in frame.columns:
+            name += "_"
+        frame = frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
+    if not hasattr(X, "obs"):
+        return frame.to_native()
+    X.obs = frame.to_native()
+    return X
+
+
 def n_rows(X: Any) -> int:
     from sklearn.utils.validation import _num_samples
 

@@ -72,10 +72,10 @@ def open_images(request: Request) -> Rows:
     path, size = request.path, request.image_size
     if not 1 <= size <= 4096:
         raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
-    if request.group not in (None, "folder"):
-        fault = f"pictures have no column {request.group!r} (`group`)"
+    if set(request.group) - {"folder"}:
+        fault = f"pictures have no column {', '.join(map(repr, request.group))} (`group`)"
         raise FileFault(path, fault, "Use `group='folder'`, or leave it out.")
-    refuse_columns(replace(request, group=None), "holds pictures, which have no columns")
+    refuse_columns(replace(request, group=()), "holds pictures, which have no columns")
     album = Album(path)
     X, unreadable = _pixels(album, request)
     # Not every name is UTF-8.

@@ -67,7 +67,7 @@ def read(
     columns: Sequence[str] | None = None,
     exclude_columns: Sequence[str] | None = None,
     embedding: str | None = None,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
     weight: str | None = None,
     array: str | None = None,
     sheet: str | None = None,
@@ -96,7 +96,8 @@ def read(
         begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is compared anyway
     exclude_columns : columns that rows are not compared by, by name or pattern
     embedding : column that holds a list of numbers, which are the features
-    group, weight : columns that say which group a row belongs to, and how much it counts
+    group : column that says which group a row belongs to, or several: every combination that occurs is a group
+    weight : column that says how much a row counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     sheet : which sheet of an .xlsx file, by default the first
     format : what kind of file it is, such as ``"csv"``, if its name does not say so; standard input is taken as CSV
@@ -126,6 +127,7 @@ def read(
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
+    group = [group] if isinstance(group, str) else group or ()
     ending, scratch = "" if format is None else f".{format}", None
     if str(path) == "-":
         scratch, ending = _spooled(), ending or ".csv"
@@ -172,7 +174,7 @@ def read(
     if scratch is not None:
         rows.path = Path(STANDARD_INPUT)
         rows.closers.append(scratch.close)
-    rows.group_name, rows.weight_name = group, weight
+    rows.group_name, rows.weight_name = ", ".join(group) or None, weight
     given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
     rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     return rows

@@ -31,7 +31,7 @@ class Request:
     columns: Sequence[str] | None = None
     exclude_columns: Sequence[str] | None = None
     embedding: str | None = None
-    group: str | None = None
+    group: Sequence[str] = ()
     weight: str | None = None
     array: str | None = None
     sheet: str | None = None
@@ -44,8 +44,9 @@ class Request:
     @property
     def named(self) -> dict[str, str]:
         """Columns that have a role of their own, and the parameter that names it."""
-        given = {"id": self.id, "group": self.group, "weight": self.weight, "embedding": self.embedding}
-        return {column: parameter for parameter, column in given.items() if column is not None}
+        given = {"id": self.id, "weight": self.weight, "embedding": self.embedding}
+        named = {column: parameter for parameter, column in given.items() if column is not None}
+        return named | dict.fromkeys(self.group, "group")
 
 
 @dataclass

@@ -144,7 +144,7 @@ class TextTable:
     def _is_name(self, name: str) -> bool:
         request = self.request
         computed = name in (*(request.columns or ()), request.weight)
-        return not computed and (name in (request.id, request.group) or looks_like_id(name))
+        return not computed and (name in (request.id, *request.group) or looks_like_id(name))
 
     def _cast(self, column: Any, kind: str) -> Any:
         """A column of text as cells of a kind that all of them are."""

@@ -22,10 +22,22 @@ INK, QUIET, ALARM, SECOND = "#222222", "#4477AA", "#CC3311", "#EE7733"
 MOST_UNEQUAL_BARS = 50
 
 
-def plot_map(model: Any, *, ax: Any = None) -> Any:
+def plot_model(model: Any) -> Any:
+    """The map of neighbours beside the coverage curve; of a detector, the histogram of counts. See ``MOSAIC.plot``."""
+    if facts_of(model).detects:
+        return plot_outliers(model)
+    axes = _axes(number=2)
+    plot_map(model, neighbours=True, ax=axes[0])
+    plot_coverage(model, ax=axes[1])
+    return axes
+
+
+def plot_map(model: Any, *, neighbours: bool = False, ax: Any = None) -> Any:
     """Draw the data in the plane, coloured by representative; representatives are numbered by rank, outliers are crosses.
 
     Outliers that are too far away for one frame are drawn at its edge. With more than eight representatives some share a colour.
+
+    ``neighbours``: where there are more than two features, points are laid out so that similar ones lie together, as on the page.
 
     Examples
     --------
@@ -34,15 +46,16 @@ def plot_map(model: Any, *, ax: Any = None) -> Any:
     '20 representatives of 400 points, 8 outliers'
     """
     facts, ax = facts_of(model), _axes(ax)
-    chart, status = facts.map, np.array(facts.map.status)
+    chart, plane, status = facts.map, facts.plane, np.array(facts.map.status)
+    plane = facts.neighbours if neighbours and plane.method != "features" else plane
     place = {int(row): i for i, row in enumerate(chart.row)}
     chosen = np.array([place[pick.row] for pick in facts.picks], np.intp)
-    frame = framed(np.column_stack([chart.x, chart.y]), status != "outlier")
+    frame = framed(plane.points, status != "outlier")
     sides = frame.high - frame.low
     xy = frame.low + frame.shares * sides
     odd, ordinary = np.flatnonzero(status == "outlier"), np.flatnonzero(np.isin(status, ["represented", "belongs"]))
-    ax.set(xlabel=chart.axes[0], ylabel=chart.axes[1])
-    if chart.method != "features":  # coordinates along principal axes have no unit
+    ax.set(**dict(zip(("xlabel", "ylabel"), plane.axes, strict=False)))  # places of neighbours have no axes
+    if plane.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
     if sides.max() <= 5.0 * sides.min():
         ax.set_aspect("equal", adjustable="datalim")  # the kernel measures all features in one unit
@@ -132,14 +145,15 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     return _headed(ax, f"{found} among {counted(facts.n_rows, 'point')}", handles)
 
 
-def _axes(ax: Any) -> Any:
+def _axes(ax: Any = None, number: int = 1) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         remedy = "Use: pip install 'mosaic-select[plots]'"
         raise MissingDependencyError("figures need matplotlib, which is not installed", remedy) from error
-    ax = plt.figure(figsize=(8.0, 5.5), layout="constrained").add_subplot() if ax is None else ax
-    ax.spines[["top", "right"]].set_visible(False)
+    ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number) if ax is None else ax
+    for each in np.atleast_1d(ax):
+        each.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -41,16 +41,15 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
 
     ``rows_of`` has names, cells, pictures and groups of the rows: an open file, or ``GivenRows``.
     """
-    selection, bins, copies, n = facts.selection, facts.bins, facts.rows.copies, facts.rows.n
+    selection, bins, rows_for, n = facts.selection, facts.bins, facts.rows.weight_of, facts.n_rows
     k, notes = facts.k, list(rows_of.notes)
     proven = facts.certificate if certificate and k else facts.known_certificate
     if certificate and k and proven.gap is None:
         notes.append(proven.sentence)
     if facts.rows.n_without_weight:
         rows = counted(facts.rows.n_without_weight, "row")
-        notes.append(f"{rows} without weight {'was' if facts.rows.n_without_weight == 1 else 'were'} ignored.")
-    may_be_outlier = np.where(bins.safe, 0.0, copies)
-    n_outliers = round(float(bins.sums(may_be_outlier)[: bins.threshold].sum()))
+        notes.append(f"{rows} without weight {'was' if facts.rows.n_without_weight == 1 else 'were'} not compared with others.")
+    n_outliers = selection.n_outliers
     found = counted(n_outliers, "outlier") if n_outliers else "No outliers"
     points = counted(n, "point")
     group_of, groups = _groups(facts, rows_of)
@@ -71,11 +70,11 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "moves": _moves(facts),
         "bins": {
             "edges": [float(f"{edge:.6g}") for edge in bins.edges],
-            "rows": _numbers(bins.sums(copies)),
-            "safe": _numbers(bins.sums(copies - may_be_outlier)),
+            "rows": _numbers(bins.sums(rows_for)),
+            "safe": _numbers(bins.sums(rows_for * bins.safe_rows)),
             "threshold": bins.threshold,
-            "grouped": round(float(copies[bins.grouped].sum())),
-            "must": round(float(copies[bins.must].sum())),
+            "grouped": selection.n_protected,
+            "must": round(float(facts.rows.copies[bins.must].sum())),
         },
         "map": _map(facts, rows_of, group_of),
         "groups": groups,
@@ -94,9 +93,9 @@ def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None
     rows, bins, material = facts.rows, facts.bins, facts.selection.material
     of_point, names = np.full(len(rows.copies), -1, np.intp), material.constraints.names
     if rows_of.groups is not None:
-        labels = [rows_of.groups[int(row)] for row in material.rows_in_data(rows.members)]
+        labels = [rows_of.groups[int(row)] for row in material.rows_in_data(np.arange(len(rows.point_of)))]
     elif len(names) > 1:
-        labels = [names[group] for group in material.constraints.group[rows.members]]
+        labels = [names[group] for group in material.constraints.group]
     else:
         return of_point, None
     values, of = np.unique(np.array([shortened(label, LONGEST_NAME) for label in labels]), return_inverse=True)
@@ -108,9 +107,10 @@ def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None
     place[order] = np.minimum(np.arange(len(order)), MOST_GROUPS)
     of = place[of]
     low = np.zeros((len(named), len(bins.edges) - 1))
-    np.add.at(low, (of, bins.of[rows.point_of]), rows.weight_of * ~bins.safe[rows.point_of])
-    of_point[rows.point_of[::-1]] = of[::-1]  # the first of equal rows
-    of_point[facts.ranking.points] = of[np.searchsorted(rows.members, facts.ranking.members)]
+    np.add.at(low, (of, bins.of_row), rows.weight_of * ~bins.safe_rows)
+    present = np.flatnonzero(rows.point_of >= 0)[::-1]
+    of_point[rows.point_of[present]] = of[present]  # the first of equal rows
+    of_point[facts.ranking.points] = of[facts.ranking.members]
     return of_point, {
         "column": shortened(rows_of.group_name or "group", LONGEST_NAME),
         "labels": named,
