@@ -22,8 +22,10 @@ pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
+import tasks  # noqa: E402
 from mosaic.rows.ray import RaySource  # noqa: E402
 
+ray.cloudpickle.register_pickle_by_value(tasks)  # workers do not know the folder of the tests
 pytestmark = [
     pytest.mark.xdist_group("ray"),  # one cluster for all
     # Ray Data warns of settings that it makes itself.

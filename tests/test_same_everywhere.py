@@ -113,6 +113,7 @@ def test_dask_on_a_cluster(expected, workers):
             assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, -1)))) == expected
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_ray(expected, piece):

@@ -56,10 +56,10 @@ def test_slider_changes_sentence_list_curve_and_slider_text(visit: Any) -> None:
 
 def test_proof_is_shown_for_every_k_where_it_is_known(visit: Any) -> None:
     facts = invented()
-    facts["certificate"]["excesses"] = [0.5 - 0.01 * j for j in range(29)] + [None]
+    facts["certificate"]["excesses"] = [0.2 - 0.005 * j for j in range(29)] + [None]
     page = visit(facts)
     set_range(page, "#k-range", 1)
-    assert text_of(page, "h1").endswith("provably at most 50 % more unexplained than by the best one.")
+    assert text_of(page, "h1").endswith("provably at most 20 % more unexplained than by the best one.")
     set_range(page, "#k-range", 30)
     assert text_of(page, "h1").endswith("the proof is for 12.")
 

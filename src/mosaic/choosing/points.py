@@ -217,7 +217,9 @@ class Draw:
         rank = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
         sizes = np.array(self.sizes)
         last = rank == sizes[kinds] - 1
-        self.limits[kinds[last]] = np.minimum(self.limits[kinds[last]], priority[last])
+        limits = self.limits.copy()  # workers may have got an array that cannot be changed
+        limits[kinds[last]] = np.minimum(limits[kinds[last]], priority[last])
+        self.limits = limits
         kept = np.flatnonzero(rank < sizes[kinds])
         places = places[kept]
         return places, {"kinds": kinds[kept], "priority": priority[kept], "first": first[places], "copies": copies[kept]}
