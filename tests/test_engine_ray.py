@@ -22,10 +22,8 @@ pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
-import tasks  # noqa: E402
 from mosaic.rows.ray import RaySource  # noqa: E402
 
-ray.cloudpickle.register_pickle_by_value(tasks)  # workers do not know the folder of the tests
 pytestmark = [
     pytest.mark.xdist_group("ray"),  # one cluster for all
     # Ray Data warns of settings that it makes itself.
@@ -48,7 +46,9 @@ class Dying(Sums):
 
 @pytest.fixture(autouse=True, scope="module")
 def cluster():
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", object_store_memory=150_000_000)
+    settings = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    here = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}  # workers do not know the folder of the tests
+    ray.init(**settings, object_store_memory=150_000_000, runtime_env=here)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
@@ -180,8 +180,8 @@ def test_data_that_have_other_rows_than_when_they_were_opened_are_refused(tmp_pa
     ("bad", "fault"),
     [
         (lambda: ray.data.from_numpy(np.zeros((4, 3, 2))), r"'data' .*shape \(3, 2\); vectors are needed\. Reshape"),
-        (lambda: ray.data.from_items([{"name": "Ada"}]), r"no column of numbers, only 'name'.*Convert"),
-        (lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})), r"no column of numbers, only 'name'.*Convert"),
+        (lambda: ray.data.from_items([{"name": "Ada"}]), r"no column of numbers to compare rows by; it has 'name'.*Convert"),
+        (lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})), r"no column of numbers to compare rows by; it has 'name'.*Convert"),
         (lambda: ray.data.from_items([]), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((0, 3))), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((3, 2), dtype="?")).map_batches(both), r"'x'.*'data'.*select_columns"),
