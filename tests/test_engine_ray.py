@@ -181,7 +181,10 @@ def test_data_that_have_other_rows_than_when_they_were_opened_are_refused(tmp_pa
     [
         (lambda: ray.data.from_numpy(np.zeros((4, 3, 2))), r"'data' .*shape \(3, 2\); vectors are needed\. Reshape"),
         (lambda: ray.data.from_items([{"name": "Ada"}]), r"no column of numbers to compare rows by; it has 'name'.*Convert"),
-        (lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})), r"no column of numbers to compare rows by; it has 'name'.*Convert"),
+        (
+            lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})),
+            r"no column of numbers to compare rows by; it has 'name'.*Convert",
+        ),
         (lambda: ray.data.from_items([]), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((0, 3))), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((3, 2), dtype="?")).map_batches(both), r"'x'.*'data'.*select_columns"),
