@@ -207,7 +207,7 @@ def predict(args: Namespace) -> int:
     model = load(args.model)
     if hasattr(args, "n_jobs"):
         model.n_jobs = args.n_jobs
-    with opened(args, lambda bar: _open_new_rows(model, args, bar)) as run:
+    with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
         run.bar.update("looking at all rows")
         new, fitted = model.explain_new(run.table), rows_of_model(model, args.model)
         placed = _placed(run, fitted, new.representative)
@@ -244,7 +244,7 @@ def predict(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=rows)
 
 
-def _open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
+def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
     """The file of new rows, read as that of the fit was: the same columns, in the same order, with the same rules."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
-from mosaic.cli.commands import _open_new_rows, values_of
+from mosaic.cli.commands import open_new_rows, values_of
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
@@ -51,7 +51,7 @@ def compare(args: Namespace) -> int:
     with ExitStack() as stack:
         run = stack.enter_context(opened(args))
         model = run.fit()
-        other = stack.enter_context(_open_new_rows(model, Namespace(**vars(args) | {"file": args.other}), run.bar))
+        other = stack.enter_context(open_new_rows(model, Namespace(**vars(args) | {"file": args.other}), run.bar))
         run.bar.update("looking at all rows")
         here, there = model.explain_new(run.table), model.explain_new(other)
         picks = model.selection_.rows
@@ -96,7 +96,7 @@ def dedup(args: Namespace) -> int:
         table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)
         shown = {"row": names["row"], "name": run.ids(rows), "copy of": list(names["copy_of"])}
-    sentence = f"{counted(len(rows), 'near copy').replace('copys', 'copies')} among {counted(run.table.n, 'row')}."
+    sentence = f"{len(rows):,} near cop{'y' if len(rows) == 1 else 'ies'} among {counted(run.table.n, 'row')}."
 
     def show() -> None:
         write(sentence)
