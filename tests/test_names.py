@@ -143,7 +143,7 @@ def test_whole_numbers_are_row_numbers_and_text_is_a_name():
 def test_names_that_no_row_or_several_rows_have_are_refused_with_near_ones():
     frame = by_index(people()[["height", "age"]])
     model = MOSAIC(5).fit(frame)
-    for name, told in {"C1111": r"Did you mean 'C111'", "c17": r"Did you mean 'C17'"}.items():
+    for name, told in {"C1111": r"Did you mean 'C111'", "c17": r"Did you mean 'C17'", "CIO5": r"Did you mean 'C105'"}.items():
         with pytest.raises(InvalidInputError, match=f"no row has '{name}' in the index. {told}"):
             model.explain(name)
     with pytest.raises(InvalidInputError, match=r"^exclude: no row has 'X' in the index"):
@@ -194,7 +194,7 @@ def test_a_precomputed_similarity_with_an_index_has_names():
 
 def test_warnings_of_fit_are_at_the_line_of_the_user():
     frame = people()[["height", "age"]].assign(id=[1, 2] * (N // 2))
-    with pytest.warns(SelectionWarning, match="not computed with") as caught:
+    with pytest.warns(SelectionWarning, match="'id' is called as ids are") as caught:
         MOSAIC(5).fit(frame)
     assert {warning.filename for warning in caught} == {__file__}
     crowd = np.vstack([np.random.default_rng(0).normal(size=(300, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40])

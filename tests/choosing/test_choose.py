@@ -136,3 +136,8 @@ def test_pruning_follows_its_rule(seed, share):
     assert found.tolist() == plain_pruning(distances, share)
     assert found[0] == 0
     assert prune_similar(np.zeros((4, 4)), share).tolist() == [0]  # copies of the most influential
+
+
+def test_groups_that_share_equal_rows_only_are_refused():
+    with pytest.raises(ValueError, match="3 representatives are asked for, and 1 found: of equal rows only one is chosen"):
+        MOSAIC(3).fit(np.ones((42, 1)), groups=list("abc") * 14)

@@ -159,6 +159,9 @@ class Chooser:
         objective = Similar(self.cover(k).between(self.targets, slots.twins), self.weights)
         old = self._earlier(objective, slots, candidates)
         chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
+        if len(chosen) < slots.room.sum():  # groups compete for equal rows
+            fault = f"{slots.room.sum()} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
+            raise InvalidInputError(fault, "Ask for fewer.")
         # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
         # many there are; coverage and support are those of the picks themselves.
         no_number, replaced = settings.coverage is None and settings.min_support is None, []

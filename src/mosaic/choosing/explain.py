@@ -148,7 +148,8 @@ def _explained(
     if rank is not None:
         like = [called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
         why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
-        must = " It had to be included." if at in material.constraints.must else ""
+        forced = material.constraints.must
+        must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
         reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
     elif is_outlier:

@@ -21,10 +21,11 @@ from mosaic.kernels import where_compared
 from mosaic.parameters import check_seed
 from mosaic.rows import Rows, is_source, open_source, read
 from mosaic.rows.arrays import owner_of
-from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared
+from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import close_to
-from mosaic.rows.frames import cells_of, is_feature_name
+from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, names_of_frame
+from mosaic.rows.roles import without
 from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 
@@ -126,27 +127,17 @@ def rows_of_file(
     else:
         roles: dict[str, Any] = {ROLES[name][0]: names if name == "groups" else names[0] for name, names in asked.columns.items()}
         table = read(file, memory_budget=memory_budget, **roles)
-        _warn_of_ids(table.left_out, f"choose the columns: mosaic.read({str(file)!r}, columns=[…])")
-        _warn_of_left_out(table.encoder)
+        _warn_of_left_out(table.left_out)
     found = {"groups": table.groups, "sample_weight": table.weights}
     values = replace(asked, **{name: found[name] for name in asked.columns})
     row_names = table if table.has_names else None
     return NamedRows(table.X, table.feature_names, table.encoder, row_names, values, file=table).with_roles(asked)
 
 
-def _warn_of_ids(names: list[str], remedy: str) -> None:
-    if names:
-        shown = ", ".join(map(repr, names))
-        left_out = f"Column {shown} was" if len(names) == 1 else f"Columns {shown} were"
-        fault = f"{left_out} not computed with, because of a name that ids have"
-        warn(SelectionWarning(f"{fault}. If it holds a feature, {remedy}."))
-
-
-def _warn_of_left_out(table: TableEncoder | None) -> None:
-    surprising = [column for column in table.left_out if column.remedy is not None] if table is not None else []
+def _warn_of_left_out(columns: Sequence[LeftOut]) -> None:
+    surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in columns if column.remedy is not None]
     if surprising:
-        told = "; ".join(f"{column.name!r} {column.why} ({column.remedy})" for column in surprising)
-        warn(SelectionWarning(f"Not compared: {told}. table_.describe() says how columns are compared."))
+        warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
 
 
 def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
@@ -172,11 +163,11 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments
         row_names = names_of_frame(cells, list(cells) if table is None else [column.name for column in table.left_out])
         if table is not None:
             table = table.with_texts(cells)
-            _warn_of_left_out(table)
+            _warn_of_left_out(table.left_out)
             return NamedRows(table.encode(cells), table.names, table, row_names, asked).with_roles(given)
-        ids = [name for name in cells.numbers() if not is_feature_name(name)]
-        _warn_of_ids(ids, "rename it, or pass an array: X.to_numpy()")
         features = cells.features()
+        rules = [rule_of(name, cells[name]) for name in without(list(cells), features)]
+        _warn_of_left_out([rule for rule in rules if isinstance(rule, LeftOut)])
         features = [name for name in features if not cells[name].missing.all()] or features
     named = all(isinstance(cells.columns[name].name, str) for name in features)
     matrix = cells.only(features).matrix()

@@ -78,7 +78,7 @@ def table_rows(request: Request, store: Any, *, notes: Sequence[str] = (), line:
         encoder=encoder,
         id_name=roles.id_name,
         notes=[*notes, *roles.notes],
-        left_out=roles.ids,
+        left_out=roles.left_out if encoder is None else [*roles.left_out, *encoder.left_out],
         closers=[] if getattr(store, "scratch", None) is None else [store.scratch.close],
         groups=_groups(request, store),
         weights=weights,
@@ -131,7 +131,9 @@ def _encoder(
         roles.notes += encoder.describe()
         return encoder.with_gaps(gaps)
     rules = [rule_of(name, cells[name]) for name in without(roles.compared, roles.features)]
-    roles.notes += not_compared([rule for rule in rules if isinstance(rule, LeftOut)])
+    left_out = [rule for rule in rules if isinstance(rule, LeftOut)]
+    roles.left_out += left_out
+    roles.notes += not_compared(left_out)
     return None
 
 

@@ -119,9 +119,10 @@ def check_there(path: Path) -> None:
 
 
 def close_to(name: str, names: Sequence[str]) -> str:
-    """A question that suggests similar names, or an empty text."""
-    folded = {other.casefold(): other for other in names}
-    found = difflib.get_close_matches(name.casefold(), list(folded), 3, 0.6)
+    """A question that suggests similar names, or an empty text. Letters that look like digits count as these."""
+    looks = str.maketrans("oli", "011")
+    folded = {other.casefold().translate(looks): other for other in names}
+    found = difflib.get_close_matches(name.casefold().translate(looks), list(folded), 3, 0.6)
     return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
 
 

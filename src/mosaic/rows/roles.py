@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mosaic.rows.encoder import LeftOut
 from mosaic.rows.faults import FileFault, unknown_name
 from mosaic.rows.frames import id_names_among, is_added, looks_like_id
 from mosaic.text import Library, listed
@@ -61,8 +62,8 @@ class Roles:
     #: Those that are asked for by name, and those that stand for categories whatever they hold.
     forced: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
-    #: Columns of numbers that are no features because they are called as ids are.
-    ids: list[str] = field(default_factory=list)
+    #: Columns that are not compared though they may say something about a row.
+    left_out: list[LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -131,7 +132,6 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
     # New rows for a model are in the order of its columns.
     ordered = inside if not request.numbers_only or request.columns is None else request.columns
     roles.features = [name for name in ordered if name in features]
-    roles.ids = [name for name in ids if is_number(kinds[name])]
     if not request.numbers_only:
         roles.compared = without(inside, ids)
         roles.forced, roles.levels = [name for name in inside if name in exact], levels
@@ -141,8 +141,9 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
     if added:
         roles.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
     if ids:
-        remedy = "To compute with numbers among them, name them in `columns`."
-        roles.notes.append(f"Not computed with, since they are called as ids are: {listed(ids)}. {remedy}")
+        roles.notes.append(f"Not compared, since they are called as ids are: {listed(ids)}. Name them in `columns` to do so.")
+        why, remedy = "is called as ids are", "name it in `columns` if it says something about a row"
+        roles.left_out = [LeftOut(name, why, remedy) for name in ids if is_number(kinds[name])]
     return roles
 
 

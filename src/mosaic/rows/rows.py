@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows.encoder import LeftOut
 from mosaic.rows.frames import row_numbers
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.roles import values_of
@@ -93,7 +94,7 @@ class Rows:
     id_name : the column that names the rows, None where there is none
     groups, group_name : of every row the value of the group column, as text, and its name; None without one
     weights, weight_name : of every row the value of the weight column, and its name; None without one
-    left_out : columns of numbers that are no features because they are called as ids are
+    left_out : columns that are not compared, and why
     unreadable : pictures that were left out because they cannot be read, and why
     options : arguments of ``mosaic.read`` by which another file of such rows is read in the same way
     """
@@ -110,7 +111,7 @@ class Rows:
     group_name: str | None = None
     weights: FloatArray | None = None
     weight_name: str | None = None
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     pictures_of: Callable[[IntArray, int], list[bytes]] | None = None
