@@ -102,7 +102,7 @@ def slots_for(of, room):
 
 
 def picks_of(S, weights, slots, **rules):
-    return list(Similar(S, weights).greedy(replace(slots, **rules)))
+    return list(zip(*Similar(S, weights).ranked(replace(slots, **rules)), strict=True))
 
 
 def improve(S, weights, chosen, slots, **rules):

@@ -6,9 +6,8 @@ with the similarity of ``Cover``. The gains of greedy picks decrease, so any pre
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,12 +110,7 @@ class Similar:
         return Similar(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
 
     def ranked(self, slots: Slots, most: int | None = None) -> tuple[list[int], list[float]]:
-        """The first greedy picks and their gains."""
-        picks = list(islice(self.greedy(slots), most))
-        return [candidate for candidate, _ in picks], [gain for _, gain in picks]
-
-    def greedy(self, slots: Slots) -> Iterator[tuple[int, float]]:
-        """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, and their gains, until the slots are full.
+        """Candidates, each adding most to Σ_i ω_i max_{j chosen} s_ij, and their gains, until the slots are full.
 
         A gain never grows, so only those whose last known gain is the largest are computed again; of equal ones the first wins.
         """
@@ -133,13 +127,13 @@ class Similar:
                 return np.asarray(np.maximum(S.T[candidates] - best, 0.0) @ weights)
             return on_host(at_least_zero(rows_of(S.T, candidates) - best) @ weights)
 
-        forced = iter(slots.forced)
-        while True:
-            candidate = next(forced, None)
-            if candidate is not None:
+        chosen: list[int] = []
+        while len(chosen) != most:
+            if len(chosen) < len(slots.forced):
+                candidate = slots.forced[len(chosen)]
                 gains[candidate] = gains_of(np.array([candidate]))[0]
             elif steps.max(initial=-np.inf) == -np.inf:
-                return
+                break
             else:
                 candidate = int(steps.argmax())
                 if not is_known[candidate]:
@@ -154,7 +148,8 @@ class Similar:
             room[slots.of[candidate]] -= 1
             steps[(slots.twins == slots.twins[candidate]) | (room[slots.of] <= 0)] = -np.inf
             np.equal(steps, -np.inf, out=is_known)
-            yield candidate, float(gains[candidate])
+            chosen.append(candidate)
+        return chosen, gains[chosen].tolist()
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j by 1e-9 of it

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
-Value = TypeVar("Value")
 
 #: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates, and otherwise. By the
 #: number of operations the second would be higher, but products in feature space run faster.
@@ -88,7 +87,7 @@ class DesignProblem:
     def p(self) -> int:
         return int(self.F.shape[1])
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """P(0) = lam/2 · tr C: gaps are reported relative to it."""
         return 0.5 * self.lam * float(np.trace(self.C))
@@ -96,27 +95,24 @@ class DesignProblem:
     @property
     def T(self) -> FloatArray:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
-        return self._once("T", lambda: xp.pivoted_root(self.C))
+        if "T" not in self.computed:
+            self.computed["T"] = xp.pivoted_root(self.C)
+        return np.asarray(self.computed["T"])
 
     @property
     def device_T(self) -> Any:
-        return self._once("device_T", lambda: xp.to_device_of(self.F, self.T))
+        if "device_T" not in self.computed:
+            self.computed["device_T"] = xp.to_device_of(self.F, self.T)
+        return self.computed["device_T"]
 
     @property
     def grams(self) -> tuple[FloatArray, FloatArray]:
         """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, for the candidate-space formulas."""
-
-        def compute() -> tuple[FloatArray, FloatArray]:
+        if "grams" not in self.computed:
             K = self.F @ self.F.T
-            return K, K if self.square else _narrow(self.F @ self.T)
-
-        return self._once("grams", compute)
-
-    def _once(self, name: str, compute: Callable[[], Value]) -> Value:
-        if name not in self.computed:
-            self.computed[name] = compute()
-        found: Value = self.computed[name]
-        return found
+            self.computed["grams"] = K, K if self.square else _narrow(self.F @ self.T)
+        K, Y = self.computed["grams"]
+        return K, Y
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
         """Fewer candidates, in NumPy. With ``for_steps``, rows stay where they are, and what evaluations need is taken over."""
@@ -154,7 +150,7 @@ class DesignProblem:
             computed["T"] = _in_single(self.T, s)
         return DesignProblem(_in_single(self.F, s), self.C / s**2, self.lam * s**2, self.square, rough=True, computed=computed)
 
-    @property
+    @cached_property
     def in_candidate_space(self) -> bool:
         """Whether n×n formulas are cheaper than p×p ones. On a device they would save little."""
         ratio = SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO
@@ -200,7 +196,7 @@ class DesignProblem:
             Q[tiny] = Z
             Q[:, tiny] = Z.T
             Z = Q
-        v = row_norms_squared(Z).astype(np.float64)
+        v = np.einsum("ij,ij->i", Z, Z).astype(np.float64)
         inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
 
         def curvature() -> FloatArray:

@@ -109,11 +109,11 @@ class StoredArray(ArraySource):
         if hasattr(handle, "file"):
             handle.file.close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        # HDF5 handles belong to a process; another one opens the file itself when it reads.
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
         handle = getattr(self.X, "group", self.X)
-        in_file = owner_of(handle) == "h5py"
-        return self.__dict__ | {"X": InFile(handle.file.filename, handle.name) if in_file else self.X}
+        # HDF5 handles belong to a process; another one opens the file itself when it reads.
+        return state | {"X": InFile(handle.file.filename, handle.name)} if owner_of(handle) == "h5py" else state
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,9 @@ class InParquet:
                 start += batch.num_rows
         return pa.concat_tables(parts, promote_options="permissive").take(pa.array(order.ravel())).combine_chunks()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"scratch": None}
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return state | {"scratch": None}
 
 
 def open_parquet(request: Request) -> Rows:
