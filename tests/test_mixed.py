@@ -144,9 +144,9 @@ def test_numbers_are_read_as_people_write_them(texts, numbers):
 def test_new_rows_are_read_as_those_of_fit_were_written():
     encoder, _ = encoded(pd.DataFrame({"x": ["1.234,5", "2,5", "7,25", "3,0"]}))
     alone = encoder.encode(cells_of(pd.DataFrame({"x": ["1.000"]})))
-    assert encoder.value("x", alone[0]) == "1000"
+    assert encoder.reading("x", alone[0])[0] == "1000"
     dates, _ = encoded(pd.DataFrame({"x": [f"{day:02d}/06/2024" for day in range(1, 29)]}))
-    assert dates.value("x", dates.encode(cells_of(pd.DataFrame({"x": ["03/04/2024"]})))[0]) == "2024-04-03"
+    assert dates.reading("x", dates.encode(cells_of(pd.DataFrame({"x": ["03/04/2024"]})))[0])[0] == "2024-04-03"
 
 
 def test_dates_of_two_systems_in_one_column_are_read():
@@ -200,7 +200,7 @@ def test_cells_are_read_from_their_numbers():
     encoder = encoder.with_texts(cells_of(CUSTOMERS))
     for row in (0, 7, 250):
         for name, block in encoder.blocks.items():
-            said, cell = encoder.value(name, Z[row, block], row), CUSTOMERS.loc[row, name]
+            said, cell = encoder.reading(name, Z[row, block], row)[0], CUSTOMERS.loc[row, name]
             if cell is None or cell != cell:
                 assert said == "missing"
             elif name == "age":

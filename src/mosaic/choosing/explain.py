@@ -213,27 +213,30 @@ def where_in_memory(selection: Selection, row: int) -> int:
 
 
 class ColumnReason(NamedTuple):
-    """A column, what a row has in it, what is usual there, on which side that is, and its share of the distance."""
+    """A column, its share of the distance, what a row has in it, what is usual there, and on which side of it the value is."""
 
     column: str
+    share: float
     value: str
     usual: str
     side: str
-    share: float
     is_unusual: bool
 
 
 def oddities(reasons: Sequence[ColumnReason]) -> str:
     """What makes a row odd, as in "age 999, usual 19 to 88; income missing"; if no value does, the combination of two."""
-    if not any(r.is_unusual for r in reasons):
-        return f"unusual together: {' and '.join(f'{r.column} {r.value}' for r in reasons)}"
-    usual = (f", usual {r.usual}" if r.side else "" for r in reasons)
-    return "; ".join(f"{r.column} {r.value}{more}" for r, more in zip(reasons, usual, strict=True))
+    told = [f"{r.column} {r.value}" for r in reasons]
+    if True not in [r.is_unusual for r in reasons]:
+        return f"unusual together: {' and '.join(told)}"
+    usual = [f", usual {r.usual}" if r.side else "" for r in reasons]
+    return "; ".join(map(str.__add__, told, usual))
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
-    return ", ".join(f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons)
+    return ", ".join(
+        [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
+    )
 
 
 def odd_columns(
@@ -251,10 +254,11 @@ def odd_columns(
             D[points[part, None] == usual.points] = np.inf
         apart = np.abs(Y[part] - in_double(usual.kernel.X[D.argmin(axis=1)])) ** usual.kernel.order
         apart[np.isinf(D.min(axis=1))] = 0.0  # no other row belongs
-        for at, sums in enumerate(_sums(apart, columns), part.start):
+        Z = selection.material.geometry.prepare.undone(Y[part])
+        for z, number, sums in zip(Z, numbers[part].tolist(), _sums(apart, columns), strict=True):
             shares = sums / (sums.sum() or 1.0)
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
-            all_of = _reasons(selection, columns, Y[at], int(numbers[at]), order[shares[order] > 0], shares)
+            all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
             before = np.cumsum(shares[order]) - shares[order]
             odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < MOST_OF_DISTANCE]
             found.append(odd or all_of[:2])
@@ -268,9 +272,10 @@ def typical_columns(
     usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    for y, number, own in zip(Y, numbers, _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
+    Z = selection.material.geometry.prepare.undone(Y)
+    for z, number, own in zip(Z, numbers.tolist(), _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
         far = np.argsort(-own, kind="stable")[:MOST_NAMED_COLUMNS]
-        reasons = _reasons(selection, columns, y, int(number), far, own / (own.sum() or 1.0))
+        reasons = _reasons(columns, z, number, far, own / (own.sum() or 1.0))
         found.append([reason for reason in reasons if reason.is_unusual])
     return found
 
@@ -279,17 +284,11 @@ def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
     return np.asarray(np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1))
 
 
-def _reasons(
-    selection: Selection, columns: TableColumns, y: FloatArray, number: int, named: IntArray, shares: FloatArray
-) -> list[ColumnReason]:
-    """What a prepared row, with this number in the data, has in the named columns."""
-    names, found = list(columns.blocks), []
-    for j in named.tolist():
-        name, block = names[j], columns.blocks[names[j]]
-        z = selection.material.geometry.prepare.undone(y[block], block)
-        value, side = columns.value(name, z, number), columns.contrast(name, z)
-        found.append(ColumnReason(name, value, columns.usually(name), side, float(shares[j]), columns.is_unusual(name, z)))
-    return found
+def _reasons(columns: TableColumns, z: FloatArray, number: int, named: IntArray, shares: FloatArray) -> list[ColumnReason]:
+    """What a row, with this number in the data, has in the named columns."""
+    blocks = list(columns.blocks.items())
+    some = [(*blocks[j], float(shares[j])) for j in named.tolist()]
+    return [ColumnReason(name, share, *columns.reading(name, z[block], number)) for name, block, share in some]
 
 
 class Decisions(tuple[str, ...]):

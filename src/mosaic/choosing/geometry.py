@@ -236,17 +236,13 @@ class NumberColumns:
     def blocks(self) -> dict[str, slice]:
         return {name: slice(j, j + 1) for j, name in enumerate(self.usual)}
 
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
-        return figure(float(z[0]))
+    @cached_property
+    def _ranges(self) -> dict[str, str]:
+        return {name: f"{figure(low)} to {figure(high)}" for name, (low, _, high) in self.usual.items()}
 
-    def usually(self, name: str) -> str:
-        return f"{figure(self.usual[name][0])} to {figure(self.usual[name][2])}"
-
-    def contrast(self, name: str, z: FloatArray) -> str:
-        return "high" if z[0] > self.usual[name][1] else "low"
-
-    def is_unusual(self, name: str, z: FloatArray) -> bool:
-        return not self.usual[name][0] <= z[0] <= self.usual[name][2]
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
+        (low, middle, high), x = self.usual[name], float(z[0])
+        return figure(x), self._ranges[name], "high" if x > middle else "low", not low <= x <= high
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def columns(args: Namespace) -> int:
         encoder, names = run.table.encoder, run.table.feature_names or []
         rows = [(name, "number, as it is", "") for name in names]
         if encoder is not None:
-            rows = [(column.name, column.how, encoder.usually(column.name)) for column in encoder.columns]
+            rows = [(column.name, column.how, column.usually) for column in encoder.columns]
             rows += [(column.name, "not compared", column.why) for column in encoder.left_out]
         table = dict(zip(("column", "compared_as", "usual_or_why_not"), map(list, zip(*rows, strict=True)), strict=True))
         run.write_rows("columns", args.output, pa.table(table))

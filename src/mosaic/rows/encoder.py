@@ -164,27 +164,18 @@ class TableEncoder:
         )
         return replace(self, columns=tuple(columns))
 
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
-        """The cell of a row as it is read: "61", "'premium'", "missing"; z are the numbers of this column."""
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
+        """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
+        88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
+        """
         known, text = self.texts.get(name), None
         if known is not None and row is not None:
             place = row if self.text_rows is None else int(np.searchsorted(self.text_rows, row))
             if self.text_rows is None or row in self.text_rows[place : place + 1]:
                 text = known.text(place)
-        return self._by_name(name).value(z, text)
-
-    def usually(self, name: str) -> str:
-        """What is usual in a column, "19 to 88"; empty where there is no range."""
-        column = self._by_name(name)
-        return column.usually if isinstance(column, Number) else ""
-
-    def contrast(self, name: str, z: FloatArray) -> str:
-        """On which side of the middle of its column a row is: "high", "early"; empty where there are no sides."""
-        column = self._by_name(name)
-        return column.contrast(z) if isinstance(column, Number) else ""
-
-    def is_unusual(self, name: str, z: FloatArray) -> bool:
-        return self._by_name(name).is_unusual(z)
+        column = next(column for column in self.columns if column.name == name)
+        side = column.contrast(z) if isinstance(column, Number) else ""
+        return column.value(z, text), column.usually, side, column.is_unusual(z)
 
     def describe(self) -> tuple[str, ...]:
         kinds: dict[str, list[str]] = {}
@@ -192,9 +183,6 @@ class TableEncoder:
             kinds.setdefault(column.how, []).append(column.name)
         used = "; ".join(f"{kind}: {listed(names)}" for kind, names in kinds.items())
         return (f"Compared as {used}.", *not_compared(self.left_out), *self.notes)
-
-    def _by_name(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:

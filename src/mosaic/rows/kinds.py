@@ -257,6 +257,7 @@ class Category:
     apart: bool = False
 
     how: ClassVar[str] = "category"
+    usually: ClassVar[str] = ""
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Category:
@@ -314,6 +315,7 @@ class Text:
     long: bool = False
 
     has_texts: ClassVar[bool] = True
+    usually: ClassVar[str] = ""
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray, *, long: bool = False) -> Text:

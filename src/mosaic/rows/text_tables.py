@@ -271,9 +271,10 @@ def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
-    records: list[list[str]] = []
+    limit, records = csv.field_size_limit(LONGEST_ROW), list[list[str]]()
     with suppress(csv.Error):
-        records.extend(record for _, record in records_of(io.StringIO(text, newline=""), delimiter))
+        records.extend(filter(None, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+    csv.field_size_limit(limit)
     return records
 
 
@@ -284,14 +285,15 @@ def is_number(cell: str, decimal: str) -> bool:
 def _delimiter_of(text: str) -> str:
     """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible."""
     best, found = (0.0, 1), ","
+    number = re.compile("|".join(f"(?:{number_pattern(decimal)})" for decimal in ".,"))
     for candidate in DELIMITERS:
         rows = _first_records(text[:20_000], candidate)
         rows = rows[: max(1, min(50, len(rows) - 1))]
         width = len(rows[0]) if rows else 1
         if width == 1 or sum(len(row) == width for row in rows) < 0.8 * len(rows):
             continue
-        cells = [cell for row in rows for cell in row]
-        numbers = sum(is_number(cell, ".") or is_number(cell, ",") for cell in cells) / len(cells)
+        cells = [cell.strip() for row in rows for cell in row]
+        numbers = len(list(filter(number.fullmatch, cells))) / len(cells)
         if (numbers, width) > best:
             best, found = (numbers, width), candidate
     return found
