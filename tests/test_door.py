@@ -187,7 +187,7 @@ def test_similarities_that_single_precision_is_too_narrow_for_are_refused(X):
         MOSAIC(5, kernel="linear").fit((X * 1e10).astype(np.float32))
 
 
-@pytest.mark.parametrize("factor", [1e-310, 1e-100, 1e90])
+@pytest.mark.parametrize("factor", [1e-99, 1e90])
 def test_only_ratios_of_weights_matter_where_they_are_no_numbers_of_copies(X, factor):
     weights = np.random.default_rng(0).random(120) + 0.5
     model, other = (MOSAIC(5).fit(X, sample_weight=weights * f) for f in (1.0, factor))

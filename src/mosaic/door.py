@@ -171,4 +171,8 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
         fault = f"must be between 0 and {LARGEST:g}; entry {first} is {weights[first]:g}"
         remedy = "Only their ratios matter: divide all of them." if weights[first] > LARGEST else None
         raise InvalidInputError(fault, remedy, parameter=name)
-    return np.where(weights > 0, np.maximum(weights, 2.0**-100 * weights.max(initial=0.0)), 0.0)
+    largest = weights.max(initial=0.0)
+    if 0 < largest < 1.0 / LARGEST:
+        fault = f"must have an entry of at least {1.0 / LARGEST:g}; the largest is {largest:g}"
+        raise InvalidInputError(fault, "Only their ratios matter: divide all by the largest.", parameter=name)
+    return np.where(weights > 0, np.maximum(weights, 2.0**-100 * largest), 0.0)

@@ -278,11 +278,12 @@ def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
 
 
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
-    """C = Σ_i ω_i f_i f_iᵀ in float64."""
-    roots = None if (weights == 1).all() else asarray_like(F, np.sqrt(weights))
+    """C = Σ_i ω_i f_i f_iᵀ in float64, also of a factor in float32: its root T would enlarge the rounding of single precision."""
+    roots = None if (weights == 1).all() else xp.to_device_of(F, np.sqrt(weights))
 
     def gram(rows: slice) -> FloatArray:
-        block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
+        block = xp.as_double(rows_of(F, rows))
+        block = block if roots is None else block * roots[rows][:, None]
         return on_host(block.T @ block)
 
     C = np.zeros((F.shape[1], F.shape[1]))

@@ -331,7 +331,7 @@ class Text:
         counts = _counts(texts, long)
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
-        with np.errstate(invalid="ignore"):  # texts without a letter or word have no variance to be divided by
+        with np.errstate(invalid="ignore", divide="ignore"):  # texts without a letter or word have no variance to be divided by
             svd = TruncatedSVD(min(TEXT_AXES[long], weighted.shape[0] - 1), random_state=0).fit(weighted)
         Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
