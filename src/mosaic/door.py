@@ -24,10 +24,7 @@ def as_points(X: Any, name: str = "X") -> Any:
         X = points_on_device(X, name)
     else:
         if sp.issparse(X):
-            X = sp.csr_array(X)
-            if not X.has_canonical_format:
-                X = X.copy()  # the arrays belong to the caller and must not be sorted in place
-                X.sum_duplicates()
+            X = canonical(X)
         else:
             refuse_masked(X, name)
             try:
@@ -39,6 +36,15 @@ def as_points(X: Any, name: str = "X") -> Any:
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         check_entries(X, None, name)
     check_size(X, name)
+    return X
+
+
+def canonical(X: Any) -> Any:
+    """A sparse matrix as CSR without two entries for one place."""
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()  # the arrays belong to the caller and must not be sorted in place
+        X.sum_duplicates()
     return X
 
 

@@ -34,7 +34,7 @@ def test_bandwidth_that_was_found_says_how_many_points_resemble_one(kernel):
 
 def test_bandwidth_of_paper_mode_is_by_its_rule():
     model = MOSAIC(5, algorithm="paper").fit(BLOBS.X)
-    assert sentence(model, "Bandwidth") == f"Bandwidth {model.gamma_:.3g}, by the rule of the mode."
+    assert sentence(model, "Bandwidth") == f"Bandwidth {model.gamma_:.3g}, by the paper's rule."
     assert f"Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one" in str(model.explain())
 
 
@@ -62,7 +62,7 @@ def test_quotas_are_asked_for():
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "8 outliers: hardly any row looks like them, and their neighbours are far. Of clean rows, about 1 %"),
+        ({}, "8 outliers: alone, and far from all neighbours. Of clean rows, about 1 %"),
         ({"outliers": "keep"}, "Outliers were not looked for."),
         ({"contamination": 0.05}, "20 outliers: the share that was given as contaminated."),
     ],

@@ -132,7 +132,7 @@ def test_rows_that_are_never_outliers_are_counted_by_reason(visit: Any) -> None:
     page = visit(facts)
     assert "15 outliers set aside" in text_of(page, "h1")
     assert text_of(page, "#t-text").endswith(
-        "Never outliers, whatever their count: 3 rows in protected groups, 2 rows that must be included."
+        "Never outliers, whatever their count: 3 rows near to others or in a group, 2 rows that must be included."
     )
     columns = [b for b in range(8) if facts["bins"]["rows"][b] > facts["bins"]["safe"][b]]
     assert page.locator("#histogram .low").count() == len(columns)

@@ -32,7 +32,10 @@ MOST_MEMBERS, MOST_LIKE_IT = 5, 3
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
 #: By the rule of the cut: what is said of an outlier, and of all of them.
 RULES = {
-    "alone": ("", "hardly any row looks like them, and their neighbours are far. Of clean rows, about 1 % are flagged at most"),
+    "alone": (
+        "",
+        "alone, and far from all neighbours. Of clean rows, about 1 % are flagged at most",
+    ),
     "valley": (" It is one of a crowd of such rows.", "a gap in the effective counts divides them from the rest"),
     "contamination": (" It is in the share that was given as contaminated.", "the share that was given as contaminated"),
     "threshold": ("", "those below the threshold that was given"),

@@ -181,7 +181,8 @@ def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, na
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
         why = f": so that a point in a dense place resembles {share}"
     else:
-        why = ", by the rule of the mode" if ours else ", as it was set"
+        rule = "the paper's rule" if settings.mode == "paper" else "gamma='scale'"
+        why = f", by {rule}" if ours else ", as it was set"
     return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
 
 

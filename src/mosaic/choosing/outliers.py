@@ -206,12 +206,13 @@ def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
     # A cut may follow each of these. Counts that differ by rounding only, such as those of two points that are alone together,
     # are equal.
     steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + ROUNDING))
+    none = Cut(0.0, "contamination")
     if not len(steps):
-        return NOBODY
+        return none
     miss = np.abs(below[steps] - share * below[-1])
     best = int(np.argmin(miss))
     if share * below[-1] < miss[best]:  # no outliers at all is nearer to the share
-        return NOBODY
+        return none
     at = steps[best]
     return Cut(float(np.sqrt(values[at] * values[at + 1])), "contamination")
 

@@ -318,7 +318,7 @@ class Selection:
 
     @property
     def protected(self) -> BoolArray | None:
-        """Mask of the rows in memory that are kept because they form a group; None without ``min_group``."""
+        """Mask of the rows in memory with low counts that are kept, near to other rows or in a group; None without any."""
         return None if self.groups is None else np.asarray(self.material.points.spread(self.groups.members, False), bool)
 
     @property

@@ -159,7 +159,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--algorithm", _ALGORITHM, "ALGORITHM", named(CHOICES["algorithm"])),
         _option("--tol", "relative gap to certify (default: 0.02)", "GAP", number_or()),
         _option("--max-samples", "number of rows that a program compares (default: 128)", "N", int),
-        _option("--memory-budget", "such as 2GiB (default) or 500MB", "SIZE", size),
+        _option("--memory-budget", "such as 2GiB (default: a quarter of the free memory)", "SIZE", size),
         _option("--random-state --seed", "same seed, same answer (default: 0)", "SEED", int),
         _option("--n-jobs", "threads, -1 for all cores", "N", int),
     ),

@@ -13,8 +13,8 @@ from mosaic.parameters import ELSEWHERE
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
-FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad) or a
-folder of images. Rows are compared by their columns; all columns, including ids, are
+FILE is a table (csv, tsv, xlsx, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad)
+or a folder of images. Rows are compared by their columns; all columns, including ids, are
 kept in the output."""
 
 EXIT_CODES = """\

@@ -199,7 +199,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
                 try:
                     for name in ("image_size", "colour"):
                         if hasattr(args, name) and not table.kind.startswith("images"):
-                            fault = f"is for folders and zips of images; {table.path} is none"
+                            fault = f"is for folders of images; {table.path} is none"
                             raise InvalidInputError(fault, "Leave it out.", parameter=name)
                     yield run
                 except MosaicError as error:

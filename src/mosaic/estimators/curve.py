@@ -97,18 +97,17 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     800 points, exact (rank at most ...): about ... MiB, and for the certificate up to ... MiB
     """
     model = MOSAIC(**settings)
-    data = read_data(model, X, Settings.of(model), ColumnArguments())
-    checked, read, source = data.settings, data.read, data.source
+    read, checked = read_data(model, X, Settings.of(model), ColumnArguments())
     # The fit reads the file itself.
-    held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
-    if source is not None:
+    held = 0.0 if read.file is None or read.file is X else read.file.held
+    if (source := read.source) is not None:
         plan, taken, d = Plan.of(checked, source.n, source.n_features), held + source.buffers, source.n_features
         proof = taken + memory_by_passes(plan.sample, plan.n_initial, d)
         if checked.mode == "paper":
             return Estimate("sketch", source.n, plan.n_initial, proof, plan.most_passes, proof, 1)
         memory = taken + memory_of_sample(plan.sample, d)
         return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, plan.most_passes)
-    matrix = read_rows(model, X if read is None else read, reset=True)
+    matrix = read_rows(model, read, reset=True)
     (n, d), itemsize, size = matrix.shape, numpy_dtype(matrix).itemsize, size_of(matrix)
     most, sampled, sample = rank_for(checked, n, matrix), is_sampled(checked, n, d), min(sample_size(checked, n, d), n)
     memory = memory_of_fit(sample, itemsize, d, size * sample / n) + (24.0 * n if sampled else 0.0)

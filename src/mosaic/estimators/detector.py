@@ -88,9 +88,9 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         """
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
-            data = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
-            material = fit_data(self, data, say)
-            self.selection_ = selection = flag_only(material, data.settings)
+            read, settings = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
+            material = fit_data(self, read, settings, say)
+            self.selection_ = selection = flag_only(material, settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
             self.offset_ = float(np.log(cut) if cut > 0 else np.log(material.counts).min() - 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,12 +32,12 @@ from mosaic.estimators.proof import (
 from mosaic.estimators.reading import (
     ARRAY,
     ColumnArguments,
-    NamedRows,
+    ReadRows,
     prepare_for,
-    read_named,
+    read_for_fit,
     read_rows,
     seed_of,
-    with_table,
+    with_encoder,
     without_scaling,
 )
 from mosaic.exceptions import InvalidInputError
@@ -53,35 +53,24 @@ DEVICE_SHARE = 0.75
 NAME_PICKS = "Name its picks in `must_include`."
 
 
-class Data(NamedTuple):
-    """What X is for a fit: as given, groups and weights as values, what was read of a file or frame, and a source of passes."""
-
-    X: Any
-    settings: Settings
-    asked: ColumnArguments
-    read: NamedRows | None = None
-    source: Source | None = None
-
-
-def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True) -> Data:
+def read_data(
+    estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True
+) -> tuple[ReadRows, Settings]:
     """X as the fit takes it; names and number of the columns become attributes of the estimator. Passes are for data outside
     memory or on a cluster, for arrays whose certificate would not fit into the budget, and for a ``Sketch``.
     """
-    read = read_named(estimator, X, settings.memory_budget, asked)
-    if read is not None:
-        settings, asked = read.rest(settings), read.asked
-    rows, weights = X if read is None else read.rows, asked.sample_weight
-    outside, wanted = is_source(rows), settings.sketch is not None
-    if not passes or not (outside or wanted or _is_large(settings, rows, weights)):
-        return Data(X, settings, asked, read)
-    source = _source(estimator, rows, read)
+    read = read_for_fit(estimator, X, settings.memory_budget, asked)
+    settings, weights = read.within_budget(settings), read.arguments.sample_weight
+    outside, wanted = is_source(read.rows), settings.sketch is not None
+    if not passes or not (outside or wanted or _is_large(settings, read.rows, weights)):
+        return read, settings
+    source = _source(estimator, read)
     if outside and not wanted:  # few rows are taken into memory in any case, many on this machine if they leave room for a fit
         n, d = source.n, source.n_features
         here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
         if here or n <= sample_size(settings, n, d):
-            held = source.run(TakeRows(np.arange(n)))["rows"]
-            names = None if source.names is None else list(source.names)
-            return Data(X, settings, asked, NamedRows(held, names) if read is None else read._replace(rows=held))
+            names = list(source.names) if read.names is None and source.names is not None else read.names
+            return read._replace(rows=source.run(TakeRows(np.arange(n)))["rows"], names=names), settings
     instead = "Pass an array in memory, and no Sketch."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
@@ -92,7 +81,7 @@ def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments
     if settings.solver not in SOLVERS_BY_PASSES:
         fault = f"`algorithm='sketch'` is solved by interior point; got `solver={settings.solver!r}`"
         raise InvalidInputError(fault, "Use `solver='auto'`.")
-    return Data(X, without_scaling(settings, estimator.table_), asked, read, source)
+    return read._replace(source=source), without_scaling(settings, read.encoder)
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
@@ -108,15 +97,16 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     return memory_needed(n, useful_rank(n), itemsize, d) > budget_of(settings.memory_budget) >= in_passes
 
 
-def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
-    estimator.table_ = table = None if read is None else read.table
-    if read is None and not is_source(X) and not isinstance(X, np.memmap):
+def _source(estimator: Any, read: ReadRows) -> Source:
+    X, encoder = read.rows, read.encoder
+    estimator.table_ = encoder
+    if read.names is None and not is_source(X) and not isinstance(X, np.memmap):
         refuse_masked(X)
         return open_source(validate_data(estimator, X, **ARRAY), estimator.n_jobs)
     source = open_source(X, estimator.n_jobs)
-    names = source.names if read is None or read.names is None else read.names
-    source.names = names if table is None else table.number_names
-    estimator.n_features_in_ = source.n_features if table is None else len(table.names)
+    names = source.names if read.names is None else read.names
+    source.names = names if encoder is None else encoder.number_names
+    estimator.n_features_in_ = source.n_features if encoder is None else len(encoder.names)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
@@ -124,25 +114,25 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     return source
 
 
-def fit_data(estimator: Any, data: Data, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> Material:
+def fit_data(
+    estimator: Any, read: ReadRows, settings: Settings, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any
+) -> Material:
     """The input of choosing; ``rows`` of constraints are given by number or name."""
-    read, source, seed = data.read, data.source, seed_of(estimator.random_state)
-    names = None if read is None else read.row_names
-    given = {name: as_rows(value, names, name) for name, value in rows.items()}
-    given |= {"groups": data.asked.groups, "quotas": quotas} | found_again(start, data)
-    if source is not None:
-        material = _by_passes(data.settings, source, given, seed, say)
-        row_names = None if read is None else read.names_of_rows(material.row_numbers)
+    seed, encoder = seed_of(estimator.random_state), read.encoder
+    given = {name: as_rows(value, read.row_names, name) for name, value in rows.items()}
+    given |= {"groups": read.arguments.groups, "quotas": quotas} | found_again(start, read)
+    if read.source is not None:
+        material = _by_passes(settings, read.source, given, seed, say)
     else:
         say("similarities")
-        matrix = read_rows(estimator, data.X if read is None else read, reset=True)
-        table, constraints = estimator.table_, Constraints.read(matrix.shape[0], **given)
-        columns = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
-        row_names = None if read is None else read.names_of_rows()
-        settings = without_scaling(data.settings, table)
-        material = _in_memory(settings, matrix, data.asked.sample_weight, constraints, seed, columns, say)
-    told = () if read is None else read.notes
-    return replace(material, geometry=with_table(material.geometry, estimator.table_, told), row_names=row_names)
+        matrix = read_rows(estimator, read, reset=True)
+        constraints = Constraints.read(matrix.shape[0], **given)
+        columns = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.number_names
+        settings = without_scaling(settings, encoder)
+        material = _in_memory(settings, matrix, read.arguments.sample_weight, constraints, seed, columns, say)
+    geometry = with_encoder(material.geometry, encoder, read.notes)
+    row_names = read.names_of_rows(None if read.source is None else material.row_numbers)
+    return replace(material, geometry=geometry, row_names=row_names)
 
 
 def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> Material:
@@ -268,11 +258,10 @@ def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Any) -> Materia
     return Material(proof.n, points, geometry, free, None, seed, proof, matrix[:0], sample.first[order])
 
 
-def found_again(start: Any, data: Data) -> dict[str, Any]:
+def found_again(start: Any, read: ReadRows) -> dict[str, Any]:
     """The arguments of ``Constraints.read`` for earlier picks, of a fitted selector or given as rows: where they are in X, and
     those that are gone. The picks of a model are found by name where the rows of both fits have names, else by value.
     """
-    read = data.read
     if start is None:
         return {}
     if isinstance(start, PathLike) or (isinstance(start, str) and start.endswith(".mosaic")):
@@ -280,8 +269,8 @@ def found_again(start: Any, data: Data) -> dict[str, Any]:
 
         start = load(start)
     if not hasattr(start, "get_params"):
-        return {"start": as_rows(start, None if read is None else read.row_names, "start")}
-    if data.source is not None:
+        return {"start": as_rows(start, read.row_names, "start")}
+    if read.source is not None:
         fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
     check_is_fitted(start)
@@ -290,12 +279,12 @@ def found_again(start: Any, data: Data) -> dict[str, Any]:
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
     material, old = selection.material, selection.rows.tolist()
-    names = None if read is None else read.names_of_rows()
+    names = read.names_of_rows()
     if material.row_names is not None and names is not None:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
         rows = [place.get(material.row_names[row], -1) for row in old]
     else:
-        rows = _by_values(start, selection, data.X)
+        rows = _by_values(start, selection, read.given)
     gone = tuple(material.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
     return {"start": np.array([row for row in rows if row >= 0], np.intp), "gone": gone}
 

@@ -167,7 +167,7 @@ class FittedAttributes:
         Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
         20 representatives: the number that was given.
         Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: hardly any row looks like them, and their neighbours are far. Of clean rows, about 1 % ...
+        8 outliers: alone, and far from all neighbours. Of clean rows, about 1 % are flagged at most.
         """
         check_is_fitted(self)
         if i is None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 from mosaic.arrays.blocks import IntArray, Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of
-from mosaic.door import as_weights, check_entries, points_on_device, refuse_masked
+from mosaic.door import as_weights, canonical, check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
 from mosaic.parameters import check_seed
@@ -26,7 +26,7 @@ from mosaic.rows.faults import close_to
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, names_of_frame
 from mosaic.rows.roles import without
-from mosaic.sketch.sources import LocalSource
+from mosaic.sketch.sources import LocalSource, Source
 from mosaic.text import listed
 
 #: Arguments of ``fit`` that may name a column: what the reader of files calls it, and what it is for.
@@ -68,27 +68,37 @@ class ColumnArguments:
 NO_ARGUMENTS = ColumnArguments()
 
 
-class NamedRows(NamedTuple):
-    """Rows in memory or a source, the names of the columns that they come from, and how these became numbers (``table``, None
-    where they are numbers as they are); names of rows, or the open file that has them; groups and weights, as values; sentences
-    on columns that are not compared because of their role, where ``table`` does not say so; and the open file.
+class ReadRows(NamedTuple):
+    """What X is, asked once: its rows, in memory or not, and all that is known of them.
+
+    rows : an array, a sparse matrix, or what ``open_source`` takes
+    names : names of the columns that they come from
+    encoder : how these became numbers; None where they are numbers as they are
+    row_names : names of the rows, or the open file that has them
+    arguments : groups and weights, as values
+    notes : sentences on columns that are not compared because of their role, where ``encoder`` does not say so
+    file : the open file
+    source : the rows as a source, where they are read in passes
+    given : X
     """
 
     rows: Any
-    names: list[str] | None
-    table: TableEncoder | None = None
+    names: list[str] | None = None
+    encoder: TableEncoder | None = None
     row_names: RowNames | Rows | None = None
-    asked: ColumnArguments = NO_ARGUMENTS
+    arguments: ColumnArguments = NO_ARGUMENTS
     notes: tuple[str, ...] = ()
     file: Rows | None = None
+    source: Source | None = None
+    given: Any = None
 
-    def with_roles(self, given: ColumnArguments) -> NamedRows:
+    def with_roles(self, given: ColumnArguments) -> ReadRows:
         left_out = [LeftOut(column, ROLES[name][1]) for name, columns in given.columns.items() for column in columns]
-        if self.table is None:
+        if self.encoder is None:
             return self._replace(notes=tuple(not_compared(left_out)))
-        return self._replace(table=replace(self.table, left_out=(*self.table.left_out, *left_out)))
+        return self._replace(encoder=replace(self.encoder, left_out=(*self.encoder.left_out, *left_out)))
 
-    def rest(self, settings: Settings) -> Settings:
+    def within_budget(self, settings: Settings) -> Settings:
         """The settings, with what a file in memory leaves of the memory budget."""
         held = 0.0 if self.file is None else self.file.held
         if not held or settings.memory_budget is None:  # what is held is not free any more
@@ -101,37 +111,35 @@ class NamedRows(NamedTuple):
 
 def rows_of_file(
     file: Any, memory_budget: float | None = None, fitted: Any = None, asked: ColumnArguments = NO_ARGUMENTS
-) -> NamedRows | None:
+) -> ReadRows | None:
     """The rows of a path, an open table or AnnData; None for all else. New rows become numbers as in the fit of ``fitted``."""
     if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
         # The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs.
         values = asked.values_in({str(name): column for name, column in file.obs.items()})
-        rows = RowNames(tuple(map(str, file.obs_names)), "obs_names")
-        return NamedRows(open_source(file), [str(name) for name in file.var_names], None, rows, values)
+        row_names = RowNames(tuple(map(str, file.obs_names)), "obs_names")
+        return ReadRows(open_source(file), [str(name) for name in file.var_names], None, row_names, values)
     if isinstance(file, Rows):
-        table = file
-        known = {"groups": table.group_name, "sample_weight": table.weight_name}
+        rows = file
+        known = {"groups": rows.group_name, "sample_weight": rows.weight_name}
         for parameter, named in asked.columns.items():
             if (column := ", ".join(named)) != known[parameter]:
-                remedy = f"Open it with mosaic.read({str(table.path)!r}, {ROLES[parameter][0]}={column!r})."
+                remedy = f"Open it with mosaic.read({str(rows.path)!r}, {ROLES[parameter][0]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
     elif not isinstance(file, (str, PathLike)):
         return None
     elif fitted is not None:
-        names = getattr(fitted, "feature_names_in_", None)
-        columns = None if names is None else [str(name) for name in names]
-        table = read(
-            file, memory_budget=memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None, columns=columns
-        )
+        features = getattr(fitted, "feature_names_in_", None)
+        columns = None if features is None else [str(name) for name in features]
+        rows = read(file, memory_budget=memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None, columns=columns)
     else:
         roles: dict[str, Any] = {ROLES[name][0]: names if name == "groups" else names[0] for name, names in asked.columns.items()}
-        table = read(file, memory_budget=memory_budget, **roles)
-        _warn_of_left_out(table.left_out)
-    found = {"groups": table.groups, "sample_weight": table.weights}
+        rows = read(file, memory_budget=memory_budget, **roles)
+        _warn_of_left_out(rows.left_out)
+    found = {"groups": rows.groups, "sample_weight": rows.weights}
     values = replace(asked, **{name: found[name] for name in asked.columns})
-    row_names = table if table.has_names else None
-    return NamedRows(table.X, table.feature_names, table.encoder, row_names, values, file=table).with_roles(asked)
+    names = rows if rows.has_names else None
+    return ReadRows(rows.X, rows.feature_names, rows.encoder, names, values, file=rows).with_roles(asked)
 
 
 def _warn_of_left_out(columns: Sequence[LeftOut]) -> None:
@@ -140,42 +148,42 @@ def _warn_of_left_out(columns: Sequence[LeftOut]) -> None:
         warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
 
 
-def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
+def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments = NO_ARGUMENTS) -> ReadRows | None:
     """The rows of a data frame as numbers; None where X is no data frame. ``mosaic.rows.encoder`` has the rules."""
     cells = cells_of(X)
     if cells is None:
         return None
     if not reset:
-        table = getattr(estimator, "table_", None)
-        if table is not None:
-            return NamedRows(table.encode(cells.only(table.names)), table.names, table)
+        encoder = getattr(estimator, "table_", None)
+        if encoder is not None:
+            return ReadRows(encoder.encode(cells.only(encoder.names)), encoder.names, encoder)
         known = getattr(estimator, "feature_names_in_", None)
         features = cells.features() if known is None else [str(name) for name in known]
-        return NamedRows(cells.only(features).matrix(), None if known is None else features)
-    given, asked = asked, asked.values_in(cells.columns)
-    cells = cells.only([name for name in cells if not any(name in columns for columns in given.columns.values())])
+        return ReadRows(cells.only(features).matrix(), None if known is None else features)
+    values = asked.values_in(cells.columns)
+    cells = cells.only([name for name in cells if not any(name in columns for columns in asked.columns.values())])
     if getattr(estimator, "kernel", None) == "precomputed":
-        table, features, row_names = None, cells.numbers() or cells.features(), names_of_frame(cells)
+        encoder, features, row_names = None, cells.numbers() or cells.features(), names_of_frame(cells)
     else:
-        weights = None if asked.sample_weight is None else as_weights(asked.sample_weight, len(cells.frame))
-        table = encoder_of(cells, weights=weights if weights is not None and weights.any() else None)
+        weights = None if values.sample_weight is None else as_weights(values.sample_weight, len(cells.frame))
+        encoder = encoder_of(cells, weights=weights if weights is not None and weights.any() else None)
         # Without a rule for columns, those of text are not compared.
-        row_names = names_of_frame(cells, list(cells) if table is None else [column.name for column in table.left_out])
-        if table is not None:
-            table = table.with_texts(cells)
-            _warn_of_left_out(table.left_out)
-            return NamedRows(table.encode(cells), table.names, table, row_names, asked).with_roles(given)
+        row_names = names_of_frame(cells, list(cells) if encoder is None else [column.name for column in encoder.left_out])
+        if encoder is not None:
+            encoder = encoder.with_texts(cells)
+            _warn_of_left_out(encoder.left_out)
+            return ReadRows(encoder.encode(cells), encoder.names, encoder, row_names, values).with_roles(asked)
         features = cells.features()
         rules = [rule_of(name, cells[name]) for name in without(list(cells), features)]
         _warn_of_left_out([rule for rule in rules if isinstance(rule, LeftOut)])
         features = [name for name in features if not cells[name].missing.all()] or features
     named = all(isinstance(cells.columns[name].name, str) for name in features)
     matrix = cells.only(features).matrix()
-    return NamedRows(matrix, features if named else None, None, row_names, asked).with_roles(given)
+    return ReadRows(matrix, features if named else None, None, row_names, values).with_roles(asked)
 
 
-def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
-    """For fit: the rows of a file or a data frame, with groups and weights that are named as columns; None for all else."""
+def read_for_fit(estimator: Any, X: Any, memory_budget: float | None, asked: ColumnArguments) -> ReadRows:
+    """What X is for fit, with groups and weights that are named as columns."""
     read = rows_of_file(X, memory_budget, asked=asked)
     if read is None and not is_source(X):
         read = rows_of_frame(estimator, X, reset=True, asked=asked)
@@ -183,7 +191,7 @@ def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: Colum
         parameter, (column, *_) = next(iter(asked.columns.items()))
         fault = f"names the column {column!r}, but X is a {type(X).__name__}, and neither a file nor a data frame in memory"
         raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
-    return read
+    return (read or ReadRows(X, arguments=asked))._replace(given=X)
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -191,30 +199,31 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     Data frames and files give their columns as numbers; ``table_`` of the estimator says how, None if as they are.
     """
-    if is_on_device(X):
-        return _rows_on_device(estimator, X, reset=reset)
-    if not isinstance(X, NamedRows):
-        found = rows_of_file(X, fitted=None if reset else estimator) or rows_of_frame(estimator, X, reset=reset)
-        if found is None:
-            refuse_masked(X)
-        X = found or NamedRows(X, None)
-    if not reset and X.table is None and getattr(estimator, "table_", None) is not None:
-        names = ", ".join(map(repr, estimator.table_.names))
-        raise InvalidInputError(f"X has no column names; fit was given a table with {names}", "Pass a data frame.")
-    rows = X.rows.read(0, X.rows.n) if isinstance(X.rows, LocalSource) else X.rows
-    known = None if reset or X.names is None else getattr(estimator, "feature_names_in_", None)
-    if known is not None and list(known) != X.names:
+    read = X if isinstance(X, ReadRows) else rows_of_file(X, fitted=None if reset else estimator)
+    read = read or rows_of_frame(estimator, X, reset=reset) or ReadRows(X)
+    if is_on_device(read.rows):
+        return _rows_on_device(estimator, read.rows, reset=reset)
+    refuse_masked(read.rows)
+    names, encoder = read.names, read.encoder
+    if not reset and encoder is None and getattr(estimator, "table_", None) is not None:
+        fitted = ", ".join(map(repr, estimator.table_.names))
+        raise InvalidInputError(f"X has no column names; fit was given a table with {fitted}", "Pass a data frame.")
+    rows = read.rows.read(0, read.rows.n) if isinstance(read.rows, LocalSource) else read.rows
+    known = None if reset or names is None else getattr(estimator, "feature_names_in_", None)
+    if known is not None and list(known) != names:
         raise InvalidInputError(
-            f"X has the columns {', '.join(map(repr, X.names))}; those of fit were {', '.join(map(repr, known))}",
+            f"X has the columns {', '.join(map(repr, names or ()))}; those of fit were {', '.join(map(repr, known))}",
             "Write them in this order, or pass a data frame, whose columns are found by their names.",
         )
     matrix = validate_data(estimator, rows, reset=reset, **ARRAY) if known is None else check_array(rows, **ARRAY)
     if reset:
-        estimator.table_ = X.table
-        if X.names is not None:
-            estimator.feature_names_in_ = np.array(X.names, dtype=object)
-            estimator.n_features_in_ = len(X.names)
-    return _checked(matrix, X.names if X.table is None else X.table.number_names)
+        estimator.table_ = encoder
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+            estimator.n_features_in_ = len(names)
+    matrix = canonical(matrix) if sp.issparse(matrix) else matrix
+    check_entries(matrix, names if encoder is None else encoder.number_names)
+    return matrix
 
 
 def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -233,28 +242,17 @@ def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     return X
 
 
-def without_scaling(settings: Settings, table: TableEncoder | None) -> Settings:
+def without_scaling(settings: Settings, encoder: TableEncoder | None) -> Settings:
     """Columns of a table are not scaled again unless the user says so: how they became numbers says how they compare."""
-    return settings if table is None or not is_auto(settings.scale) else replace(settings, scale=False)
+    return settings if encoder is None or not is_auto(settings.scale) else replace(settings, scale=False)
 
 
-def with_table(geometry: Geometry, table: TableEncoder | None, notes: Sequence[str] = ()) -> Geometry:
+def with_encoder(geometry: Geometry, encoder: TableEncoder | None, notes: Sequence[str] = ()) -> Geometry:
     """The same, with how the columns of a table are compared among the decisions, and what else is told of columns."""
-    if table is None:
+    if encoder is None:
         return replace(geometry, decisions=(*notes, *geometry.decisions)) if notes else geometry
     first = 0 if geometry.prepare.scale is not None else 1  # "Columns are taken as they are."
-    return replace(geometry, decisions=(*table.describe(), *geometry.decisions[first:]), mixed=True)
-
-
-def _checked(matrix: Any, columns: list[str] | None) -> Any:
-    """A finite matrix; sparse ones as CSR without two entries for one place."""
-    if sp.issparse(matrix):
-        matrix = sp.csr_array(matrix)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-    check_entries(matrix, columns)
-    return matrix
+    return replace(geometry, decisions=(*encoder.describe(), *geometry.decisions[first:]), mixed=True)
 
 
 def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings) -> Prepare:

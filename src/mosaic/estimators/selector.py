@@ -1,4 +1,4 @@
-"""MOSAIC and its sampler: from data to representatives and outliers, with a certificate."""
+"""MOSAIC: from data to representatives and outliers, with a certificate."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
-            data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, data, say, quotas=quotas, **rows)
+            read, settings = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
+            material = fit_data(self, read, settings, say, quotas=quotas, **rows)
             say("choosing")
-            self.selection_ = selection = choose(material, data.settings)
-            if data.source is not None and data.read is not None and data.read.file is not None:
+            self.selection_ = selection = choose(material, settings)
+            if read.source is not None and read.file is not None:  # cells that reasons quote
                 odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.table_ = with_cells(self.table_, data.read.file, np.append(selection.rows, odd))
+                self.table_ = with_cells(self.table_, read.file, np.append(selection.rows, odd))
             say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self

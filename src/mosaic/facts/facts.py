@@ -19,7 +19,7 @@ from mosaic.choosing import Explanation, Selection, columns_of, counted, explain
 from mosaic.choosing.certificate import GOOD
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of points on the map.
@@ -72,12 +72,17 @@ class Map:
 class Facts:
     """All facts of a fit that a reader needs: ``fitted.facts_``. A part is computed when it is first read, and then kept.
 
-    Attributes ---------- picks : explanations of the representatives, by rank; empty for a detector outliers : outliers with
-    their explanations, threshold, and the distribution of counts certificate : what is proven, in a ``sentence``, in ``details``,
-    and in the numbers of ``SelectionCertificate``, None where they are not known; reading it solves one more program curve :
-    coverage of 1, 2, 3, … representatives; None for a detector map : the data in the plane decisions : what was decided about the
-    data, in sentences settings : parameters, constraints and versions, to repeat the fit sentence, title : the result in one
-    sentence, and in one line
+    Attributes
+    ----------
+    picks : explanations of the representatives, by rank; empty for a detector
+    outliers : outliers with their explanations, threshold, and the distribution of counts
+    certificate : what is proven, in a ``sentence``, in ``details``, and in the numbers of ``SelectionCertificate``, None where
+        they are not known; reading it solves one more program
+    curve : coverage of 1, 2, 3, … representatives; None for a detector
+    map : the data in the plane
+    decisions : what was decided about the data, in sentences
+    settings : parameters, constraints and versions, to repeat the fit
+    sentence, title : the result in one sentence, and in one line
 
     Notes
     -----
@@ -100,13 +105,17 @@ class Facts:
         self.selection: Selection = model.selection_
         self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
         self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
-        self.rows, self.bins, names = (
-            RowsInMemory(self.selection),
-            bins_of(self.selection),
-            getattr(model, "feature_names_in_", None),
-        )
+        names = getattr(model, "feature_names_in_", None)
         self.feature_names = None if names is None else [str(name) for name in names]
         self.is_estimated = self.selection.is_estimated
+
+    @cached_property
+    def rows(self) -> RowsInMemory:
+        return RowsInMemory(self.selection)
+
+    @cached_property
+    def bins(self) -> CountBins:
+        return bins_of(self.selection)
 
     @property
     def decisions(self) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     belong = ax.bar(edges[:-1], belonging, color=QUIET, **style)
     out = ax.bar(edges[:-1], outlying, bottom=belonging, color=ALARM, **style)
     found = counted(part.n, "outlier") if part.n else "No outliers"
-    kept = f", {part.protected:,} of them in groups" if part.protected else ""
+    kept = f", {part.protected:,} of them with few others like them" if part.protected else ""
     handles = ({found: out} if part.n else {}) | {f"{facts.n_rows - part.n:,} belong{kept}": belong}
     if part.threshold is not None:
         line = ax.axvline(part.threshold, color=INK, linewidth=1.2, linestyle="--")

@@ -13,6 +13,7 @@ from typing import Any
 
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
+from mosaic.choosing.explain import likeness
 from mosaic.exceptions import MissingDependencyError
 from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import excess_text, headline, sentence, share_text
@@ -114,9 +115,7 @@ def page_of(facts: dict[str, Any]) -> str:
         "counted": counted,
         "share": share_text,
         "whole": lambda number: f"{round(number):,}",
-        "alike": lambda count, of: (
-            "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
-        ),
+        "alike": likeness,
     }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}

@@ -44,7 +44,7 @@ function capitalised(text) {
 
 /* What an effective count says. */
 function alike(item) {
-  if (item.count < 1.05) return "no other row looks like it";
+  if (item.count < 2) return item.count < 1.1 ? "no other row looks like it" : "hardly any row looks like it";
   return `about ${significant(item.count, 2)} of ${whole(facts.compared_with)} rows look like it`;
 }
 
