@@ -479,7 +479,7 @@ def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> W
     for dates in tried:
         known = np.isfinite(dates.read(texts[:TRIED_DATES]))
         if known.mean() < NEARLY_ALL and (len(texts) <= TRIED_DATES or known.mean() < 0.8):
-            continue
+            continue  # too few of the first texts are read
         known = np.isfinite(dates.read(texts))
         if int(known.sum()) > most and _nearly_all(known, counts):
             best, most = dates, int(known.sum())
