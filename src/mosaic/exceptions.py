@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 _NOT_GIVEN = object()
-#: A parameter, a parameter with a value, or a row, between backticks: `tol`, `kernel='rbf'`, `row 7`.
-_MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`"
 
 
 class Wording(NamedTuple):
@@ -23,7 +21,8 @@ class Wording(NamedTuple):
         def worded(mention: re.Match[str]) -> str:
             return self.parameter(mention["name"], mention["value"]) if mention["row"] is None else self.row(int(mention["row"]))
 
-        return re.sub(_MENTION, worded, text)
+        # A parameter, a parameter with a value, or a row, between backticks: `tol`, `kernel='rbf'`, `row 7`.
+        return re.sub(r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`", worded, text)
 
 
 PYTHON = Wording(lambda name, value: name if value is None else f"{name}={value}", lambda row: f"row {row}")

@@ -22,8 +22,6 @@ from mosaic.exceptions import InvalidInputError
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 #: Values of other parameters that take one of a few words.
 CHOICES = {"algorithm": ("paper", "sketch"), "outliers": ("reject", "keep", "report")}
-#: Bounds of numbers: their sign in messages, and what is true within them.
-BOUNDS = {"at_least": (">=", ge), "above": (">", gt), "at_most": ("<=", le), "below": ("<", lt)}
 
 
 class Named:
@@ -199,8 +197,9 @@ def real_number(
     """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     bounds = {name: bound for name, bound in limits.items() if bound is not None}
-    is_right = math.isfinite(number) and all(BOUNDS[name][1](number, bound) for name, bound in bounds.items())
-    said = " and ".join(f"{BOUNDS[name][0]} {bound:g}" for name, bound in bounds.items())
+    signs = {"at_least": (">=", ge), "above": (">", gt), "at_most": ("<=", le), "below": ("<", lt)}
+    is_right = math.isfinite(number) and all(signs[name][1](number, bound) for name, bound in bounds.items())
+    said = " and ".join(f"{signs[name][0]} {bound:g}" for name, bound in bounds.items())
     if {"at_least", "at_most"} <= bounds.keys():
         said = f"between {bounds['at_least']:g} and {bounds['at_most']:g}"
     fault = " ".join(part for part in ("must be a finite number", said, f"({meaning})" if meaning else "") if part)

@@ -10,8 +10,8 @@ from mosaic.program.bounds import Bound
 from mosaic.program.encoding import Certificate
 from mosaic.text import html_card
 
-#: Largest proven excess of a choice that is close to the best, and of one that is good; beyond, the proof says too little.
-CLOSE, GOOD = 0.05, 0.25
+#: Largest proven excess of a choice that is good; beyond, the proof says too little.
+GOOD = 0.25
 #: What the word means, where it first appears.
 EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."
 
@@ -90,7 +90,7 @@ class SelectionCertificate:
                 f"How close {them} {'are' if self.k > 1 else 'is'} to the best is not known: the proof is too loose here. "
                 "A smaller `tol` or a larger `memory_budget` may tighten it."
             )
-        verdict, most = "close to the best" if self.excess <= CLOSE else "good", percent(self.excess)
+        verdict, most = "close to the best" if self.excess <= 0.05 else "good", percent(self.excess)
         either = ", constraints or not" if self.constrained else ""
         return f"Provably {verdict}: {them} {leave} at most {most} more unexplained than any other{number} would{either}."
 

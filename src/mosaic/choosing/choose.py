@@ -29,9 +29,6 @@ CLEAR = 2 / 3
 MOST_TARGETS = 10_000
 #: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
 CLEARLY_BETTER = 0.1
-#: Diversity pruning: the setting of the paper's first author in later work. No paper states a threshold for OP; ours rejects
-#: points with m < 2, which stand for themselves only, unless all points are such.
-PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
 
 
 def choose(material: Material, settings: Settings) -> Selection:
@@ -64,7 +61,8 @@ def flag_only(material: Material, settings: Settings) -> Selection:
     points = material.points
     if settings.mode == "paper":
         n = points.total
-        count = PAPER_SMALLEST_COUNT if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
+        # No paper states a threshold for OP; ours rejects points that stand for themselves only.
+        count = 2.0 if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
         return Selection(material, settings, Cut(count, "threshold"))
     counts, groups = material.counts, None
     if is_auto(settings.contamination):
@@ -346,7 +344,8 @@ def _choose_like_the_paper(found: Selection) -> Selection:
     influence = material.solved.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
-    share = PAPER_DIVERSITY if is_auto(settings.diversity) else float(settings.diversity)
+    # The setting of the paper's first author in later work.
+    share = 0.95 if is_auto(settings.diversity) else float(settings.diversity)
     novel = located
     if share < 1 and len(located) > 1:
         own = material.kernel.diagonal()[located]

@@ -26,16 +26,11 @@ from mosaic.text import NO_NAMES, html_card, listed
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
-#: Rows that an explanation of a representative has, at most, and that its reason names.
-MOST_MEMBERS, MOST_LIKE_IT = 5, 3
-#: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
-MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
+#: Columns that a reason names, at most.
+MOST_NAMED_COLUMNS = 3
 #: By the rule of the cut: what is said of an outlier, and of all of them.
 RULES = {
-    "alone": (
-        "",
-        "alone, and far from all neighbours. Of clean rows, about 1 % are flagged at most",
-    ),
+    "alone": ("", "alone, and far from all neighbours. Of clean rows, about 1 % are flagged at most"),
     "valley": (" It is one of a crowd of such rows.", "a gap in the effective counts divides them from the rest"),
     "contamination": (" It is in the share that was given as contaminated.", "the share that was given as contaminated"),
     "threshold": ("", "those below the threshold that was given"),
@@ -66,7 +61,7 @@ class Explanation:
     represented_by: int | None
     similarity: float | None
     gain: float | None
-    members: tuple[int, ...]
+    members: tuple[int, ...]  # five at most
     columns: tuple[tuple[str, str, float], ...]
 
     @property
@@ -143,13 +138,13 @@ def _explained(
         members = np.flatnonzero(selection.answers_in_memory.labels == rank)
         points = members[group[members] >= 0]
         near = kernel.block(group[points], chosen[[rank]]).ravel()
-        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_MEMBERS]])
+        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
         stands_for = float(selection.rows_for[members].sum())  # of a sample, scaled up from the rows in memory
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
         reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
     if rank is not None:
-        like = [called(other, short=True) for other in closest.tolist() if other != row][:MOST_LIKE_IT]
+        like = [called(other, short=True) for other in closest.tolist() if other != row][:3]
         why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
         forced = material.constraints.must
         must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
@@ -245,8 +240,8 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
 def odd_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the unusual values that make up most of its distance from the nearest other row that belongs; if
-    none is unusual by itself, two columns. ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
+    """For each prepared row, the unusual values that make up three quarters of its distance from the nearest other row that
+    belongs; if none is unusual, two columns. ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
     usual, found = selection.usual, []
     if columns is None or usual is None:
@@ -263,7 +258,7 @@ def odd_columns(
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
             all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
             before = np.cumsum(shares[order]) - shares[order]
-            odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < MOST_OF_DISTANCE]
+            odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < 0.75]
             found.append(odd or all_of[:2])
     return found
 

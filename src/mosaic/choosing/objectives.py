@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, subsample
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
     astype_like,
@@ -29,12 +29,8 @@ from mosaic.arrays.xp import (
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel, decay_rate
 
-#: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
-MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 17
-#: Up to this many picks, exchanges are evaluated by matrix products over all targets; for more, over the few that they change.
-FEW_PICKS = 32
 
 
 @dataclass(frozen=True)
@@ -163,10 +159,10 @@ class Similar:
         nearest = _Nearest.of(S, picks, weights)
         start = float(weights @ nearest.first)
         least = (1e-9 if numpy_dtype(S) == np.float64 else 1e-6) * start
-        blocks = [slice(at, min(at + EXCHANGE_BLOCK, n_candidates)) for at in range(0, n_candidates, EXCHANGE_BLOCK)]
+        blocks = row_blocks(n_candidates, 1, 256)
         twins = np.unique(slots.twins, return_inverse=True)[1]
         unchanged = 0
-        for _ in range(MOST_SWEEPS):
+        for _ in range(20):  # a handful of sweeps is usual
             for block in blocks:
                 if unchanged == len(blocks):
                     return picks
@@ -206,7 +202,8 @@ class _Nearest(NamedTuple):
     @classmethod
     def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
         indicator = None
-        if is_on_device(weights) or count <= FEW_PICKS:
+        # Exchanges of few picks are evaluated by matrix products over all targets; those of more, over the few that they change.
+        if is_on_device(weights) or count <= 32:
             indicator = with_entries(asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights)
         if is_on_device(weights):
             lost = on_host((first - second) @ indicator)

@@ -36,10 +36,10 @@ from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
-#: Number of small programs, points in each, their strength (lam) for similarities whose diagonal is 1 on average, and their gap.
-PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH, PROGRAM_GAP = 4, 128, 10.0, 3e-4
-#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances below the second.
-SMALLEST_EIGENVALUE, ROUNDING = 1e-12, 1e-9
+#: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
+PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
+#: Differences of counts and squared distances below this share of them are rounding.
+ROUNDING = 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
 ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
@@ -49,8 +49,8 @@ VALLEY_LEVEL, VALLEY_WIDTHS = 1e-5, np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25
 LARGEST_OUTLIER_SHARE = 0.55
 #: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
-#: A row is far if its tenth nearest row is so many deviations farther than usual, which a sample of rows says.
-NEIGHBOURS, FAR, DISTANCE_SAMPLE = 10, 3.5, 500
+#: A row is far if its tenth nearest row is so many deviations farther than usual.
+NEIGHBOURS, FAR = 10, 3.5
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
 #: Two outliers are linked if each is among this many nearest rows of the other.
@@ -75,7 +75,7 @@ class EffectiveCounts:
 
     @classmethod
     def of(
-        cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = PROGRAM_GAP
+        cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = 3e-4
     ) -> EffectiveCounts:
         """Draw parts of ``size`` points by number, in proportion to their weights, and solve their programs to a gap ``tol``."""
         rng = np.random.default_rng(random_state)
@@ -169,12 +169,13 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
 
 def _factor(K: FloatArray) -> FloatArray:
     """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not."""
+    rounding = 1e-12  # as a share of the largest eigenvalue
     try:
-        cholesky(with_diagonal(K.copy(), -SMALLEST_EIGENVALUE * float(np.abs(K).sum(axis=1).max())))
+        cholesky(with_diagonal(K.copy(), -rounding * float(np.abs(K).sum(axis=1).max())))
         return np.asarray(cholesky(K.copy()))
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(K)
-        kept = values > SMALLEST_EIGENVALUE * max(float(values[-1]), 0.0)
+        kept = values > rounding * max(float(values[-1]), 0.0)
         return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
@@ -308,8 +309,9 @@ def usual_distances(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[
 
 
 def _some(members: BoolArray, random_state: int) -> IntArray:
+    """A sample that says what is usual."""
     inside = np.flatnonzero(members)
-    return inside[subsample(len(inside), DISTANCE_SAMPLE, random_state)]
+    return inside[subsample(len(inside), 500, random_state)]
 
 
 def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, rescale_weights, row_norms_squared
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, rescale_weights, row_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, to_device_of
@@ -34,12 +34,8 @@ if TYPE_CHECKING:
 
 Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
 Value = TypeVar("Value")
-#: Rows with fewer copies are in the sample only if they are drawn. Buckets rarely have so many rows by chance.
-MANY_COPIES = 32
-#: Buckets of priorities, and the bits of a priority that are not the number of its bucket.
-BUCKETS, BITS_INSIDE = 1 << 16, 48
-#: Rows of an array in memory that are looked at a time.
-ROWS_AT_ONCE = 1 << 17
+#: Buckets of priorities: the first 16 of their 64 bits.
+BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ class Draw:
 
     def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
         """What consecutive rows with these priorities have of them, without the rows."""
-        stop, bucket = start + len(priority), (priority >> np.uint64(BITS_INSIDE)).astype(np.intp)
+        stop, bucket = start + len(priority), _bucket(priority)
         copies = np.ones(len(priority)) if self.weights is None else self.weights[start:stop]
         may = copies > 0 if self.among is None else (copies > 0) & self.among[bucket]
         of = [np.flatnonzero(may & (priority <= self.limits[0]))]
@@ -262,7 +258,7 @@ def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatAr
     kinds, sizes, named = _named(n, size, constraints)
 
     def look(task: Draw) -> BlockResult:
-        return reduce(task.merge, (task.find(priorities[a : a + ROWS_AT_ONCE], a) for a in range(0, n, ROWS_AT_ONCE)))
+        return reduce(task.merge, (task.find(priorities[part], part.start) for part in row_blocks(n, 1, 1 << 17)))
 
     found, enough = _find(look, n, size, Draw(sizes, kinds, weights))
     numbers = np.union1d(found["first"], named)
@@ -282,13 +278,17 @@ def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray
     return kinds, (size, *[each] * len(constraints.names)), named
 
 
+def _bucket(priority: NDArray[np.uint64]) -> IntArray:
+    return (priority >> np.uint64(48)).astype(np.intp)
+
+
 def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) -> tuple[BlockResult, float]:
     """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
     found = look(task)
-    enough = float(found["buckets"].sum()) * max(1.0 / size, MANY_COPIES / n)
+    enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)  # so many rows are rarely in a bucket by chance
     sampled = found["kinds"] == 0
     drawn, copies = found["priority"][sampled], found["copies"][sampled]
-    often = found["buckets"] - np.bincount((drawn >> np.uint64(BITS_INSIDE)).astype(np.intp), copies, BUCKETS) >= enough
+    often = found["buckets"] - np.bincount(_bucket(drawn), copies, BUCKETS) >= enough
     if often.any():
         more = look(Draw((n,), None, task.weights, often))
         new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)

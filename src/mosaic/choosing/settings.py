@@ -21,8 +21,7 @@ from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, 
 from mosaic.program import SolverName
 from mosaic.text import group_label
 
-#: Lowest value, highest value and meaning of the optional numeric parameters; optional whole numbers, the last three those of
-#: ``Sketch``, and their lowest values.
+#: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
@@ -31,7 +30,6 @@ RANGES = {
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
-WHOLE_NUMBERS = {"max_rank": 1, "max_samples": 2, "n_initial": 2, "n_added": 1, "n_rounds": 1}
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
 #: Relative gap to certify by default: of the program for k, for a sentence; of programs whose rows are read, where P* is small.
@@ -87,7 +85,7 @@ class Settings:
             value = getattr(self, name)
             if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
-        for name, least in WHOLE_NUMBERS.items():
+        for name, least in {"max_rank": 1, "max_samples": 2, "n_initial": 2, "n_added": 1, "n_rounds": 1}.items():
             value = getattr(self, name, getattr(self.sketch, name, None))
             parameters.check_optional_whole_number(name, value, least, "Leave it at None.")
         if self.tol is not None:

@@ -32,8 +32,6 @@ from mosaic.text import Library
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 #: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25
-PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
-UNPROVEN = "The certificate takes more passes over the rows; --report and --save make them."
 
 
 def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
@@ -44,7 +42,8 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
         if not bound and run.is_read:
             bound = not model.selection_.material.proof.by_passes
-            run.notes.extend([] if bound else [UNPROVEN])
+            if not bound:
+                run.notes.append("The certificate takes more passes over the rows; --report and --save make them.")
         if args.labels is not None:
             run.bar.update("looking at all rows")
             model.labels_  # noqa: B018 - from now on the number of outliers is exact
@@ -55,7 +54,8 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if facts.scaled:
             run.notes.append("Numbers of represented rows and of outliers are scaled up from a sample of the rows.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
-        picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS})
+        names = ("rank", "row", "stands_for", "effective_count", "reason")
+        picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})
         answer: dict[str, Any] = {}
         if run.is_read:
             answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")

@@ -22,8 +22,6 @@ from mosaic.rows.frames import with_columns
 from mosaic.text import Library
 
 pa = Library("pyarrow")
-#: Two rows are near copies if they are nearer than this share of the distance at which a row usually has ten neighbours.
-NEAR, NEIGHBOURS = 0.1, 10
 
 
 def columns(args: Namespace) -> int:
@@ -109,10 +107,12 @@ def dedup(args: Namespace) -> int:
 
 
 def near_copies(X: Any) -> tuple[Any, Any]:
-    """Rows that are nearly equal to an earlier one that is none itself, and the first such row of each."""
+    """Rows that are nearly equal to an earlier one that is none itself, and the first such row of each. They are
+    nearer than a tenth of the distance at which a row usually has ten neighbours.
+    """
     search = NearestNeighbors().fit(X)
-    usual = float(np.median(search.kneighbors(n_neighbors=min(NEIGHBOURS, X.shape[0] - 1))[0][:, -1])) if X.shape[0] > 1 else 0.0
-    near = search.radius_neighbors(X, NEAR * usual, return_distance=False)
+    usual = float(np.median(search.kneighbors(n_neighbors=min(10, X.shape[0] - 1))[0][:, -1])) if X.shape[0] > 1 else 0.0
+    near = search.radius_neighbors(X, 0.1 * usual, return_distance=False)
     original = np.full(X.shape[0], -1, np.intp)
     for row, others in enumerate(near):
         if original[row] < 0:

@@ -116,8 +116,6 @@ def _option(flags: str, help: str, metavar: str | None = None, type: Any = None,
 _LIST: dict[str, Any] = {"action": "extend", "type": names, "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "ROW"}
 _FLAG: dict[str, Any] = {"action": "store_true"}
-_ALGORITHM = "paper: Algorithm 1 of the paper as written; sketch: by passes; with settings: paper,alpha=50,solver=fista"
-_KERNEL = f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or diffusion,n_neighbors=15"
 #: Options that ``--help`` shows; ``--help-all`` shows all.
 USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contamination", "report", "save", "force", "json", "row")
 #: Options by group of the help. Those of all groups but "output" have no value unless they are given.
@@ -153,10 +151,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--outliers", "never choose them (default), do not detect them, or only mark them", choices=CHOICES["outliers"]),
     ),
     "how": (
-        _option("--kernel", _KERNEL, "KERNEL", named(KERNELS)),
+        _option("--kernel", f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or "
+                "diffusion,n_neighbors=15", "KERNEL", named(KERNELS)),
         _option("--gamma", "bandwidth: a number, auto (default), scale or median", "GAMMA", number_or("auto", "scale", "median")),
         _option("--scale", "divide columns by their spread (default auto: if few would dominate)", "auto|yes|no", yes_or_no),
-        _option("--algorithm", _ALGORITHM, "ALGORITHM", named(CHOICES["algorithm"])),
+        _option("--algorithm", "paper: Algorithm 1 of the paper as written; sketch: by passes; with settings: "
+                "paper,alpha=50,solver=fista", "ALGORITHM", named(CHOICES["algorithm"])),
         _option("--tol", "relative gap to certify (default: 0.02)", "GAP", number_or()),
         _option("--max-samples", "number of rows that a program compares (default: 128)", "N", int),
         _option("--memory-budget", "such as 2GiB (default: a quarter of the free memory)", "SIZE", size),

@@ -29,15 +29,6 @@ exit codes:
   7    done, but some pictures cannot be read and were left out
   130  interrupted; no half-written file is left"""
 
-#: What commands take besides options, and how argparse reads it.
-POSITIONALS: dict[str, dict[str, Any]] = {
-    "MODEL": {"help": "model that --save wrote"},
-    "FILE": {"help": "table, array, or folder of images"},
-    "OTHER": {"help": "another file with the same columns"},
-    "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
-    "[FOLDER]": {"nargs": "?", "default": "mosaic-demo", "help": "(default: mosaic-demo)"},
-}
-_ALWAYS = ("json", "quiet", "debug")
 _FIT = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)
 
 
@@ -220,9 +211,16 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
     )
     parser.set_defaults(**dict.fromkeys(("output", "report", "labels", "save", "title")), force=False)
     main = parser.add_argument_group("options")
+    positionals: dict[str, dict[str, Any]] = {
+        "MODEL": {"help": "model that --save wrote"},
+        "FILE": {"help": "table, array, or folder of images"},
+        "OTHER": {"help": "another file with the same columns"},
+        "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
+        "[FOLDER]": {"nargs": "?", "default": "mosaic-demo", "help": "(default: mosaic-demo)"},
+    }
     for word in command.takes:
         metavar = word.strip("[.] ")
-        main.add_argument({"ROW": "rows"}.get(metavar, metavar.lower()), metavar=metavar, **POSITIONALS[word])
+        main.add_argument({"ROW": "rows"}.get(metavar, metavar.lower()), metavar=metavar, **positionals[word])
     main.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     for title in ("how many", "output", "outliers", "how", "file", "constraints"):
         group = parser.add_argument_group(title) if everything else main
@@ -232,7 +230,7 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
             dest, usual = ("report", command.output) if is_page else ("output", None)
             group.add_argument("-o", "--output", dest=dest, metavar=command.output, default=usual, help=what)
         one_of = group.add_mutually_exclusive_group() if title == "how many" else group
-        for option in (option for option in GROUPS[title] if option.dest in (*command.known, *_ALWAYS)):
+        for option in (option for option in GROUPS[title] if option.dest in (*command.known, "json", "quiet", "debug")):
             given: dict[str, Any] = {} if title == "output" else {"default": argparse.SUPPRESS}
             if not (everything or option.dest in USUAL):
                 given["help"] = argparse.SUPPRESS

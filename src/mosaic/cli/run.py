@@ -27,12 +27,6 @@ from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
 from mosaic.text import listed
 
-#: How the names of pages and saved models end, and what is said of other names.
-ENDINGS = {
-    "report": ((".html", ".htm"), "a report is an HTML page"),
-    "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
-}
-
 #: Exit code where pictures were left out because they cannot be read.
 UNREADABLE = 7
 
@@ -219,6 +213,10 @@ def check_outputs(args: Namespace) -> None:
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
+    named = {  # how names end, and what is said of others
+        "report": ((".html", ".htm"), "a report is an HTML page"),
+        "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
+    }
     for name in ("output", "report", "labels", "save"):
         path = getattr(args, name)
         if path is None:
@@ -230,7 +228,7 @@ def check_outputs(args: Namespace) -> None:
         if place in seen:
             raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
         seen[place] = f"--{name}"
-        endings, fault = ENDINGS.get(name, ((), ""))
+        endings, fault = named.get(name, ((), ""))
         if endings and Path(path).suffix.lower() not in endings:
             raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
         check_output(path, args.force, rows=not endings)

@@ -16,8 +16,6 @@ from mosaic.text import json_text, jsonable, printable, readable_size
 
 #: Exit code if the output is no longer read: 128 plus the number of SIGPIPE.
 BROKEN_PIPE = 141
-#: Largest number of rows of a table on a terminal.
-MOST_ROWS = 20
 
 
 def first_line(args: Namespace) -> None:
@@ -77,12 +75,12 @@ def write_wrapped(text: str, start: str = "") -> None:
     write(textwrap.fill(visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)))
 
 
-def write_table(columns: Mapping[str, Sequence[Any]], more: str = "") -> None:
+def write_table(columns: Mapping[str, Sequence[Any]], more: str = "", most: int = 20) -> None:
     """Write the first rows of a table, by column, without columns that say nothing; ``more`` says where further rows are."""
     columns = {name: values for name, values in columns.items() if any(value not in (None, "") for value in values)}
     headers = list(columns)
     right = {j for j, values in enumerate(columns.values()) if not isinstance(values[0], str)}
-    shown = zip(*(values[:MOST_ROWS] for values in columns.values()), strict=True)
+    shown = zip(*(values[:most] for values in columns.values()), strict=True)
     cells = [[visible(f"{cell:.3g}" if isinstance(cell, float) else str(cell)) for cell in row] for row in shown]
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
     widths[:-1] = [min(w, max(width() // 3, 8)) for w in widths[:-1]]
@@ -91,7 +89,7 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str = "") -> None:
         texts = [cell if len(cell) <= w else f"{cell[: w - 1]}…" for cell, w in zip(row, widths, strict=True)]
         padded = [t.rjust(w) if j in right else t.ljust(w) for j, (t, w) in enumerate(zip(texts, widths, strict=True))]
         write("  ".join(padded).rstrip())
-    left_out = len(columns[headers[0]]) - MOST_ROWS
+    left_out = len(columns[headers[0]]) - most
     if left_out > 0:
         write(f"… and {left_out:,} more{more}.")
 

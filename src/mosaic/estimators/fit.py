@@ -48,8 +48,6 @@ from mosaic.sketch.sources import LocalSource, Passes, Source
 
 #: Solvers for the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
-#: Share of the free memory of a device that a fit uses by default.
-DEVICE_SHARE = 0.75
 NAME_PICKS = "Name its picks in `must_include`."
 
 
@@ -169,8 +167,8 @@ def rank_for(settings: Settings, n: int, matrix: Any) -> int:
     itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
     if not is_on_device(matrix):
         return affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank, size_of(matrix))
-    free = free_memory(matrix)
-    budget = settings.memory_budget or (budget_of(None) if free is None else DEVICE_SHARE * free)
+    free = free_memory(matrix)  # of which a fit uses three quarters by default
+    budget = settings.memory_budget or (budget_of(None) if free is None else 0.75 * free)
     return affordable_rank(n, itemsize, d, budget, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 

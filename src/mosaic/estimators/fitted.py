@@ -32,9 +32,6 @@ from mosaic.rows.names import RowNames, as_row
 from mosaic.sketch.sources import Source
 from mosaic.text import html_card, html_table, library
 
-#: New rows that a notebook shows.
-MOST_SHOWN = 20
-
 
 def found(path: str, *, per_row: bool = False) -> Any:
     """A property that reads this of the selection; ``per_row``: as an array of the library, and on the device, of the data."""
@@ -85,10 +82,11 @@ class NewRows:
         def told(cell: Any) -> Any:
             return "" if cell is None or cell != cell else f"{cell:.3g}" if isinstance(cell, float) else cell
 
-        columns = self._columns(slice(MOST_SHOWN))
+        most = 20
+        columns = self._columns(slice(most))
         cells = (map(told, column) for column in columns.values())
         table = html_table([name.replace("_", " ") for name in columns], list(zip(*cells, strict=True)))
-        return html_card(repr(self), table, text=[f"The first {MOST_SHOWN}:"] if len(self) > MOST_SHOWN else [])
+        return html_card(repr(self), table, text=[f"The first {most}:"] if len(self) > most else [])
 
 
 @computing_in_threads

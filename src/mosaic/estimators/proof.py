@@ -36,12 +36,8 @@ from mosaic.sketch.rounds import Sketch as SolvedSketch
 from mosaic.sketch.sources import Passes
 from mosaic.text import readable_size
 
-#: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.
-SAMPLE_A_PICK, SMALLEST_SAMPLE = 8, 2048
-#: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
-MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
-#: A round adds the number of first candidates divided by this; default number of rounds of the paper's algorithm.
-ADDED_PART, PAPER_ROUNDS = 10, 3
+#: Smallest number of points in memory, and of candidates at first.
+SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES = 2048, 100
 #: Why a saved model cannot answer.
 GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
@@ -155,7 +151,7 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
 
 def sample_size(settings: Settings, n: int, n_features: int) -> int:
     """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
-    least = SAMPLE_A_PICK * (settings.number(n) or 0)
+    least = 8 * (settings.number(n) or 0)  # eight points for each representative
     size = max(DECISION_SAMPLE, least)
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
         if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
@@ -190,7 +186,8 @@ class Plan:
         """The sizes that were given, or that fit the rows; for the budget the sample is halved, then candidates are left out."""
         asked = settings.sketch or Sketch()
         budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
-        usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
+        # The sum of the Gram matrix of r candidates takes n·r² multiplications, at most 1e12.
+        usual = np.clip(np.sqrt(1e12 / n), FEWEST_FIRST_CANDIDATES, 500)
         r = min(int(asked.n_initial or usual), n)
         fewest = min(FEWEST_FIRST_CANDIDATES, n) if asked.n_initial is None else r
         while r > fewest and memory_by_passes(sample, r, n_features) > budget:
@@ -202,8 +199,8 @@ class Plan:
                 f"candidates and {sample:,} points in memory; the budget is {readable_size(budget)}",
                 f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}.",
             )
-        rounds = PAPER_ROUNDS if settings.mode == "paper" else None
-        return cls(sample, r, int(asked.n_added or max(r // ADDED_PART, 1)), asked.n_rounds or rounds)
+        rounds = 3 if settings.mode == "paper" else None
+        return cls(sample, r, int(asked.n_added or max(r // 10, 1)), asked.n_rounds or rounds)
 
     def threads(self, settings: Settings, n: int, n_features: int) -> int:
         """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""

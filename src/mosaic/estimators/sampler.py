@@ -27,9 +27,6 @@ from mosaic.parameters import one_of
 from mosaic.rows.frames import take_rows
 from mosaic.text import listed
 
-#: Rows that vote on a label. As many decide how far the neighbours of a row are.
-VOTERS = 10
-
 
 class Suspects(NamedTuple):
     """Rows whose label does not fit, the labels that they have, and those that most of their nearest rows share."""
@@ -47,7 +44,7 @@ class Suspects(NamedTuple):
 def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
     """Rows of which more than half of the ten nearest others share another label."""
     labels, codes = np.unique(y, return_inverse=True)
-    voters = min(VOTERS, len(codes) - 1)
+    voters = min(10, len(codes) - 1)  # as many decide how far the neighbours of a row are
     if voters < 1:
         return Suspects(np.zeros(0, np.intp), y[:0], y[:0])
     near = codes[NearestNeighbors(n_neighbors=voters).fit(X).kneighbors(return_distance=False)]

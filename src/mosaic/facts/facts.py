@@ -22,13 +22,11 @@ from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinn
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.text import jsonable
 
-#: Largest number of listed outliers, and of points on the map.
-MOST_OUTLIERS, MOST_POINTS = 50, 20_000
+#: Largest number of points on the map.
+MOST_POINTS = 20_000
 #: What all of the facts are, in an order in which the certificate is known before the sentence is made.
 PARTS = ("certificate", "sentence", "coverage", "picks", "outliers", "curve", "map", "decisions", "settings")
 NOT_COMPUTED = "The certificate has not been computed."
-#: Numbers of a certificate.
-PROVEN = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "error_without_ridge", "bound_without_ridge")
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ class Facts:
     def outliers(self) -> Outliers:
         selection, bins = self.selection, self.bins
         odd = np.flatnonzero(selection.outlier_rows)
-        odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:MOST_OUTLIERS]]
+        odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:50]]  # these are listed
         rows = selection.material.rows_in_data(odd).tolist()
         lowest, cut = tuple(explain_rows(selection, rows, self.columns, self.file)), float(selection.cut.count)
         is_odd, threshold = selection.outlier_rows, cut if cut > 0 else None
@@ -282,7 +280,8 @@ class Facts:
 
 def proven(certificate: Any, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
-    numbers = {name: finite(getattr(certificate, name, None)) for name in PROVEN}
+    names = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "error_without_ridge", "bound_without_ridge")
+    numbers = {name: finite(getattr(certificate, name, None)) for name in names}
     if certificate is None:
         return SimpleNamespace(sentence=sentence, details="", rank=None, **numbers)
     details = f"The program behind this is {getattr(certificate, 'encoding', certificate)}."

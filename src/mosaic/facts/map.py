@@ -22,12 +22,6 @@ from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kerne
 
 #: Largest number of features with exact principal axes, and number of landmarks for more features or for a kernel.
 MOST_LANDMARKS = 200
-#: Neighbours that a point of the neighbour map is drawn to, points that it is pushed away from in each step, and steps.
-LINKED, PUSHED, STEPS = 12, 8, 150
-#: Largest number of points that are moved; each of the others is put between the few nearest of them.
-MOST_MOVED, FEW_NEAREST = 3000, 3
-#: Half the width of the neighbour map where it starts, and the largest push, as in UMAP.
-HALF_WIDTH, LARGEST_PUSH = 10.0, 4.0
 
 
 class Plane(NamedTuple):
@@ -98,18 +92,20 @@ def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArra
 
 
 def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator) -> Plane:
-    """The points moved from where they start, between 0 and 1; of too many, those at ``first``, and others that ``rng`` draws."""
-    Y = HALF_WIDTH * (2.0 * start - 1.0)
-    moved = np.arange(len(points))
-    if len(points) > MOST_MOVED:
+    """The points moved from where they start, between 0 and 1; of too many, those at ``first``, and others that ``rng`` draws.
+    Each of the rest is put between the three nearest of them.
+    """
+    Y = 10.0 * (2.0 * start - 1.0)  # from −10 to 10, as in UMAP
+    moved, most = np.arange(len(points)), 3000
+    if len(points) > most:
         others = np.setdiff1d(moved, first)
-        room = max(MOST_MOVED - len(first), 0)
-        moved = np.union1d(first[:MOST_MOVED], rng.choice(others, min(room, len(others)), replace=False))
+        room = max(most - len(first), 0)
+        moved = np.union1d(first[:most], rng.choice(others, min(room, len(others)), replace=False))
     if len(moved) > 2:
-        Y[moved] = _moved(Y[moved], *_nearest(kernel, points[moved], points[moved], min(LINKED, len(moved) - 1)), rng)
+        Y[moved] = _moved(Y[moved], *_nearest(kernel, points[moved], points[moved], min(12, len(moved) - 1)), rng)
     rest = np.setdiff1d(np.arange(len(points)), moved)
     if len(rest):
-        near, _ = _nearest(kernel, points[rest], points[moved], FEW_NEAREST)
+        near, _ = _nearest(kernel, points[rest], points[moved], 3)
         Y[rest] = Y[moved][near].mean(axis=1)
     return Plane("neighbours", [], Y)
 
@@ -125,7 +121,7 @@ def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> 
     return near, apart
 
 
-def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator, steps: int = 150) -> FloatArray:
     """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖², w_ij =
     exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
     """
@@ -135,15 +131,15 @@ def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Gene
     graph = sp.csr_array((w.ravel(), (np.repeat(np.arange(n), number), near.ravel())), shape=(n, n))
     pairs = graph.maximum(graph.T).tocoo()
     (i, j), w = pairs.coords, pairs.data
-    for step in range(STEPS):
+    for step in range(steps):
         d = Y[i] - Y[j]
         pull = d * (-2.0 * w / (1.0 + np.einsum("ij,ij->i", d, d)))[:, None]
         force = np.column_stack([np.bincount(i, pull[:, 0], n), np.bincount(i, pull[:, 1], n)])
-        for _ in range(PUSHED):
+        for _ in range(8):  # points that each is pushed away from, by 4 at most, as in UMAP
             d = Y - Y[rng.permutation(n)]
             q = np.einsum("ij,ij->i", d, d)
-            force += np.clip(d * (2.0 / ((1e-3 + q) * (1.0 + q)))[:, None], -LARGEST_PUSH, LARGEST_PUSH)
-        Y = Y + (1.0 - step / STEPS) * np.clip(0.1 * force, -1.0, 1.0)
+            force += np.clip(d * (2.0 / ((1e-3 + q) * (1.0 + q)))[:, None], -4.0, 4.0)
+        Y = Y + (1.0 - step / steps) * np.clip(0.1 * force, -1.0, 1.0)
     return Y
 
 

@@ -16,8 +16,8 @@ from mosaic.choosing import Selection, rank, without_rounding
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
 
-#: Members listed for each rank, and multiplications up to which coverage is computed from all points for every k.
-MEMBERS_PER_RANK, MOST_MULTIPLICATIONS = 6, 4e9
+#: Multiplications up to which coverage is computed from all points for every k.
+MOST_MULTIPLICATIONS = 4e9
 
 
 class RowsInMemory:
@@ -161,8 +161,8 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
     firsts = np.searchsorted(to[order], np.arange(n_ranks + 1))
     members = []
     for j, point in enumerate(ranked.tolist()):
-        near = at[order[firsts[j] : firsts[j + 1]][: MEMBERS_PER_RANK + 1]]  # one of them may be the ranked point itself
-        members.append(near[near != place[point]][:MEMBERS_PER_RANK])
+        near = at[order[firsts[j] : firsts[j + 1]][:7]]  # six are listed, and one may be the ranked point itself
+        members.append(near[near != place[point]][:6])
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))
     return Changes(sp.csc_array(moves), end, to[order], members, stands_for)

@@ -23,8 +23,6 @@ from mosaic.parameters import Diffusion, Polynomial, check_kernel, name_of, real
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
-#: Logarithm of the largest rate that is tried, times a typical distance.
-LARGEST_LOG_RATE = 64.0
 
 
 @dataclass(frozen=True)
@@ -156,13 +154,13 @@ def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: floa
         sums = weights @ np.exp(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values), out=values)
         return float(np.log(np.quantile(sums, quantile) / target))
 
-    # The excess falls, and the rate is near 1 in this unit.
-    before, at = 0.0, float(np.sign(excess(0.0)))
-    while excess(before) * excess(at) > 0 and abs(at) < LARGEST_LOG_RATE:
+    # The excess falls, and the rate is near 1 in this unit. These are logarithms of rates.
+    before, at, largest = 0.0, float(np.sign(excess(0.0))), 64.0
+    while excess(before) * excess(at) > 0 and abs(at) < largest:
         before, at = at, 2.0 * at
     if excess(before) * excess(at) < 0:
         at = brentq(excess, min(before, at), max(before, at), xtol=1e-10)
-    return float(np.exp(at)) / unit if at < LARGEST_LOG_RATE or excess(at) <= 0 else np.inf
+    return float(np.exp(at)) / unit if at < largest or excess(at) <= 0 else np.inf
 
 
 def variance(X: Any) -> float:

@@ -21,9 +21,8 @@ from mosaic.parameters import real_number, whole_number
 
 Rows: TypeAlias = slice | IntArray
 
-#: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
-#: features this is faster than a matrix product, and with few points it is cheap for any number of features.
-FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
+#: Up to this many features, distances are computed coordinate by coordinate, faster than by a matrix product.
+FEW_FEATURES = 16
 #: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
 #: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
 ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
@@ -203,8 +202,10 @@ def _certain(D: Any, lengths: Any, others: Any) -> Any:
 
 
 def _by_coordinates(A: Any, B: Any) -> bool:
-    """Whether distances are sums over coordinates, and not differences of products, which lose digits."""
-    few = A.shape[1] <= FEW_FEATURES or A.shape[0] * A.shape[1] * B.shape[0] <= FEW_MULTIPLICATIONS
+    """Whether distances are sums over coordinates, which is cheap between few points, and not differences of products, which lose
+    digits.
+    """
+    few = A.shape[1] <= FEW_FEATURES or A.shape[0] * A.shape[1] * B.shape[0] <= 1 << 22
     return isinstance(A, np.ndarray) and bool(few)
 
 

@@ -27,8 +27,6 @@ from mosaic.program.solvers import Status
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
 #: single precision contradicted those in double precision by at most 1/25 of that.
 ALLOWED_ROUNDINGS = 32
-#: Multiplications up to which effective counts sum over all targets (some seconds); beyond it, over a sample.
-MOST_COUNTING_OPERATIONS = 2e10
 
 
 @dataclass(frozen=True)
@@ -225,9 +223,10 @@ class Encoding:
         n = len(self.groups.first)
         if self.stands_for is not None:
             return subsample_of_weights(self.stands_for, 2048, 0)
-        if float(n) * n * self.factor.rank <= MOST_COUNTING_OPERATIONS:
+        most = 2e10  # multiplications, which take some seconds
+        if float(n) * n * self.factor.rank <= most:
             return np.arange(n), self.weights
-        size = max(1000, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank)))
+        size = max(1000, int(most / (n * self.factor.rank)))
         return subsample_of_weights(self.weights, size, 0)
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:

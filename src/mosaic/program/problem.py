@@ -30,9 +30,6 @@ from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
 
-#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates, and otherwise. By the
-#: number of operations the second would be higher, but products in feature space run faster.
-SQUARE_SPACE_RATIO, CANDIDATE_SPACE_RATIO = 2.0, 1.25
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
 #: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
 MOST_SOLVED_WHOLE = 4000
@@ -153,7 +150,8 @@ class DesignProblem:
     @cached_property
     def in_candidate_space(self) -> bool:
         """Whether n×n formulas are cheaper than p×p ones. On a device they would save little."""
-        ratio = SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO
+        # Candidates per feature. By operations the second would be higher, but products in feature space run faster.
+        ratio = 2.0 if self.square else 1.25
         return self.F.shape[0] <= ratio * self.F.shape[1] and isinstance(self.F, np.ndarray)
 
     def evaluate(self, eta: FloatArray) -> Evaluation:

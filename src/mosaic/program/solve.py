@@ -27,10 +27,6 @@ from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowNorm, Ro
 from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
-#: Shares of the tolerance: for the relative trace error of the factor, and for the gap of the solver.
-KERNEL_SHARE, SOLVER_SHARE = 0.25, 0.6
-#: Share of the latter without thinning, where bounds for k are wanted: a finer solution makes them tighter, for a step or two.
-BOUND_SHARE = 0.1
 #: The largest weight and value of the program that are computed with, and the inverses of the smallest ones.
 LARGEST_WEIGHT, LARGEST_VALUE = 2.0**200, 2.0**500
 
@@ -162,7 +158,7 @@ class Program:
 
     def encode(self, alpha: float | None = None, lam: float | Callable[[PosedProblem], float] | None = None) -> Encoding:
         """The certified encoding at a strength, which may be computed from the posed problem."""
-        n, tol, trace_tol = self.kernel.n, self.tol, KERNEL_SHARE * self.tol
+        n, tol, trace_tol = self.kernel.n, self.tol, 0.25 * self.tol  # the last for the relative trace error of the factor
         limit = 8e9 if self.memory_budget is None else self.memory_budget
         needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
         if (self.row_norm == "linf" or self.solver == "admm-paper") and needed > limit:
@@ -246,9 +242,10 @@ class Program:
         if problem.lam <= posed.lam_crit or not problem.n:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
-        aim = self.tol if self.thin else BOUND_SHARE * self.tol
-        missed = posed.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
-        tol = SOLVER_SHARE * (max(aim, missed) if posed.factor.is_finest else aim)
+        # Without thinning, bounds for k are wanted: a finer solution makes them tighter, for a step or two.
+        aim = self.tol if self.thin else 0.1 * self.tol
+        missed = posed.factor.relative_error * (0.5 if self.thin else 0.2)
+        tol = 0.6 * (max(aim, missed) if posed.factor.is_finest else aim)  # the solver's share of the tolerance
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver not in FIRST_ORDER:
             return solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)

@@ -16,10 +16,6 @@ from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.xp import asarray_like, cholesky, on_host, solve_with, sum_of_squares, with_diagonal
 from mosaic.program.problem import Bounds, DesignProblem, Evaluation, RowProgram, bounds_of
 
-#: Candidates from which on the first steps run in single precision, at half the cost, and the gap at which it ends: it knows
-#: values to a few 1e-6 of P(0), so down to here its steps are as good as others.
-FEWEST_FOR_SINGLE_PRECISION, SINGLE_PRECISION_GAP = 500, 1e-5
-
 
 class Status(Enum):
     """How a solver ended. The value says so and what to do, with parameters between backticks, as in an error."""
@@ -153,8 +149,8 @@ def run_interior_point(
     single precision finds the target out of reach: a caller that sets one has a solution already.
     """
     solver, steps, most = InteriorPoint(), 0, 50
-    if problem.n >= FEWEST_FOR_SINGLE_PRECISION:
-        aim = max(tol, SINGLE_PRECISION_GAP)
+    if problem.n >= 500:  # single precision takes half the time
+        aim = max(tol, 1e-5)  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
         with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
             rough = run(InteriorPoint(patience=3), problem.single, tol=aim, max_iter=most, start=start, target=target)
             if np.isfinite(rough.value).all() and rough.gap < 1.0:

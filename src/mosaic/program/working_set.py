@@ -28,8 +28,8 @@ from mosaic.program.solvers import Solution, Status, run_interior_point
 MOST_INITIAL_MEMBERS = 300
 #: With this many members (or four times the rank) the set grows slowly: steps keep five matrices of members × members.
 MOST_MEMBERS = 3000
-#: Gap of a subproblem, as a share of the gap of the whole problem. Thinning is tried if at most the second share would stay.
-SUBPROBLEM_SHARE, THINNED_SHARE = 0.1, 0.9
+#: Gap of a subproblem, as a share of the gap of the whole problem.
+SUBPROBLEM_SHARE = 0.1
 
 
 def solve_design(
@@ -146,9 +146,9 @@ class _WorkingSet:
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
-        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly any member is replaceable by others
+        if 0.9 * len(members) > self.problem.p:  # otherwise hardly any member is replaceable by others
             keep = min(keep, int(shrink * len(order)))
-        while 0 < keep <= THINNED_SHARE * len(order):
+        while 0 < keep <= 0.9 * len(order):  # to leave out fewer is not worth a solution
             chosen = np.sort(order[:keep])
             small = self.problem.restrict(members[chosen], for_steps=True)
             try:

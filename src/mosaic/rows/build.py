@@ -29,8 +29,8 @@ from mosaic.text import Library, group_label
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
-#: Rows from which the rules of columns are found where not all are in memory, and the stretches of the file that they are in.
-DECIDING_ROWS, STRETCHES = 50_000, 50
+#: Rows from which the rules of columns are found where not all are in memory.
+DECIDING_ROWS = 50_000
 
 #: Of a row number, the line of a text file that the row begins on.
 Line = Callable[[int], int | None] | None
@@ -158,13 +158,13 @@ def _names_rows(store: InMemory, name: str) -> bool:
 
 
 def _deciding_rows(store: Any, columns: Sequence[str]) -> tuple[Any, IntArray]:
-    """Rows from which rules are found, and their numbers: all, or stretches that are spread over a file."""
+    """Rows from which rules are found, and their numbers: all, or fifty stretches that are spread over a file."""
     if isinstance(store, InMemory):
         return store.table.select(list(columns)), np.arange(store.n)
     starts, length = np.zeros(1, np.int64), store.n
     if store.n > DECIDING_ROWS:
-        length = DECIDING_ROWS // STRETCHES
-        starts = np.linspace(0, store.n - length, STRETCHES).astype(np.int64)
+        length = DECIDING_ROWS // 50
+        starts = np.linspace(0, store.n - length, 50).astype(np.int64)
     numbers = (starts[:, None] + np.arange(length)).ravel()
     return store.take(numbers, columns), numbers
 

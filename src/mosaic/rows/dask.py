@@ -23,11 +23,6 @@ from mosaic.rows.frames import cells_of, to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
-#: Runs that one task merges, a power of two.
-FAN_IN = 8
-#: Dask's setting for the size of a graph, in bytes, above which a client warns.
-LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
-
 
 class DaskSource(Source):
     """Rows of a Dask array of two dimensions whose chunks have known lengths, or of the numbers of a Dask dataframe."""
@@ -87,14 +82,16 @@ class DaskSource(Source):
         mapped = self._runs.map_blocks(map_chunk, payload=shared, run_rows=self._run_rows, name=name, meta=meta)
         merged = delayed(merge_parts, pure=False)
         runs = list(mapped.to_delayed().ravel())
-        while len(runs) > FAN_IN:
-            runs = [merged(merge_runs, shared, runs[i : i + FAN_IN]) for i in range(0, len(runs), FAN_IN)]
+        few = 8  # runs that one task merges, a power of two
+        while len(runs) > few:
+            runs = [merged(merge_runs, shared, runs[i : i + few]) for i in range(0, len(runs), few)]
         part = readable_size(self._run_rows * self.n_features * self._runs.dtype.itemsize)
         # Clients warn of large graphs. Raise the limit by the size of the task: a large task is fine, rows in the graph are not.
-        allowed = parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + len(payload)
+        limit = "distributed.admin.large-graph-warning-threshold"
+        allowed = parse_bytes(dask.config.get(limit, "10MB")) + len(payload)
         with (
             one_thread(),
-            dask.config.set({LARGE_GRAPH: allowed}),
+            dask.config.set({limit: allowed}),
             cluster_faults(f"; a part has {min(self._run_rows, self.n):,} rows, {part}"),
         ):
             result: BlockResult = merged(merge_last, shared, runs).compute()

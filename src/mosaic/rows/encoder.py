@@ -40,17 +40,10 @@ from mosaic.rows.kinds import (
 )
 from mosaic.text import listed
 
-#: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
-HARDLY_REPEATED = 0.5
-#: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.
-COPY_ROWS, COPY_DIGITS = 64, 6
 #: Column names that say that numbers are codes.
 CODE_NAMES = re.compile(
     r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])", re.I
 )
-PHONE = re.compile(r"\+?[\d\s()./-]{7,20}")
-ADDRESS = re.compile(r"\S+@\S+\.\S+|https?://\S+|www\.\S+")
-CODE = re.compile(r"(?=.*\d)[\w./:-]+")
 
 
 @dataclass(frozen=True)
@@ -258,22 +251,22 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
         if is_long(levels) and len(levels) > 2:
             return Text.of(name, levels, codes, weights, long=True)
         if not forced:
-            hardly_repeated = len(levels) > HARDLY_REPEATED * there
-            if hardly_repeated and _mostly(PHONE, levels):
+            hardly_repeated = len(levels) > 0.5 * there  # as names, numbers or codes of something are
+            if hardly_repeated and _mostly(r"\+?[\d\s()./-]{7,20}", levels):
                 return LeftOut(name, "holds phone numbers or codes")
-            if _mostly(ADDRESS, levels):
+            if _mostly(r"\S+@\S+\.\S+|https?://\S+|www\.\S+", levels):
                 return LeftOut(name, "holds addresses of mail or of the web")
             if len(levels) == there > 1:
                 return LeftOut(name, "is different in every row, as names are")
-            if hardly_repeated and _mostly(CODE, levels):
+            if hardly_repeated and _mostly(r"(?=.*\d)[\w./:-]+", levels):
                 return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
     rule = Category.of(name, levels, codes, weights)
     rare, present = rule.shares[-2] * weights.sum(), weights[codes >= 0].sum()
     return Text.of(name, levels, codes, weights) if rare > present / 2 and there > 2 else rule
 
 
-def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
-    return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
+def _mostly(pattern: str, texts: Sequence[str]) -> bool:
+    return len(list(filter(re.compile(pattern).fullmatch, texts))) >= NEARLY_ALL * len(texts)
 
 
 def _unread(column: Number, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
@@ -294,11 +287,11 @@ def _unread(column: Number, values: Values, place: Callable[[int], str], weighte
 
 
 def _signature(rule: Column, values: Values) -> tuple[Any, ...]:
-    """Numbers of some rows that are the same for copies of a column, and next to never for others."""
+    """Numbers of some rows, to six digits, that are the same for copies of a column, and next to never for others."""
     n = len(values)
-    some = rule.encode(values.take(np.linspace(0, n - 1, min(n, COPY_ROWS)).astype(np.intp)))
+    some = rule.encode(values.take(np.linspace(0, n - 1, min(n, 64)).astype(np.intp)))
     some = np.abs(some) if rule.width == 1 else some
-    return (rule.width, (np.round(some, COPY_DIGITS) + 0.0).tobytes())
+    return (rule.width, (np.round(some, 6) + 0.0).tobytes())
 
 
 def _is_copy(a: FloatArray, b: FloatArray) -> bool:

@@ -11,11 +11,6 @@ from pathlib import Path
 from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 from mosaic.text import listed, printable
 
-DAMAGED = (
-    "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says. "
-    "Write or copy it again."
-)
-
 
 class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file, and FileFault says so
     """A file cannot be read, used or written.
@@ -74,7 +69,8 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
         raise not_permitted(file) from error
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-        raise FileFault(file, f"cannot be read ({said[:300]})", remedy or DAMAGED) from error
+        damaged = "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says."
+        raise FileFault(file, f"cannot be read ({said[:300]})", remedy or f"{damaged} Write or copy it again.") from error
 
 
 def not_permitted(file: str | Path) -> FileFault:

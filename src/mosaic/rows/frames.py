@@ -22,12 +22,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.exceptions import InvalidInputError
 
-#: Columns that are written side by side into a row-major matrix: one cache line of float64.
-COLUMNS_AT_ONCE = 8
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
-#: Letters of the longest text that still is a name of a row.
-LONGEST_NAME = 100
 #: Texts that stand for a missing value.
 MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
 
@@ -259,19 +255,19 @@ def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
 
 
 def tells_apart(column: Any) -> bool:
-    """Whether all values of a narwhals series are there, different, and no longer than names are."""
+    """Whether all values of a narwhals series are there, different, and no longer than names are, a hundred letters."""
     if not len(column) or column.is_null().any() or column.n_unique() < len(column):
         return False
-    return all(0 < len(str(value)) <= LONGEST_NAME for value in column.to_list())
+    return all(0 < len(str(value)) <= 100 for value in column.to_list())
 
 
 def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
     """A matrix in C order of n rows, from columns of which ``numbers`` gives the values; eight are held at a time."""
     matrix = np.empty((n, len(columns)), dtype)
-    # Cache line by cache line: one column after the other would fetch every line of the matrix once for each column.
-    for start in range(0, len(columns), COLUMNS_AT_ONCE):
-        group = [numbers(column) for column in columns[start : start + COLUMNS_AT_ONCE]]
-        for rows in row_blocks(n, COLUMNS_AT_ONCE, 1 << 15):
+    # Cache line by cache line, of eight float64: column after column would fetch every line of the matrix once for each column.
+    for start in range(0, len(columns), 8):
+        group = [numbers(column) for column in columns[start : start + 8]]
+        for rows in row_blocks(n, 8, 1 << 15):
             for offset, values in enumerate(group):
                 matrix[rows, start + offset] = values[rows]
     return matrix

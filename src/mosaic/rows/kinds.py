@@ -21,16 +21,8 @@ from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
 RARE_LEVEL = 0.01
-#: By how much the asymmetry of a column falls if logarithms are worth it; it is 0 for symmetric values and 1 at most.
-LESS_ASYMMETRIC = 0.2
-#: Different values up to which a column of numbers is a scale of few steps, whose logarithm is not taken.
-FEW_STEPS = 10
-#: Length of the mean of points on the circle from which on rows gather at a part of it.
-GATHERED = 0.2
-#: Principal axes of a column of short texts and of long ones, and the places that letters and words are hashed to.
-TEXT_AXES, TEXT_HASHES = (8, 100), 2**12
-#: Texts that the axes are found with, and the words that half of the texts of a column have at least if texts are long.
-TEXT_ROWS, LONG_TEXT = 5000, 8
+#: Texts that the axes of a column are found with.
+TEXT_ROWS = 5000
 #: Share of the rows up to which levels that are not common are hardly ever seen.
 HARDLY_EVER = 1e-3
 #: What numbers that stand apart from all others of their column are moved by, in deviations: their row is then alone.
@@ -41,8 +33,6 @@ NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
 NEVER_SEEN = 1e-4
 #: Cycles, the time of the day first, and their lengths in days.
 CYCLES = {"time": 1.0, "weekday": 7.0, "season": 365.2425}
-#: Levels that another table may write otherwise.
-SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
 #: What stands for a missing number in a text table.
 MISSING_CELLS = frozenset(
     ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN",
@@ -50,14 +40,9 @@ MISSING_CELLS = frozenset(
 )  # fmt: skip
 #: Share of the values that are alike in a column of numbers, dates, phone numbers, addresses or codes.
 NEARLY_ALL = 0.95
-#: Digits of the longest whole number; more are a code.
-LONGEST_NUMBER = 18
-#: Texts of a column that a way of writing dates is tried with first, and the share of them that it must read.
-TRIED_DATES, TRIED_SHARE = 50, 0.8
+#: Texts of a column that a way of writing dates is tried with first.
+TRIED_DATES = 50
 ISO = "ISO 8601"
-DATE_FORMATS = (
-    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M",
-)  # fmt: skip
 _CURRENCY = "$€£¥₹₽₩₺₫₴₦฿"
 _NUMBER = re.compile(
     rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?:[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
@@ -240,7 +225,8 @@ def _gathers(days: FloatArray, weights: FloatArray, length: float) -> bool:
     """Whether dates gather at a part of a cycle of so many days, and do not all fall on one place of it."""
     if np.ptp(days) < 2 * length or len(np.unique(days % length)) == 1:
         return False
-    return bool(np.abs(np.average(np.exp(2j * np.pi * days / length), weights=weights)) >= GATHERED)
+    # The mean of their points on the circle is long.
+    return bool(np.abs(np.average(np.exp(2j * np.pi * days / length), weights=weights)) >= 0.2)
 
 
 @dataclass(frozen=True)
@@ -278,7 +264,8 @@ class Category:
         """Levels that are rare or new are "other"."""
         known = {level: place for place, level in enumerate(self.levels)}
         levels, codes = values.as_levels()
-        found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
+        otherwise = {"true": "1", "false": "0", "1": "true", "0": "false"}  # as another table may write them
+        found = [known.get(level, known.get(otherwise.get(level, level), len(known))) for level in levels]
         places = np.array([*found, len(known) + 1], np.intp)[codes]  # -1 is the last one
         lengths = _length(np.array(self.shares))
         lengths[-2] = APART if self.apart else lengths[-2]
@@ -332,7 +319,7 @@ class Text:
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
         with np.errstate(invalid="ignore", divide="ignore"):  # texts without a letter or word have no variance to be divided by
-            svd = TruncatedSVD(min(TEXT_AXES[long], weighted.shape[0] - 1), random_state=0).fit(weighted)
+            svd = TruncatedSVD(min(100 if long else 8, weighted.shape[0] - 1), random_state=0).fit(weighted)
         Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
@@ -382,14 +369,15 @@ def _length(share: Any) -> Any:
 
 
 def is_long(texts: Sequence[str]) -> bool:
-    return bool(np.median([len(text.split()) for text in texts[:TEXT_ROWS]]) >= LONG_TEXT)
+    """Whether half of the texts have at least eight words."""
+    return bool(np.median([len(text.split()) for text in texts[:TEXT_ROWS]]) >= 8)
 
 
 def _counts(texts: Sequence[str], long: bool) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     parts: dict[str, Any] = {} if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
-    return HashingVectorizer(n_features=TEXT_HASHES, alternate_sign=False, norm=None, **parts).transform(texts)
+    return HashingVectorizer(n_features=2**12, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
 def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
@@ -408,19 +396,19 @@ def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, ne
 
 
 def _unit_of_logarithm(there: FloatArray, weights: FloatArray) -> float | None:
-    """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
-    if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
+    """The unit q of log(1 + x/q) where numbers are never negative and that makes them clearly more symmetric; else None."""
+    if there.min() < 0 or len(np.unique(there)) <= 10:  # a scale of few steps
         return None
     positive = there > 0
     unit = float(quantiles(there[positive], MIDDLE[:1], weights[positive])[0])
     with np.errstate(over="ignore"):
         t = np.log1p(there / unit)
-    less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - LESS_ASYMMETRIC
+    less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - 0.2
     return unit if less else None
 
 
 def _asymmetry(x: FloatArray, weights: FloatArray) -> float:
-    """|q05 + q95 − 2 q50| / (q95 − q05)."""
+    """|q05 + q95 − 2 q50| / (q95 − q05), between 0 and 1."""
     low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
 
@@ -436,14 +424,14 @@ def number_pattern(decimal: str) -> str:
 
 def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
     """How these texts, each there so many times, are written: with thousands separators, currencies, percent signs, brackets for
-    negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than numbers have.
+    negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than 18.
     """
     found = [_NUMBER.fullmatch(text) for text in texts]
     if not _nearly_all(np.array([match is not None for match in found]), counts):
         return None
     digits = [match["digits"].strip() for match in found if match is not None]
     zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
-    is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
+    is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > 18 for d in digits)
     if is_code or len(zeros) > (1 - NEARLY_ALL) * len(digits):
         return None
     form = "," if _decimal_comma(digits) else "."
@@ -479,7 +467,9 @@ def written_dates(texts: Sequence[str], counts: IntArray) -> Written | None:
     """How these texts, each there so many times, are written; None where they are no dates."""
     if not any(char.isdigit() for text in texts[:TRIED_DATES] for char in text):
         return None
-    alone, joined = map(Written, (ISO, *DATE_FORMATS)), (Written(form, or_iso=True) for form in DATE_FORMATS)
+    days = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y")
+    forms = (*days, "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M")
+    alone, joined = map(Written, (ISO, *forms)), (Written(form, or_iso=True) for form in forms)
     return _best(alone, texts, counts) or _best(joined, texts, counts)
 
 
@@ -488,8 +478,8 @@ def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> W
     best, most = None, 0
     for dates in tried:
         known = np.isfinite(dates.read(texts[:TRIED_DATES]))
-        if known.mean() < NEARLY_ALL and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
-            continue
+        if known.mean() < NEARLY_ALL and (len(texts) <= TRIED_DATES or known.mean() < 0.8):
+            continue  # too few of the first texts are read
         known = np.isfinite(dates.read(texts))
         if int(known.sum()) > most and _nearly_all(known, counts):
             best, most = dates, int(known.sum())

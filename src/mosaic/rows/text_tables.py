@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
@@ -28,18 +28,13 @@ from mosaic.text import Library, listed
 pa, pc, arrow = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv"))
 calamine = Library("python_calamine")
 
-#: Bytes that are parsed at a time, at most; at least 64 KiB, and in between a share of the budget, as pyarrow reads blocks ahead.
-PARSED_BYTES, PARSED_SHARE = 1 << 22, 512
+#: Bytes that are parsed at a time, at most.
+PARSED_BYTES = 1 << 22
 #: Bytes of the longest row that is read.
 LONGEST_ROW = 1 << 26
-#: Cells of a column that a type is tried with first.
-TRIED = 64
-#: Bytes of memory that a byte of the XML of a workbook takes while it is read, at most.
-GROWTH = 8
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 #: Kinds of columns: whole numbers that would lose zeros or digits are codes, and stay text beside others of their like.
-EMPTY, WHOLE, CODE, FRACTION, TRUTH, TEXT = "empty", "whole", "code", "fraction", "truth", "text"
-TYPES = {WHOLE: "int64", FRACTION: "float64", TRUTH: "bool"}
+CellKind: TypeAlias = Literal["empty", "whole", "code", "fraction", "truth", "text"]
 
 
 class OtherKindsError(MosaicError):
@@ -62,11 +57,12 @@ class TextTable:
     skipped: int
     row_bytes: float
     notes: list[str]
-    kinds: list[str] = field(default_factory=list)
+    kinds: list[CellKind] = field(default_factory=list)
 
     def batches(self) -> Iterator[Any]:
         request, path = self.request, self.request.path
-        block = max(min(PARSED_BYTES, max(1 << 16, request.budget / PARSED_SHARE)), 64 * self.row_bytes)
+        # At least 64 KiB, and a small share of the budget, as pyarrow reads blocks ahead.
+        block = max(min(PARSED_BYTES, max(1 << 16, request.budget / 512)), 64 * self.row_bytes)
         options = {
             "read_options": arrow.ReadOptions(
                 block_size=int(min(block, LONGEST_ROW)),
@@ -93,7 +89,7 @@ class TextTable:
         """All rows, as cells of the kinds that the first ones have. If others differ, all kinds are found before it is told."""
         changed = False
         for batch in self.batches():
-            before = self.kinds or [EMPTY] * len(self.names)
+            before: list[CellKind] = self.kinds or ["empty"] * len(self.names)
             found = list(map(self._parsed, self.names, before, batch.columns))
             kinds = [_either(kind, other) for kind, (other, _) in zip(before, found, strict=True)]
             changed = changed or (bool(self.kinds) and kinds != self.kinds)
@@ -103,7 +99,7 @@ class TextTable:
         if changed:
             raise OtherKindsError("The first rows do not show the kinds of all columns.")
 
-    def _batch(self, columns: list[Any], found: list[tuple[str, Any]]) -> Any:
+    def _batch(self, columns: list[Any], found: list[tuple[CellKind, Any]]) -> Any:
         """Columns of text as cells of the kinds that are known, as far as they are not found yet."""
         cells = [
             cells if was == kind else self._cast(column, kind)
@@ -111,64 +107,64 @@ class TextTable:
         ]
         return pa.RecordBatch.from_arrays(cells, names=self.names)
 
-    def _parsed(self, name: str, before: str, column: Any) -> tuple[str, Any]:
+    def _parsed(self, name: str, before: CellKind, column: Any) -> tuple[CellKind, Any]:
         """What the cells of a column are, and the cells as such: as they are written, or without blanks and marks of missing."""
         request = self.request
-        if before == TEXT:
-            return TEXT, column
-        if before == FRACTION:
+        if before == "text":
+            return "text", column
+        if before == "fraction":
             with suppress(pa.ArrowInvalid):
-                return FRACTION, self._as(column, FRACTION)
+                return "fraction", self._as(column, "fraction")
         if self._is_name(name):
-            whole = self._tried(column, WHOLE)
+            whole = self._tried(column, "whole")
             if whole is not None and whole.cast(pa.string()).equals(column):
-                return WHOLE, whole
-            return (TEXT, column) if pc.any(pc.not_equal(column, "")).as_py() else (EMPTY, pa.nulls(len(column)))
-        code = FRACTION if name in (*(request.columns or ()), request.weight) else CODE
+                return "whole", whole
+            return ("text", column) if pc.any(pc.not_equal(column, "")).as_py() else ("empty", pa.nulls(len(column)))
+        code: CellKind = "fraction" if name in (*(request.columns or ()), request.weight) else "code"
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
-                return EMPTY, pa.nulls(len(column))
-            if self.decimal not in (cells[0].as_py() or "") and (whole := self._tried(cells, WHOLE)) is not None:
+                return "empty", pa.nulls(len(column))
+            if self.decimal not in (cells[0].as_py() or "") and (whole := self._tried(cells, "whole")) is not None:
                 same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
-                return (code, self._cast(column, code)) if zeros else (WHOLE, whole)
-            if (numbers := self._tried(cells, FRACTION)) is not None:
+                return (code, self._cast(column, code)) if zeros else ("whole", whole)
+            if (numbers := self._tried(cells, "fraction")) is not None:
                 long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
                 # Whole numbers of more digits than an integer holds.
                 is_code = long and pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py()
-                return (code, self._cast(column, code)) if is_code else (FRACTION, numbers)
-        truth = self._tried(cells, TRUTH)
-        return (TEXT, column) if truth is None else (TRUTH, truth)
+                return (code, self._cast(column, code)) if is_code else ("fraction", numbers)
+        truth = self._tried(cells, "truth")
+        return ("text", column) if truth is None else ("truth", truth)
 
     def _is_name(self, name: str) -> bool:
         request = self.request
         computed = name in (*(request.columns or ()), request.weight)
         return not computed and (name in (request.id, *request.group) or looks_like_id(name))
 
-    def _cast(self, column: Any, kind: str) -> Any:
+    def _cast(self, column: Any, kind: CellKind) -> Any:
         """A column of text as cells of a kind that all of them are."""
-        if kind == EMPTY:
+        if kind == "empty":
             return pa.nulls(len(column))
-        if kind not in TYPES:
+        if kind in ("code", "text"):
             return column
         cells = self._tried(column, kind)
         return self._as(filled(column), kind) if cells is None else cells
 
-    def _tried(self, cells: Any, kind: str) -> Any:
+    def _tried(self, cells: Any, kind: CellKind) -> Any:
         """The cells as those of a kind, None where one is none. Some are tried first, as a cast that fails takes long."""
         with suppress(pa.ArrowInvalid):
-            if len(cells) > TRIED:
-                self._as(cells.slice(0, TRIED), kind)
+            if len(cells) > 64:
+                self._as(cells.slice(0, 64), kind)
             return self._as(cells, kind)
         return None
 
-    def _as(self, cells: Any, kind: str) -> Any:
-        if kind == FRACTION and self.decimal == ",":
+    def _as(self, cells: Any, kind: CellKind) -> Any:
+        if kind == "fraction" and self.decimal == ",":
             if pc.any(pc.match_substring(cells, ".")).as_py():
                 raise pa.ArrowInvalid("a point in numbers with a decimal comma")
             cells = pc.replace_substring(cells, ",", ".")
-        return cells.cast(TYPES[kind])
+        return cells.cast({"whole": "int64", "fraction": "float64", "truth": "bool"}[kind])
 
     def line_of(self, number: int) -> int | None:
         """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
@@ -207,16 +203,16 @@ def open_text_table(request: Request) -> Rows:
     try:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
-        again = (text._batch(batch.columns, [(TEXT, column) for column in batch.columns]) for batch in text.batches())
+        again = (text._batch(batch.columns, [("text", column) for column in batch.columns]) for batch in text.batches())
         return rows_of_batches(request, again, **more)
 
 
-def _either(one: str, other: str) -> str:
-    if EMPTY in (one, other) or one == other:
-        return other if one == EMPTY else one
-    if {one, other} <= {WHOLE, CODE, FRACTION}:
-        return FRACTION if FRACTION in (one, other) else CODE
-    return TEXT
+def _either(one: CellKind, other: CellKind) -> CellKind:
+    if "empty" in (one, other) or one == other:
+        return other if one == "empty" else one
+    if {one, other} <= {"whole", "code", "fraction"}:
+        return "fraction" if "fraction" in (one, other) else "code"
+    return "text"
 
 
 def filled(column: Any) -> Any:
@@ -328,7 +324,7 @@ def open_workbook(request: Request) -> Rows:
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-        if GROWTH * size > request.budget / 2:
+        if 8 * size > request.budget / 2:  # a byte of XML takes up to eight while it is read
             fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
             remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
             raise FileFault(path, fault, remedy)

@@ -34,7 +34,6 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".json": lambda table, path: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
     ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
-MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
@@ -182,7 +181,8 @@ class Scratch:
             yield
         except OSError as error:
             fault = f"its numbers cannot be laid out in {self.folder.parent} ({error.strerror or error})"
-            raise FileFault(self.path, fault, MORE_ROOM) from error
+            remedy = "Free some space, or point the environment variable TMPDIR to a larger disk."
+            raise FileFault(self.path, fault, remedy) from error
 
     def __enter__(self) -> Scratch:
         return self

@@ -15,9 +15,7 @@ from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.facts import facts_of
 from mosaic.facts.map import framed
 
-#: Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.
-LIGHT = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#AAAA00", "#99DDFF", "#BBCC33", "#BBBBBB")
-INK, QUIET, ALARM, SECOND = "#222222", "#4477AA", "#CC3311", "#EE7733"
+INK, QUIET, ALARM = "#222222", "#4477AA", "#CC3311"
 #: Bars have a logarithmic scale if the highest bar is this many times as high as the highest bar of outliers.
 MOST_UNEQUAL_BARS = 50
 
@@ -65,7 +63,9 @@ def plot_map(model: Any, *, neighbours: bool = False, ax: Any = None) -> Any:
         handles["representative"] = ax.scatter(*xy[chosen].T, **style)
     if len(ordinary):
         size = float(np.clip(26.0 * np.sqrt(300.0 / len(status)), 2.0, 26.0))
-        colours = [LIGHT[-1 if label < 0 else label % 8] for label in chart.label[ordinary]]
+        # Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.
+        light = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#AAAA00", "#99DDFF", "#BBCC33", "#BBBBBB")
+        colours = [light[-1 if label < 0 else label % 8] for label in chart.label[ordinary]]
         text = "belongs" if facts.detects else "coloured by its representative"
         handles[text] = ax.scatter(*xy[ordinary].T, s=size, c=colours, linewidths=0, alpha=0.85, zorder=2)
     if len(odd):
@@ -93,7 +93,7 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     ax, numbers = _axes(ax), np.arange(1, len(curve.row) + 1)
     style: dict[str, Any] = {"linewidth": 2.0, "marker": "o" if len(numbers) == 1 else None}
     (coverage,) = ax.plot(numbers, curve.coverage, color=QUIET, **style)
-    (similarity,) = ax.plot(numbers, curve.similarity, color=SECOND, **style)
+    (similarity,) = ax.plot(numbers, curve.similarity, color="#EE7733", **style)
     handles = {
         "coverage: share of the points that k representatives express": coverage,
         "mean similarity to the nearest of k": similarity,

@@ -21,22 +21,6 @@ from mosaic.rows import check_output, replacing
 from mosaic.show.page_columns import map_columns
 from mosaic.show.page_facts import GivenRows, page_facts
 
-#: The scripts of the page, in order.
-SCRIPTS = (
-    "data.js",
-    "marks.js",
-    "lists.js",
-    "map.js",
-    "charts.js",
-    "columns.js",
-    "selected.js",
-    "search.js",
-    "input.js",
-    "page.js",
-)
-#: Printed columns of a table (the style sheet hides the others), and cells below a picture.
-PRINTED_COLUMNS, CARD_CELLS = 9, 3
-
 
 @one_thread()
 def report_html(
@@ -107,7 +91,8 @@ def page_of(facts: dict[str, Any]) -> str:
         raise MissingDependencyError("a report needs Jinja2, which is not installed", remedy) from error
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
-    js = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
+    scripts = ("data", "marks", "lists", "map", "charts", "columns", "selected", "search", "input", "page")  # in order
+    js = "\n".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -143,11 +128,8 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
         "excesses": excesses,
         "proven_elsewhere": "" if not k or excesses[k - 1] is None else f"; the proof is for {number}",
         "certificate_elsewhere": f"For the chosen {number}: {proof['sentence'][0].lower()}{proof['sentence'][1:]}",
-        "not_printed": {
-            "picks": not_printed(PRINTED_COLUMNS - 4),
-            "outliers": not_printed(PRINTED_COLUMNS - 3),
-            "cards": not_printed(CARD_CELLS),
-        },
+        # A printed table has nine columns (the style sheet hides others), four or three of which are no cells; a card has three.
+        "not_printed": {"picks": not_printed(9 - 4), "outliers": not_printed(9 - 3), "cards": not_printed(3)},
     }
 
 

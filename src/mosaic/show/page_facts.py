@@ -20,20 +20,8 @@ from mosaic.metrics import unexplained_along
 from mosaic.rows.frames import columns_as_lists, n_rows
 from mosaic.rows.images import thumbnails
 
-#: Largest number of characters of a shown name, of a saved name and of a cell, of columns, and of characters of all cells.
-LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS, ALL_CELLS = 80, 500, 200, 12, 300_000
-#: Largest number of groups that are shown; all others are shown as one.
-MOST_GROUPS = 40
-#: Largest number of listed rows with the lowest counts.
-MOST_LISTED = 300
-#: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
-USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
-#: Longer side of the pictures of listed rows and of rows beside them, in pixels.
-PICTURE_SIDE, SMALL_PICTURE_SIDE = 96, 48
-#: Bytes of the page for names on the map, names in lists, full names, and pictures.
-MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, PICTURE_BYTES = 400_000, 200_000, 80_000, 650_000
-#: Largest size of cells, in bytes, that the page contains a second time for readers without JavaScript.
-STATIC_CELL_BYTES = 100_000
+#: Largest number of characters of a shown name and of a cell.
+LONGEST_NAME, LONGEST_CELL = 80, 200
 
 
 def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | None, certificate: bool) -> dict[str, Any]:
@@ -100,11 +88,12 @@ def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None
         return of_point, None
     values, of = np.unique(np.array([shortened(label, LONGEST_NAME) for label in labels]), return_inverse=True)
     order = np.argsort(-np.bincount(of, weights=rows.weight_of), kind="stable")
-    named = [str(values[i]) for i in order[:MOST_GROUPS]]
-    if len(order) > MOST_GROUPS:
-        named.append(counted(len(order) - MOST_GROUPS, "other"))
+    most = 40  # all other groups are shown as one
+    named = [str(values[i]) for i in order[:most]]
+    if len(order) > most:
+        named.append(counted(len(order) - most, "other"))
     place = np.empty(len(order), np.intp)
-    place[order] = np.minimum(np.arange(len(order)), MOST_GROUPS)
+    place[order] = np.minimum(np.arange(len(order)), most)
     of = place[of]
     low = np.zeros((len(named), len(bins.edges) - 1))
     np.add.at(low, (of, bins.of_row), rows.weight_of * ~bins.safe_rows)
@@ -120,21 +109,21 @@ def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None
 
 
 def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
-    """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
+    """The ranked rows and the rows with the lowest counts, with names, cells and pictures within limits of bytes."""
     ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
     counts, n_ranks = np.asarray(facts.selection.material.counts), len(ranked)
-    most = min(MOST_LISTED, int((~bins.safe).sum()))
+    most = min(300, int((~bins.safe).sum()))
     low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     rows = facts.row_of_point[np.concatenate([points, *beside])]
     listed, others = rows[: len(points)], rows[len(points) :]
-    pictures = [*pictures_of(rows_of, listed, PICTURE_SIDE), *pictures_of(rows_of, others, SMALL_PICTURE_SIDE)]
+    pictures = [*pictures_of(rows_of, listed, side=96), *pictures_of(rows_of, others, side=48)]
     columns, cells = cells_of(rows_of, listed)
-    names = within(names_of(rows_of, rows), LISTED_NAME_BYTES)
-    long_names = zip(names_of(rows_of, listed, LONGEST_FULL_NAME), names, strict=False)
-    full = within([name if name != short else None for name, short in long_names], FULL_NAME_BYTES)
-    shown = zip(rows.tolist(), names, within(pictures, PICTURE_BYTES), strict=True)
+    names = within(names_of(rows_of, rows), limit=200_000)
+    long_names = zip(names_of(rows_of, listed, longest=500), names, strict=False)
+    full = within([name if name != short else None for name, short in long_names], limit=80_000)
+    shown = zip(rows.tolist(), names, within(pictures, limit=650_000), strict=True)
     called = [{"row": row, "name": name, "picture": picture} for row, name, picture in shown]
     reasons = [*_why_chosen(facts), *_why_odd(facts, low)]
     ends = len(points) + np.cumsum([len(some) for some in beside])
@@ -156,18 +145,19 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     for j, entry in enumerate(entries[:n_ranks]):
         entry["stands_for"] = round(float(changes.stands_for[j])) if j < len(changes.stands_for) else 0
     lists = {"ranking": entries[:n_ranks], "lowest": entries[n_ranks:]}
-    return lists | columns | {"static_cells": page_bytes(cells) <= STATIC_CELL_BYTES}
+    # Few cells are in the page a second time, for readers without JavaScript.
+    return lists | columns | {"static_cells": page_bytes(cells) <= 100_000}
 
 
 def _usual_beside(facts: Facts, low: IntArray) -> list[IntArray]:
-    """The nearest points that belong, for points with low counts, where no columns say what is odd about these."""
+    """The three nearest points that belong, for the lowest counts, where no columns say what is odd about these points."""
     usual = np.intersect1d(np.flatnonzero(~facts.selection.is_outlier), facts.shown)
     if _has_columns(facts) or not len(usual):
         return [np.zeros(0, np.intp)] * len(low)
-    some, rest = low[:MOST_WITH_USUAL], low[MOST_WITH_USUAL:]
+    some, rest = low[:24], low[24:]
     D = facts.selection.kernel.distances(some, usual)
     D[some[:, None] == usual] = np.inf
-    order = np.argsort(D, axis=1, kind="stable")[:, : min(USUAL_BESIDE, len(usual) - 1)]
+    order = np.argsort(D, axis=1, kind="stable")[:, : min(3, len(usual) - 1)]
     return [*usual[order], *[np.zeros(0, np.intp)] * len(rest)]
 
 
@@ -219,7 +209,7 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
         "copies": packed(np.round(copies[shown]), "u4") if (copies != 1).any() else None,
         "group": None if (group_of < 0).all() else packed(group_of[shown], "i2"),
-        "names": None if names is None or page_bytes(names) > MAP_NAME_BYTES else names,
+        "names": None if names is None or page_bytes(names) > 400_000 else names,
         "history": packed(facts.changes.ranks, "u2"),
         "history_end": packed(facts.changes.end, "u4"),
         # The number of lowest bins whose points are all on the map.
@@ -324,7 +314,7 @@ def names_of(rows_of: Any, rows: IntArray, longest: int = LONGEST_NAME) -> list[
 
 
 def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[str]]]:
-    """Columns, those that rows are compared by first, with their places in the file, and the text of each row's cells."""
+    """Twelve columns, those that rows are compared by first, with their places in the file, and the text of each row's cells."""
     columns: dict[str, list[Any]] = {}
     if len(rows):
         found = rows_of.cells(rows)
@@ -332,8 +322,8 @@ def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[st
     columns.pop(rows_of.id_name or "", None)
     columns = {name: values for name, values in columns.items() if list not in set(map(type, values))}
     compared = set(rows_of.feature_names or ()) & set(columns) or set(columns)
-    order = sorted(columns, key=lambda name: name not in compared)[:MOST_COLUMNS]
-    longest = int(np.clip(ALL_CELLS / max(len(rows) * len(order), 1), 16, LONGEST_CELL))
+    order = sorted(columns, key=lambda name: name not in compared)[:12]
+    longest = int(np.clip(300_000 / max(len(rows) * len(order), 1), 16, LONGEST_CELL))  # 300,000 letters in all
     texts = [_texts(columns[name], longest) for name in order]
     about = {
         "columns": [shortened(name, LONGEST_NAME) for name in order],

@@ -20,9 +20,6 @@ from mosaic.program.factor import nothing_to_compare
 
 #: Rows of a block whose kernel columns are in memory at a time.
 ROWS_AT_ONCE = 1024
-#: Candidates whose residual is below the first share of the largest diagonal entry make L too ill-conditioned for a certificate;
-#: those whose residual is below the second are in the span of the others, up to rounding, and may still have a row.
-DEPENDENT, IN_SPAN = 1e-7, 1e-11
 AS_THEY_ARE = Prepare()
 
 
@@ -105,13 +102,14 @@ class Basis:
         if not largest > 0:
             raise nothing_to_compare()
         check_similarities(largest, kernel.dtype)
-        _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * largest)
+        # Candidates with a smaller residual make L too ill-conditioned for a certificate.
+        _, pivots, rank, _ = dpstrf(K, lower=1, tol=1e-7 * largest)
         kept = np.sort(pivots[:rank] - 1)
         L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))
         basis = cls(kernel.take(candidates[kept]), L)
         left = np.diagonal(K) - row_norms_squared(basis.features(K[:, kept].copy()))
         left[kept] = 0.0
-        return basis, candidates[kept], candidates[left <= IN_SPAN * largest]
+        return basis, candidates[kept], candidates[left <= 1e-11 * largest]  # in the span up to rounding, they may have a row
 
     def features(self, columns: FloatArray) -> FloatArray:
         """f_i = L⁻¹ k_i, as rows."""

@@ -23,8 +23,8 @@ from mosaic.parameters import check_jobs
 #: Called from time to time during a pass with the number of rows done so far.
 Watch: TypeAlias = Callable[[int], None]
 
-#: Bytes of a memory map that may be read before its pages are released, and of the rows that several threads work on.
-MAPPED_BYTES = BYTES_IN_THREADS = 1 << 26
+#: Bytes of a memory map that may be read before its pages are released.
+MAPPED_BYTES = 1 << 26
 
 
 class Source(ABC):
@@ -102,8 +102,8 @@ class LocalSource(Source):
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         check_jobs(self.n_jobs)
-        # Threads that each have a block: two, or more if few bytes are held. A single block is divided among all threads.
-        few = 1 if self.n <= BLOCK_ROWS else max(2, BYTES_IN_THREADS // (8 * BLOCK_ROWS * self.n_features))
+        # Threads that each have a block: two, or more if they hold at most 64 MiB. A single block is divided among all threads.
+        few = 1 if self.n <= BLOCK_ROWS else max(2, (1 << 26) // (8 * BLOCK_ROWS * self.n_features))
         most = few if self.most_threads is None else min(few, self.most_threads)
 
         def nodes() -> Iterator[Node[BlockResult]]:
