@@ -19,7 +19,7 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows.build import Line, table_rows
-from mosaic.rows.faults import DAMAGED, FileFault, no_rows, readable
+from mosaic.rows.faults import FileFault, damaged, no_rows, readable
 from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
@@ -88,7 +88,7 @@ class InParquet:
                     if part.num_rows:
                         yield pa.Table.from_batches([part.select(list(columns)).cast(schema)])
         if left > 0:
-            raise FileFault(file, f"has {left:,} rows less than it says", DAMAGED)
+            raise damaged(file, f"has {left:,} rows less than it says")
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:

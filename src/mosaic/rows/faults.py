@@ -69,8 +69,12 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
         raise not_permitted(file) from error
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-        damaged = "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says."
-        raise FileFault(file, f"cannot be read ({said[:300]})", remedy or f"{damaged} Write or copy it again.") from error
+        raise damaged(file, f"cannot be read ({said[:300]})", remedy) from error
+
+
+def damaged(file: str | Path, fault: str, remedy: str | None = None) -> FileFault:
+    why = "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says."
+    return FileFault(file, fault, remedy or f"{why} Write or copy it again.")
 
 
 def not_permitted(file: str | Path) -> FileFault:
