@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import zlib
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sklearn.datasets import load_digits
 
 from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal
 from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Polynomial, datasets
-from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS, in_options
+from mosaic.cli.options import DETECTOR_SETTINGS, GROUPS, SETTINGS, in_options
 from mosaic.cli.parser import COMMANDS, command_parser
 
 pa = pytest.importorskip("pyarrow")
@@ -42,6 +43,13 @@ def test_every_parameter_of_the_estimators_is_an_option():
         assert set(SETTINGS) <= options_of(name), name
     assert set(SETTINGS) - {"n_representatives", "coverage", "min_support"} <= options_of("path")
     assert set(DETECTOR_SETTINGS) <= options_of("outliers")
+
+
+@pytest.mark.parametrize("option", [option for options in GROUPS.values() for option in options], ids=lambda option: option.dest)
+def test_every_option_has_a_command_and_a_place_in_the_documentation(option):
+    assert any(option.dest in options_of(name) for name in COMMANDS)
+    text = (Path(__file__).parents[1] / "docs" / "cli.md").read_text("utf-8")
+    assert any(f"{flag}" in text for flag in option.flags if flag.startswith("--"))
 
 
 def test_options_reach_the_estimator(folder, monkeypatch, capsys):

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from mosaic import MOSAIC, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.rows import FileFault, read
+from mosaic.rows.open import KINDS
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -111,6 +112,12 @@ FILES = {
     "points.h5ad": save_h5ad,
     "points.zarr": save_zarr,
 }
+
+
+def test_every_reader_of_files_has_a_file_here():
+    """Workbooks have tests of their own."""
+    endings = {ending for name in FILES for ending in KINDS if f".{name.split('.')[1]}" == ending}
+    assert {KINDS[ending].open for ending in endings} == {kind.open for kind in KINDS.values()} - {KINDS[".xlsx"].open}
 
 
 @pytest.mark.parametrize("name", FILES)

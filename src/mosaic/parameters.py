@@ -151,8 +151,10 @@ class Paper(Parameters):
     name: ClassVar[str] = "paper"
 
 
+#: Kernels that have settings.
+KERNELS_WITH_SETTINGS: tuple[type[Parameters], ...] = (Polynomial, Diffusion)
 #: The names that stand for kernels and algorithms with their default settings.
-BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in (Polynomial, Diffusion, Sketch, Paper)}
+BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in KERNELS_WITH_SETTINGS} | {"sketch": Sketch, "paper": Paper}
 #: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
 ELSEWHERE = {
     each.name: f"{'algorithm' if name in CHOICES['algorithm'] else 'kernel'}={kind.__name__}({each.name}=…)"
@@ -230,8 +232,9 @@ def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | Non
 
 
 def check_kernel(kernel: Any) -> None:
-    is_right = (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, Polynomial | Diffusion)
-    fault = f"must be {', '.join(map(repr, KERNELS))}, Polynomial(…), Diffusion(…) or a function of two sets of points"
+    is_right = (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, KERNELS_WITH_SETTINGS)
+    objects = ", ".join(f"{kind.__name__}(…)" for kind in KERNELS_WITH_SETTINGS)
+    fault = f"must be {', '.join(map(repr, KERNELS))}, {objects} or a function of two sets of points"
     _refuse_unless(is_right, "kernel", kernel, fault, "Leave it at 'rbf'.")
 
 

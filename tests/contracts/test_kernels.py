@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.gaussian_process import kernels as gaussian_process
 from sklearn.metrics import pairwise
 
+from mosaic import MOSAIC, load
 from mosaic.kernels import KERNELS, POINT_KERNELS, make_kernel
+from mosaic.parameters import BY_NAME, KERNELS_WITH_SETTINGS
 
 X = np.random.default_rng(1).normal(size=(40, 5))
 WIDE = np.random.default_rng(1).normal(size=(40, 30))  # more features than the coordinate loop takes
@@ -40,6 +44,23 @@ def matrix(kernel):
 
 def test_every_kernel_has_a_name_that_users_can_write():
     assert set(KERNELS) == {*POINT_KERNELS, "diffusion", "precomputed"}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_fit_uses_the_settings_of_its_kernel_and_is_saved_with_them(name, tmp_path):
+    kernel: Any = name
+    if name in BY_NAME:
+        usual = BY_NAME[name]().get_params()
+        kernel = BY_NAME[name](**{key: value + 1 for key, value in usual.items()})
+    model = MOSAIC(5, kernel=kernel).fit(given(name, X))
+    if name in BY_NAME:
+        assert type(kernel) in KERNELS_WITH_SETTINGS
+        fitted = model.selection_.kernel
+        assert {key: getattr(fitted, key) for key in usual if hasattr(fitted, key)}.items() <= kernel.get_params().items()
+    model.save(tmp_path / "a.mosaic")
+    again = load(tmp_path / "a.mosaic")
+    assert again.kernel == kernel
+    np.testing.assert_array_equal(again.transform(given(name, X)), model.transform(given(name, X)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,6 +19,10 @@ SOLVERS = [name for name in get_args(SolverName) if name != "auto"]
 SIMILARITIES = [*KERNELS, "callable"]
 
 
+def test_every_name_of_a_solver_has_its_method():
+    assert {*SOLVERS} == {"interior-point", *FIRST_ORDER}
+
+
 def points(n=24, d=3):
     return np.random.default_rng(3).normal(size=(n, d))
 

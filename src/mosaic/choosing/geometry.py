@@ -25,7 +25,7 @@ from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma
+from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma, stationary
 from mosaic.text import figure
 
 if TYPE_CHECKING:
@@ -194,19 +194,19 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
         return kernel if same else kernel.take(points.first)
     rows = rows_of(X, points.first)
-    kind = STATIONARY_KERNELS.get(name) if isinstance(name, str) else None
+    formula = settings.formula or name
     if is_auto(gamma):
         gamma = "scale"
-        if kind is not None and points.n > 1:
+        if isinstance(name, str) and name in STATIONARY_KERNELS and points.n > 1:
             if settings.mode == "paper":
                 gamma = paper_gamma(rows)
             else:
                 few = rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))
-                gamma = bandwidth(kind(on_host(few)))
+                gamma = bandwidth(stationary(on_host(few), formula))
             # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
-                return kind(rows, gamma)
-    return make_kernel(rows, settings.formula or name, gamma=gamma, random_state=seed)
+                return stationary(rows, formula, gamma)
+    return make_kernel(rows, formula, gamma=gamma, random_state=seed)
 
 
 def bandwidth(kernel: StationaryKernel) -> float:

@@ -105,12 +105,13 @@ class Option(NamedTuple):
     dest: str  # the name of the parameter
     flags: tuple[str, ...]
     settings: dict[str, Any]
+    of: tuple[str, ...] = ()  # commands that have it, besides those that name it among what they know
 
 
-def _option(flags: str, help: str, metavar: str | None = None, type: Any = None, **settings: Any) -> Option:
+def _option(flags: str, help: str, metavar: str | None = None, type: Any = None, of: str = "", **settings: Any) -> Option:
     settings |= {"help": help} | ({"metavar": metavar} if metavar else {}) | ({"type": type} if type else {})
     first = next(flag for flag in flags.split() if flag.startswith("--"))
-    return Option(first[2:].replace("-", "_"), tuple(flags.split()), settings)
+    return Option(first[2:].replace("-", "_"), tuple(flags.split()), settings, tuple(of.split()))
 
 
 _LIST: dict[str, Any] = {"action": "extend", "type": names, "metavar": "A,B,C*"}

@@ -209,7 +209,8 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
         usage=f"mosaic {name} {' '.join(command.takes)} [options]",
         add_help=False,
     )
-    parser.set_defaults(**dict.fromkeys(("output", "report", "labels", "save", "title")), force=False)
+    values = [option.dest for option in GROUPS["output"] if option.settings.get("action") != "store_true"]
+    parser.set_defaults(**dict.fromkeys(("output", *values)), force=False)
     main = parser.add_argument_group("options")
     positionals: dict[str, dict[str, Any]] = {
         "MODEL": {"help": "model that --save wrote"},
@@ -230,7 +231,8 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
             dest, usual = ("report", command.output) if is_page else ("output", None)
             group.add_argument("-o", "--output", dest=dest, metavar=command.output, default=usual, help=what)
         one_of = group.add_mutually_exclusive_group() if title == "how many" else group
-        for option in (option for option in GROUPS[title] if option.dest in (*command.known, "json", "quiet", "debug")):
+        known = (*command.known, "json", "quiet", "debug")
+        for option in (one for one in GROUPS[title] if one.dest in known or name in one.of):
             given: dict[str, Any] = {} if title == "output" else {"default": argparse.SUPPRESS}
             if not (everything or option.dest in USUAL):
                 given["help"] = argparse.SUPPRESS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, Seed, subsample
-from mosaic.arrays.xp import is_on_device, on_host
+from mosaic.arrays.xp import exponential, is_on_device, on_host
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import points
 from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.points import POINT_KERNELS, RBF, STATIONARY_KERNELS, Kernel, StationaryKernel
 from mosaic.kernels.precomputed import Precomputed
-from mosaic.parameters import Diffusion, Polynomial, check_kernel, name_of, real_number
+from mosaic.parameters import Diffusion, Parameters, Polynomial, check_kernel, name_of, real_number
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
@@ -51,7 +51,7 @@ class EffectiveCount:
 
 
 Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
-Similarity: TypeAlias = str | Polynomial | Diffusion | Callable[[Any, Any], Any]
+Similarity: TypeAlias = str | Parameters | Callable[[Any, Any], Any]
 
 
 def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0) -> Kernel:
@@ -60,7 +60,7 @@ def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", r
     Parameters
     ----------
     X : array or CSR matrix, n × d (n × n for ``"precomputed"``)
-    kernel : one of ``mosaic.kernels.KERNELS``, ``Polynomial`` or ``Diffusion``, or a function of two sets of points
+    kernel : one of ``mosaic.kernels.KERNELS``, or one with its settings (``Polynomial(degree=2)``), or a function f(A, B)
     gamma : float, "scale", "median" or EffectiveCount
         For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
         ``"median"`` is 1 / median distance, both in the distance of the kernel.
@@ -89,13 +89,19 @@ def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", r
                 fault = "must be a number or 'scale' for a polynomial kernel"
                 raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
             return points.PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0)
-        case str() if kernel in STATIONARY_KERNELS:
-            wide = STATIONARY_KERNELS[kernel](X)
+        case str() | Parameters() if name_of(kernel) in STATIONARY_KERNELS:
+            wide = stationary(X, kernel)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case str() if kernel in POINT_KERNELS:
             return POINT_KERNELS[kernel](X)
     assert callable(kernel)
     return points.FromCallable(X, kernel)
+
+
+def stationary(X: Any, kernel: Any, gamma: float = 1.0) -> StationaryKernel:
+    """A stationary kernel, by its name or with its settings, at a bandwidth that is known."""
+    settings = kernel.get_params() if isinstance(kernel, Parameters) else {}
+    return STATIONARY_KERNELS[name_of(kernel)](X, gamma, **settings)
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
@@ -123,7 +129,7 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ, for 512 of 2048 points; their sums are scaled up to n."""
+    """Solve quantile_j(1 + Σ_{i≠j} k_ij²) = m0 for γ, for 512 of 2048 points; their sums are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
@@ -133,7 +139,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     if not D.any():
         return 1.0
     scale = (n - 1) / (len(others) - 1)
-    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale)
+    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale, kernel)
     if rate == np.inf:
         raise InvalidInputError(
             f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
@@ -143,15 +149,20 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     return rate
 
 
-def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: float) -> float:
-    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough."""
+def decay_rate(
+    D: FloatArray, weights: FloatArray, quantile: float, target: float, kernel: StationaryKernel | None = None
+) -> float:
+    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target, or with another decay in place of exp; ∞ if none is large
+    enough.
+    """
+    squared = exponential if kernel is None else partial(kernel.decay, power=2.0)
     apart = D[D > 0]
     unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
     values = np.empty_like(D)
 
     @cache
     def excess(log_rate: float) -> float:
-        sums = weights @ np.exp(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values), out=values)
+        sums = weights @ squared(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values))
         return float(np.log(np.quantile(sums, quantile) / target))
 
     # The excess falls, and the rate is near 1 in this unit. These are logarithms of rates.

@@ -129,7 +129,7 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order."""
+    """k(x, y) = exp(−γ · d(x, y)), or another decay, with d = Σ_j |x_j − y_j|^order."""
 
     gamma: float = 1.0
 
@@ -140,7 +140,11 @@ class StationaryKernel(PointKernel):
     def _decayed(self, D: Any) -> Any:
         with np.errstate(over="ignore"):  # exp(−∞) = 0
             D *= -self.gamma
-        return xp.exponential(D)
+        return self.decay(D)
+
+    def decay(self, E: Any, power: float = 1.0) -> Any:
+        """k^power where −power · γ · d = E, which may be overwritten."""
+        return xp.exponential(E)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         return self._distances(self._rows(rows), self._rows(columns))
