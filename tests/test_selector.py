@@ -143,7 +143,7 @@ def test_outlier_probability_is_the_measure_of_the_paper():
     largest, n = R.max(axis=1), len(K)
     expected = (n * largest - R.sum(axis=1)) / ((n - 1) * largest)
     np.testing.assert_allclose(model.outlier_probability_[rows], expected, atol=1e-3)
-    assert model.explain(int(rows[0])).to_dict()["outlier_probability"] == model.outlier_probability_[rows[0]]
+    assert model.explain(int(rows[0])).outlier_probability == model.outlier_probability_[rows[0]]
     with pytest.raises(AttributeError, match=r"algorithm='paper' only\. Use effective_count_"):
         MOSAIC(10).fit(GROSS.X).outlier_probability_  # noqa: B018
     np.testing.assert_array_equal(np.flatnonzero(model.influence_), rows)

@@ -36,7 +36,6 @@ class SelectionCertificate:
         1 − error_without_ridge / total
     bound_without_ridge : the same as ``bound`` where coefficients cost nothing
     bounds : both bounds for any k, ``bounds.at(k)`` and ``bounds.without_ridge(k)``; the first is tightest for this k
-    settings : what was decided about the data, in sentences
     constrained : whether the choice had to obey constraints: quotas, rows that must be chosen or must not
 
     Notes
@@ -50,7 +49,6 @@ class SelectionCertificate:
     k: int
     error: float
     bounds: Bound
-    settings: tuple[str, ...] = ()
     total: float = np.nan
     error_without_ridge: float = np.nan
     constrained: bool = False

@@ -8,7 +8,7 @@ belongs; of a representative, those that are farthest from the mean.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,9 +68,6 @@ class Explanation:
     def called(self) -> str:
         """The row in a sentence: "C17 (row 3)", "Row 3"."""
         return f"Row {self.row}" if self.name is None else f"{self.name} (row {self.row})"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.called}: {self.reason}"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn.datasets
-from numpy.typing import ArrayLike
 
 import mosaic
 from mosaic.choosing import MOST_AUTOMATIC, counted
@@ -26,6 +25,7 @@ from mosaic.facts import Facts
 from mosaic.rows import is_source, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
+from mosaic.rows.roles import values_of
 from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library
 
@@ -60,7 +60,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if run.is_read:
             answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
             answer["certificate"] = answer.pop("known_certificate")
-            for pick, values in zip(answer["picks"], values_of(cells), strict=True):
+            for pick, values in zip(answer["picks"], rows_as_dicts(cells), strict=True):
                 pick["values"] = values
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
@@ -79,13 +79,6 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
 report = select
 
 
-class Digits(Rows):
-    """Pictures of 8 × 8 pixels in memory, as if they were a file."""
-
-    def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
-        return thumbnails(list(1.0 - self.X.reshape(-1, 8, 8)[np.asarray(rows, np.intp)] / 16.0), side)  # dark on light
-
-
 def demo(args: Namespace) -> int:
     """``mosaic demo``: the handwritten digits of scikit-learn, and one image of noise for every twenty of them."""
     folder = Path(args.folder)
@@ -94,15 +87,23 @@ def demo(args: Namespace) -> int:
     args.n_representatives, args.title = 20, "Digits with noise among them"
     args.output, args.report = str(folder / "picks.csv"), str(folder / "report.html")
 
-    def digits_with_noise(bar: ProgressBar) -> Digits:
+    def digits_with_noise(bar: ProgressBar) -> Rows:
         X, digit = sklearn.datasets.load_digits(return_X_y=True)
         noise = mosaic.datasets.noise_images(len(X) // 20, X)
         names = [f"digit-{i:04d}" for i in range(len(X))] + [f"noise-{i:02d}" for i in range(len(noise))]
         what, X = [*digit.astype(str).tolist(), *["noise"] * len(noise)], np.vstack([X, noise])
         records, kind = InMemory(pa.table({"image": names, "digit": what})), "handwritten digits and noise"
-        found = Digits(Path("digits"), kind, X, records, id_name="image", group_name="digit")
-        found.groups = np.array(what)
-        return found
+        pictures = 1.0 - X.reshape(-1, 8, 8) / 16.0  # dark on light
+        return Rows(
+            Path("digits"),
+            kind,
+            X,
+            records,
+            id_name="image",
+            groups=np.array(what),
+            group_name="digit",
+            pictures_of=lambda rows, side: thumbnails(list(pictures[rows]), side),
+        )
 
     return select(args, digits_with_noise)
 
@@ -179,7 +180,7 @@ def outliers(args: Namespace) -> int:
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
-    answer |= facts.to_dict("decisions", "settings") | {"rows": values_of(table) if args.json else []}
+    answer |= facts.to_dict("decisions", "settings") | {"rows": rows_as_dicts(table) if args.json else []}
     return run.finish(show, table, **answer)
 
 
@@ -302,14 +303,8 @@ def estimate(args: Namespace) -> int:
     return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
 
 
-def values_of(table: Any) -> list[dict[str, Any]]:
+def rows_as_dicts(table: Any) -> list[dict[str, Any]]:
     """Each row as a mapping, without columns of lists, for JSON."""
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_nested(column.type):
-            continue
-        try:
-            columns[name] = column.to_pylist()
-        except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
-            columns[name] = column.cast(pa.string()).to_pylist()
-    return [{name: values[i] for name, values in columns.items()} for i in range(table.num_rows)]
+    shown = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+    columns = {name: values_of(table.column(name)) for name in shown}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or [{}] * table.num_rows

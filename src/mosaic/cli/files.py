@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
-from mosaic.cli.commands import open_new_rows, values_of
+from mosaic.cli.commands import open_new_rows, rows_as_dicts
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
@@ -78,7 +78,7 @@ def compare(args: Namespace) -> int:
         run.write_end()
 
     figures: dict[str, Any] = {"outlier_shares": odd, "mean_similarities": similar}
-    return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=values_of(pa.table(found)))
+    return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=rows_as_dicts(pa.table(found)))
 
 
 def dedup(args: Namespace) -> int:
@@ -103,7 +103,7 @@ def dedup(args: Namespace) -> int:
             write_table(shown, "" if "copies" in run.outputs else "; -o copies.csv keeps them all")
         run.write_end()
 
-    return run.finish(show, table, sentence=sentence, copies=values_of(table))
+    return run.finish(show, table, sentence=sentence, copies=rows_as_dicts(table))
 
 
 def near_copies(X: Any) -> tuple[Any, Any]:

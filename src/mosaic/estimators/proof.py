@@ -110,7 +110,7 @@ class InMemory:
             given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.material.encoding
         error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
         constrained = material.constraints.are_given
-        return SelectionCertificate(given.certificate, k, error, bound, selection.decisions, total, free_error, constrained)
+        return SelectionCertificate(given.certificate, k, error, bound, total, free_error, constrained)
 
     def answers(self, selection: Selection) -> Answers:
         if sp.issparse(self.X) or is_on_device(self.X):
@@ -295,7 +295,7 @@ class ByPasses:
         bounds = replace(best, outside=outside, scores=highest, spectrum=spectrum)
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given
-        return SelectionCertificate(certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained)
+        return SelectionCertificate(certificate, k, error, bounds, trace, without_ridge, constrained)
 
     def answers(self, selection: Selection) -> Answers:
         if self.passes is None:
