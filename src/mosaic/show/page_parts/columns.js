@@ -48,11 +48,12 @@ function numberOf(text) {
   return text === "" ? NaN : Number(text.replace(/^[$€£¥]\s?|,(?=\d{3})|\s?[$€£¥%]$/g, ""));
 }
 
-/* Values of the texts of a column, if all but missing ones are numbers or dates; else null. */
+/* Values of the texts of a column, if nearly all but missing ones are numbers or dates; else null. */
 function valuesOf(texts) {
+  const isMissing = texts.includes("") ? 1 : 0;
   for (const read of [numberOf, dayOf]) {
-    const values = Float64Array.from(texts, read);
-    if (values.every((value, v) => Number.isFinite(value) || texts[v] === "") && values.some(Number.isFinite)) {
+    const values = Float64Array.from(texts, read), nRead = values.filter(Number.isFinite).length;
+    if (nRead > 0 && nRead >= 0.9 * (texts.length - isMissing)) {
       return { values, told: read === dayOf ? (day) => new Date(864e5 * day).toISOString().slice(0, 10) : shortNumber };
     }
   }
