@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cli_runs import run
-from mosaic import MOSAIC, datasets
+from mosaic import MOSAIC
 from mosaic.exceptions import SelectionWarning
 
 pa = pytest.importorskip("pyarrow")
@@ -110,45 +110,16 @@ def test_an_answer_has_picks_values_outliers_and_certificate(folder, capsys):
     assert any("column 'id'" in note for note in found["notes"])
 
 
-def test_explanations_are_plain_data(folder, capsys):
-    model = MOSAIC(5).fit(np.load("points.npy"))
-    pick, odd = int(model.representative_indices_[2]), int(np.flatnonzero(model.is_outlier_)[0])
-    found = answer(run(capsys, "explain", "points.csv", f"p{pick}", "-k", "5", f"p{odd}", "p0", "--json"), "explain")
-    chosen, rejected, other = found["rows"]
-    assert (chosen["status"], chosen["rank"], chosen["row"]) == ("representative", 3, pick)
-    assert chosen["stands_for"] == int((model.labels_ == 2).sum())
-    assert (rejected["status"], rejected["represented_by"]) == ("outlier", None)
-    assert other["represented_by"] == model.representative_indices_[model.labels_[0]]
-
-
-def test_warnings_are_notes(folder, capsys):
-    words = "select points.npy -k 5 --algorithm paper,solver=fista,max_iter=2 --tol 1e-9 --json"
-    found = answer(run(capsys, *words.split()), "select")
-    (gap,) = (note for note in found["notes"] if "above the tolerance 1e-09" in note)
-    assert gap.endswith("raise max_iter, loosen --tol, or use solver='auto'.")
-
-
-def test_advice_about_outliers_names_options(folder, capsys):
-    X = datasets.contaminate(load_digits().data[:300] / 16.0, 0.3, kind="far", random_state=0).X
-    np.save("crowd.npy", X)
-    with pytest.warns(SelectionWarning, match="set outliers='keep' or min_group; .*, set contamination") as caught:
-        MOSAIC(10).fit(X)
-    assert not any("`" in str(warning.message) for warning in caught)
-    found = answer(run(capsys, "select", "crowd.npy", "-k", "10", "--json"), "select")
-    (crowd,) = (note for note in found["notes"] if "taken for outliers" in note)
-    assert crowd.endswith("set --outliers keep or --min-group; if you know their share, set --contamination.")
-
-
 def test_warnings_of_the_library_name_options_and_ids(folder, capsys, monkeypatch):
     fit = MOSAIC.fit
 
     def warning(self, X, **constraints):
-        warnings.warn("`row 7` is alone. Lower `min_group`.", SelectionWarning, stacklevel=2)
+        warnings.warn("`row 7` is alone. Lower `min_group`, set `outliers='keep'`.", SelectionWarning, stacklevel=2)
         return fit(self, X, **constraints)
 
     monkeypatch.setattr(MOSAIC, "fit", warning)
     found = answer(run(capsys, "select", "points.csv", "-k", "3", "--json"), "select")
-    assert found["notes"][-1] == "p7 (row 7) is alone. Lower --min-group."
+    assert found["notes"][-1] == "p7 (row 7) is alone. Lower --min-group, set --outliers keep."
 
 
 def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
