@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -20,14 +21,8 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.rows import FileFault, read
 
 RNG = np.random.default_rng(0)
-FRAME = pd.DataFrame(
-    {
-        "id": [f"r{i}" for i in range(60)],
-        "height": RNG.normal(size=60).round(4),
-        "age": RNG.integers(0, 90, 60),
-        "city": RNG.choice(["Bonn", "Ulm"], 60),
-    }
-)
+FRAME = pd.DataFrame({"id": [f"r{i}" for i in range(60)], "height": RNG.normal(size=60).round(4), "age": RNG.integers(0, 90, 60)})
+FRAME["city"] = RNG.choice(["Bonn", "Ulm"], 60)
 
 
 class Stream:
@@ -48,39 +43,21 @@ def csv(tmp_path):
 
 @pytest.fixture
 def piped(monkeypatch):
-    def pipe(data: bytes) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-    return pipe
+    return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-# --------------------------------------------------------------------------------------------------------------- streams
+def relation():
+    connection = pytest.importorskip("duckdb").connect()
+    connection.register("people", pa.Table.from_pandas(FRAME))
+    return connection.sql("select * from people")
 
 
-def test_an_arrow_stream_gives_the_picks_of_the_file(csv):
-    expected = MOSAIC(4).fit(csv)
-    found = MOSAIC(4).fit(Stream(FRAME))
+@pytest.mark.parametrize("stream", [lambda: Stream(FRAME), lambda: pa.Table.from_pandas(FRAME).to_reader(7), relation])
+def test_a_stream_gives_the_picks_of_the_file(csv, stream):
+    expected, found = MOSAIC(4).fit(csv), MOSAIC(4).fit(stream())
     np.testing.assert_array_equal(found.representative_indices_, expected.representative_indices_)
     assert list(found.feature_names_in_) == list(expected.feature_names_in_)
-    np.testing.assert_array_equal(found.predict(Stream(FRAME)), expected.predict(csv))
-
-
-def test_a_reader_of_batches_is_read_once():
-    reader = pa.Table.from_pandas(FRAME).to_reader(max_chunksize=7)
-    np.testing.assert_array_equal(MOSAIC(4).fit(reader).representative_indices_, MOSAIC(4).fit(FRAME).representative_indices_)
-
-
-def test_a_relation_of_duckdb_is_a_stream():
-    duckdb = pytest.importorskip("duckdb")
-    connection = duckdb.connect()
-    connection.register("people", pa.Table.from_pandas(FRAME))
-    relation = connection.sql("select * from people")
-    np.testing.assert_array_equal(
-        MOSAIC(4).fit(relation).representative_indices_, MOSAIC(4).fit(Stream(FRAME)).representative_indices_
-    )
-
-
-# -------------------------------------------------------------------------------------------------------- standard input
+    np.testing.assert_array_equal(found.predict(stream()), expected.predict(csv))
 
 
 @pytest.mark.parametrize(
@@ -93,13 +70,12 @@ def test_a_relation_of_duckdb_is_a_stream():
     ],
     ids=["csv", "csv.gz", "jsonl", "parquet"],
 )
-def test_standard_input_is_csv_or_what_the_format_says(piped, tmp_path, monkeypatch, write, format):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_standard_input_is_csv_or_what_the_format_says(piped, scratch, write, format):
     piped(write(FRAME))
     with read("-", format=format) as table:
         assert (table.n, table.path) == (60, Path("standard input"))
         assert table.names([3]) == ["r3"]
-    assert not list(tmp_path.iterdir())
+    assert not list(scratch.iterdir())
 
 
 def test_the_command_reads_standard_input(piped, tmp_path, capsys):
@@ -109,12 +85,11 @@ def test_the_command_reads_standard_input(piped, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("data", [b"", b"a,b\n1,x\n2,\xff\n"])
-def test_a_fault_of_standard_input_names_it(piped, tmp_path, monkeypatch, data):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_a_fault_of_standard_input_names_it(piped, scratch, data):
     piped(data)
     with pytest.raises(FileFault, match=r"^standard input"):
         read("-")
-    assert not list(tmp_path.iterdir())
+    assert not list(scratch.iterdir())
 
 
 def test_a_format_tells_what_a_name_does_not(csv):
@@ -127,9 +102,6 @@ def test_a_format_tells_what_a_name_does_not(csv):
         read(odd, format="word")
 
 
-# ------------------------------------------------------------------------------------------------------------- addresses
-
-
 @pytest.mark.parametrize("address", ["https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"])
 def test_an_address_gets_a_sentence_that_says_what_to_do(address, capsys):
     with pytest.raises(FileFault, match="nothing is fetched from the network") as told:
@@ -137,9 +109,6 @@ def test_an_address_gets_a_sentence_that_says_what_to_do(address, capsys):
     assert "Download it first" in str(told.value)
     assert told.value.file == address
     assert main(["select", address, "-k", "3"]) == 3
-
-
-# -------------------------------------------------------------------------------------------------------------- workbooks
 
 
 def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
@@ -155,11 +124,10 @@ def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         names = "".join(f'<sheet name="{name}" sheetId="{i + 1}" r:id="r{i}"/>' for i, name in enumerate(sheets))
         packed.writestr("xl/workbook.xml", f'<workbook {ns} xmlns:r="{rels}"><sheets>{names}</sheets></workbook>')
-        links = "".join(
-            f'<Relationship Id="r{i}" Type="{rels}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in range(len(sheets))
-        )
+        link = '<Relationship Id="r{}" Type="{}/{}" Target="{}"/>'.format
+        links = "".join(link(i, rels, "worksheet", f"worksheets/sheet{i}.xml") for i in range(len(sheets)))
         packed.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{links}</Relationships>")
-        book = f'<Relationship Id="r" Type="{rels}/officeDocument" Target="xl/workbook.xml"/>'
+        book = link("", rels, "officeDocument", "xl/workbook.xml")
         packed.writestr("_rels/.rels", f"<Relationships>{book}</Relationships>")
         for i, rows in enumerate(sheets.values()):
             body = "".join(f"<row>{''.join(cell(value) for value in row)}</row>" for row in rows)
@@ -170,11 +138,8 @@ def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
 PEOPLE = [list(FRAME.columns), *FRAME.to_numpy().tolist()]
 
 
+@pytest.mark.skipif(find_spec("python_calamine") is None, reason="workbooks need python-calamine")
 class TestWorkbooks:
-    @pytest.fixture(autouse=True)
-    def _library(self):
-        pytest.importorskip("python_calamine")
-
     def test_the_first_sheet_is_read_as_its_csv_would_be(self, csv, tmp_path):
         file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE, "Other": [["a"], [1]]})
         with read(file) as table, read(csv) as expected:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import pickle
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cli_runs import run
 from mosaic import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.rows import FileFault, read
@@ -33,6 +37,11 @@ def fault_of(path, **options):
     return fault
 
 
+@pytest.mark.parametrize("file", sorted((Path(__file__).parent / "damaged").iterdir()), ids=lambda file: file.name)
+def test_files_that_crashed_a_library_are_refused(file):
+    fault_of(file)
+
+
 LONG = "a,b\n" + "1,2\n" * 400_000
 CSV = {
     "empty": (b"", None, "the file is empty", "Write it again"),
@@ -49,6 +58,7 @@ CSV = {
     "latin1 header": ("größe\n1\n".encode("latin1"), "line 1", "byte 2 (0xf6) is not UTF-8", "iconv"),
     "latin1 far down": (b"n,x\n" + b"a,1\n" * 100_000 + b"\xfc,1\n", "line 100,002", "byte 400,004", "iconv"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), "line 1", "UTF-16", "as UTF-8"),
+    "utf-32": ("a,b\n1,2\n".encode("utf-32"), "line 1", "UTF-32", "as UTF-8"),
     "binary": (b"a,b\n1,\x00\x01\xff\n", "line 2", "binary file", ".parquet or .npy"),
     "text only": ("a,b\nx,y\nz,w\n", None, "no column of numbers, only a (string), b (string)", "`embedding`"),
     "same names": ("a,b,a\n1,2,3\n", None, "more than one column called 'a'", "Rename"),
@@ -58,15 +68,11 @@ CSV = {
 
 @BUDGETS
 @pytest.mark.parametrize("case", CSV)
-def test_a_bad_text_table_says_where_and_why(case, budget, tmp_path, monkeypatch):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+def test_a_bad_text_table_says_where_and_why(case, budget, tmp_path, scratch):
     content, where, said, remedy = CSV[case]
     path = write(tmp_path, content)
     fault = fault_of(path, memory_budget=budget)
-    assert fault.file == str(path)
-    assert fault.where == where
+    assert (fault.file, fault.where) == (str(path), where)
     assert said in fault.fault
     assert remedy in fault.remedy
     assert not list(scratch.iterdir())
@@ -98,16 +104,14 @@ def test_options_that_do_not_fit_the_file_say_what_there_is(case, budget, tmp_pa
 
 
 def test_ids_that_are_named_must_tell_rows_apart(tmp_path):
-    fault = fault_of(write(tmp_path, "k,x\na,1\n\nb,2\na,3\n"), id="k")
-    assert fault.where == "line 5, column 'k'"
-    assert "'a' is also the id of line 2" in fault.fault
-    fault = fault_of(write(tmp_path, "k,x\na,1\n,2\n"), id="k")
-    assert fault.where == "line 3, column 'k'"
-    assert "has no value" in fault.fault
     pq.write_table(pa.table({"k": [1, 2, 1], "x": [1.0, 2, 3]}), tmp_path / "t.parquet")
-    fault = fault_of(tmp_path / "t.parquet", id="k")
-    assert fault.where == "row 2 (counted from 0), column 'k'"
-    assert "row 0" in fault.fault
+    for path, where, said in (
+        (write(tmp_path, "k,x\na,1\n\nb,2\na,3\n", "a.csv"), "line 5, column 'k'", "'a' is also the id of line 2"),
+        (write(tmp_path, "k,x\na,1\n,2\n", "b.csv"), "line 3, column 'k'", "has no value"),
+        (tmp_path / "t.parquet", "row 2 (counted from 0), column 'k'", "row 0"),
+    ):
+        fault = fault_of(path, id="k")
+        assert (fault.where, said in fault.fault) == (where, True)
 
 
 def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypatch):
@@ -166,15 +170,16 @@ def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tm
     assert "no lists of numbers" in fault.fault
 
 
-def array_cases():
-    yield "objects", np.array([[1, "a"]], dtype=object), "object", "."
-    yield "strings", np.array([["a", "b"]]), "must hold real numbers; got dtype <U1", "Convert"
-    yield "complex", np.eye(2) * 1j, "must hold real numbers; got dtype complex128", "Convert"
-    yield "one dimension", np.arange(3.0), "two dimensions (points × features); got shape (3,)", "reshape(-1, 1)"
-    yield "no rows", np.zeros((0, 3)), "at least one point and one feature; got shape (0, 3)", "Save it again"
-
-
-@pytest.mark.parametrize(("array", "said", "remedy"), [c[1:] for c in array_cases()], ids=[c[0] for c in array_cases()])
+@pytest.mark.parametrize(
+    ("array", "said", "remedy"),
+    [
+        (np.array([[1, "a"]], dtype=object), "object", "."),
+        (np.array([["a", "b"]]), "must hold real numbers; got dtype <U1", "Convert"),
+        (np.arange(3.0), "two dimensions (points × features); got shape (3,)", "reshape(-1, 1)"),
+        (np.zeros((0, 3)), "at least one point and one feature; got shape (0, 3)", "Save it again"),
+    ],
+    ids=["objects", "strings", "one dimension", "no rows"],
+)
 @pytest.mark.parametrize("ending", [".npy", ".npz"])
 def test_arrays_that_are_no_tables_of_numbers_are_refused(array, said, remedy, ending, tmp_path):
     path = tmp_path / f"bad{ending}"
@@ -206,31 +211,67 @@ def test_columns_of_lists_are_nothing_to_compare_rows_by(tmp_path):
     assert "`embedding='v'`" in fault_of(tmp_path / "v.parquet").remedy
 
 
-@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.parquet", "x.feather", "x.h5ad", "x.csv.gz", "x.jsonl.gz"])
+CUT = {
+    "x.npy": lambda path: np.save(path, np.ones((100, 3))),
+    "x.npz": lambda path: np.savez(path, np.ones((100, 3))),
+    "x.parquet": lambda path: pq.write_table(pa.table({"x": np.ones(100)}), path),
+    "x.feather": lambda path: feather.write_feather(pa.table({"x": np.ones(100)}), str(path)),
+    "x.h5ad": lambda path: pytest.importorskip("anndata") and path.write_bytes(bytes(100)),
+    "x.csv.gz": lambda path: path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 9000)),
+    "x.jsonl.gz": lambda path: path.write_bytes(gzip.compress(b'{"x": 1}\n' * 9000)),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
 def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, tmp_path):
-    if name == "x.npy":
-        np.save(tmp_path / name, np.ones((100, 3)))
-    elif name == "x.npz":
-        np.savez(tmp_path / name, np.ones((100, 3)))
-    elif name.endswith(".gz"):
-        with pa.CompressedOutputStream(str(tmp_path / name), "gzip") as stream:
-            stream.write(b'{"x": 1}\n' * 9000 if "json" in name else b"a,b\n" + b"1,2\n" * 9000)
-    else:
-        pq.write_table(pa.table({"x": np.ones(100)}), tmp_path / name)
-        if name == "x.feather":
-            feather.write_feather(pa.table({"x": np.ones(100)}), str(tmp_path / name))
+    CUT[name](tmp_path / name)
     whole = (tmp_path / name).read_bytes()
-    if name == "x.h5ad":
-        pytest.importorskip("anndata")
     for content in (whole[: len(whole) // 2], b"\x93garbage\x01\x02" * 9):
         fault = fault_of(write(tmp_path, content, name))
         assert fault.file == str(tmp_path / name)
         assert fault.remedy.endswith(".")
 
 
+def test_texts_whose_lengths_are_wrong_are_refused(tmp_path):
+    offsets = pa.py_buffer(np.array([0, 3, 1_000_000, 4], np.int32))
+    texts = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abcd")])
+    table = pa.table({"t": texts, "x": [1.0, 2.0, 3.0]})
+    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert "cannot be read" in fault_of(tmp_path / "x.arrow").fault
+
+
+@pytest.mark.parametrize(("part", "value"), [("indices", 10**6), ("indices", -7), ("indptr", 10**6)])
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_indices_out_of_range_are_refused(tmp_path, part, value, form, capsys):
+    S = sp.random_array((40, 4), density=0.5, format=form, rng=0)
+    getattr(S, part)[1:] = value
+    parts = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape, "format": form.encode()}
+    np.savez(tmp_path / "x.npz", **parts)
+    assert run(capsys, "select", tmp_path / "x.npz", "-k", "3").code == 3
+
+
 def test_a_sparse_matrix_that_does_not_fit_is_refused_before_it_is_read(tmp_path):
     sp.save_npz(tmp_path / "x.npz", sp.csr_array(np.ones((100, 3))))
     assert "`memory_budget`" in fault_of(tmp_path / "x.npz", memory_budget=1000).remedy
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "rows.csv")
+    fault = fault_of(tmp_path / "rows.csv")
+    assert "neither a file nor a folder" in fault.fault
+    assert "Save" in fault.remedy
+
+
+def test_a_message_is_cut_short_and_has_no_control_characters(tmp_path, capsys):
+    ran = run(capsys, "select", write(tmp_path, "a,b\n1,2\n"), "--id", "q" * 33_000)
+    assert (ran.code, len(ran.err) < 2000) == (3, True)
+    file = tmp_path / "x\x1b[31m\u202e.csv"
+    ran = run(capsys, "select", file, "-k", "3")
+    assert (ran.code, r"x\x1b[31m\u202e.csv" in ran.err) == (3, True)
+    with pytest.raises(FileFault) as told:
+        read(file)
+    assert str(told.value).isprintable()
 
 
 def test_files_that_are_not_there_are_looked_for_nearby(tmp_path):
@@ -300,32 +341,19 @@ def png(width, height):
 )
 def test_a_broken_picture_is_named(content, said, tmp_path):
     pytest.importorskip("PIL")
-    path = tmp_path / "album"
-    path.mkdir()
-    write(path, content, "bad.png")
-    fault = fault_of(path)
-    assert fault.file == f"{path}/bad.png"
+    write(tmp_path, content, "bad.png")
+    fault = fault_of(tmp_path)
+    assert fault.file == f"{tmp_path}/bad.png"
     assert said in fault.fault
     assert "remove it" in fault.remedy
 
 
-def test_settings_that_make_no_sense_are_refused(tmp_path):
-    path = write(tmp_path, "a\n1\n")
-    with pytest.raises(InvalidInputError, match="memory_budget must be"):
-        read(path, memory_budget=0)
-
-
-def test_a_disk_that_is_full_sooner_than_thought_says_so_and_is_tidied_up(tmp_path, monkeypatch):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    path = write(tmp_path, "a,b\n" + "1,2\n" * 1000, "points.csv")
-
+def test_a_disk_that_is_full_sooner_than_thought_says_so_and_is_tidied_up(tmp_path, scratch, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
-    fault = fault_of(path, memory_budget=TINY)
+    fault = fault_of(write(tmp_path, "a,b\n" + "1,2\n" * 1000), memory_budget=TINY)
     assert fault.fault == f"its numbers cannot be laid out in {scratch} (No space left on device)"
     assert "TMPDIR" in fault.remedy
     assert not list(scratch.iterdir())
