@@ -28,13 +28,14 @@ from mosaic.exceptions import MemoryBudgetError
 from mosaic.parameters import Sketch
 from mosaic.text import readable_size
 
-# Rank
-
 
 def test_small_data_may_have_full_rank():
     for n in (1, 5, SMALLEST_RANK, 100, EXACT_SIZE):
-        assert affordable_rank(n, 8, 10, None) == n
+        assert affordable_rank(n, 8, 10, None) == useful_rank(n) == n
     assert affordable_rank(EXACT_SIZE + 1, 8, 10, None) == LARGEST_RANK
+    ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[-1] == SMALLEST_RANK
 
 
 @pytest.mark.parametrize("n", [3000, 10**4, 10**5, 10**6])
@@ -78,16 +79,15 @@ def test_too_small_a_budget_is_refused_with_the_numbers():
         assert affordable_rank(n, 8, 20, needed) >= SMALLEST_RANK
 
 
-def test_sparse_points_take_the_memory_of_their_entries():
+def test_sparse_points_take_the_memory_of_their_entries(rng):
     full = 20_000 * 2000 * 8.0
     assert memory_of_fit(20_000, 8, 2000, size=full) == memory_of_fit(20_000, 8, 2000)
     assert memory_of_fit(20_000, 8, 2000, size=0.02 * full) < 0.25 * memory_of_fit(20_000, 8, 2000)
     assert affordable_rank(20_000, 8, 2000, 4e8, size=0.02 * full) > SMALLEST_RANK
     with pytest.raises(MemoryBudgetError):
         affordable_rank(20_000, 8, 2000, 4e8)
-
-
-# Estimates
+    few, many = (sp.random_array((3000, 400), density=share, rng=rng, format="csr") for share in (0.01, 0.5))
+    assert mosaic.estimate(few).memory < mosaic.estimate(many).memory
 
 
 def test_estimate_reads_as_a_sentence():
@@ -97,35 +97,18 @@ def test_estimate_reads_as_a_sentence():
     assert text.startswith("1,000,000 rows, 1 pass: about 1.0 GiB; and for the certificate up to 9 passes (400 candidates)")
 
 
-def test_estimate_of_sparse_rows_counts_their_entries(rng):
-    few, many = (sp.random_array((3000, 400), density=share, rng=rng, format="csr") for share in (0.01, 0.5))
-    sparse, dense = mosaic.estimate(few), mosaic.estimate(many)
-    assert sparse.memory < dense.memory
-
-
-def test_useful_rank_is_full_for_few_points_and_falls_with_their_number_from_then_on():
-    assert [useful_rank(n) for n in (1, EXACT_SIZE)] == [1, EXACT_SIZE]
-    ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
-    assert ranks == sorted(ranks, reverse=True)
-    assert ranks[-1] == SMALLEST_RANK
-
-
-# Passes
+def plan_for(budget, d, **settings):
+    return Plan.of(Settings.of(MOSAIC(20, memory_budget=budget, **settings)), 200_000, d)
 
 
 @pytest.mark.parametrize("d", [10, 30, 64])
 def test_many_rows_find_a_way_through_a_small_budget(d):
-    settings = Settings.of(MOSAIC(20, memory_budget=2e8))
-    plan = Plan.of(settings, 200_000, d)
+    plan, least = plan_for(2e8, d), plan_for(1.4e8, d)
     assert memory_by_passes(plan.sample, plan.n_initial, d) <= 2e8
-    assert plan.n_initial < Plan.of(Settings.of(MOSAIC(20, memory_budget=2e9)), 200_000, d).n_initial
-    least = Plan.of(Settings.of(MOSAIC(20, memory_budget=1.4e8)), 200_000, d)
+    assert plan.n_initial < plan_for(2e9, d).n_initial
     assert least.sample < plan.sample == DECISION_SAMPLE
-
-
-def test_a_budget_that_holds_no_passes_is_refused_with_the_least():
     with pytest.raises(MemoryBudgetError, match=r"need about .* at the least"):
-        Plan.of(Settings.of(MOSAIC(20, memory_budget=2e7)), 200_000, 64)
+        plan_for(2e7, 64)
 
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
@@ -144,46 +127,37 @@ def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     assert threads(1.001 * enough, 500) == 1
 
 
-# Memory of the machine
-
 GIB = 2**30
 
 
-def machine(root, files):
-    """A file system that says how much memory there is."""
-    for name, text in {"proc/meminfo": f"MemTotal: 9 kB\nMemAvailable: {8 * GIB // 1024} kB\n", **files}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
-
-
-def test_free_memory_is_that_of_the_machine_where_nothing_limits_it(tmp_path):
-    assert available_memory(machine(tmp_path, {"proc/self/cgroup": "0::/user.slice\n"})) == 8 * GIB
-    unlimited = {"sys/fs/cgroup/user.slice/memory.max": "max\n", "sys/fs/cgroup/user.slice/memory.current": "1\n"}
-    assert available_memory(machine(tmp_path, {**unlimited, "sys/fs/cgroup/user.slice/memory.stat": ""})) == 8 * GIB
-
-
-@pytest.mark.parametrize("inside", ["", "/pod/container"])
-def test_free_memory_is_what_a_container_leaves(tmp_path, inside):
-    """The limit of any group above counts; pages of files are given up when there is need."""
-    group = f"sys/fs/cgroup{'/pod' if inside else ''}"
-    found = machine(
-        tmp_path,
+GROUP = "sys/fs/cgroup/pod"
+LIMITS = {
+    "nothing": ({"proc/self/cgroup": "0::/user.slice\n"}, 8 * GIB),
+    "no limit": ({f"{GROUP}/memory.max": "max\n", f"{GROUP}/memory.current": "1\n", f"{GROUP}/memory.stat": ""}, 8 * GIB),
+    # The limit of any group above counts; pages of files are given up when there is need.
+    "a container": (
         {
-            "proc/self/cgroup": f"0::{inside or '/'}\n",
-            f"{group}/memory.max": f"{2 * GIB}\n",
-            f"{group}/memory.current": f"{GIB}\n",
-            f"{group}/memory.stat": f"anon 5\ninactive_file {GIB // 2}\n",
+            f"{GROUP}/memory.max": f"{2 * GIB}\n",
+            f"{GROUP}/memory.current": f"{GIB}\n",
+            f"{GROUP}/memory.stat": f"anon 5\ninactive_file {GIB // 2}\n",
         },
-    )
-    assert available_memory(found) == 1.5 * GIB
+        1.5 * GIB,
+    ),
+}
 
 
-def test_a_machine_that_says_nothing_has_the_memory_that_it_was_built_with(tmp_path):
-    assert available_memory(tmp_path) >= GIB // 4
+@pytest.mark.parametrize("inside", ["/pod", "/pod/container"])
+@pytest.mark.parametrize(("files", "free"), LIMITS.values(), ids=LIMITS)
+def test_free_memory_is_what_the_machine_or_a_container_leaves(tmp_path, files, free, inside):
+    memory = f"MemTotal: 9 kB\nMemAvailable: {8 * GIB // 1024} kB\n"
+    for name, text in {"proc/meminfo": memory, "proc/self/cgroup": f"0::{inside}\n", **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert available_memory(tmp_path) == free
 
 
-def test_the_default_budget_is_a_quarter_of_what_is_free(monkeypatch):
+def test_the_default_budget_is_a_quarter_of_what_is_free(monkeypatch, tmp_path):
+    assert available_memory(tmp_path) >= GIB // 4  # of a machine that says nothing: what it was built with
     monkeypatch.setattr("mosaic.choosing.budget.available_memory", lambda: 4.0 * GIB)
     assert budget_of(None) == GIB
     assert budget_of(5e8) == 5e8

@@ -109,13 +109,9 @@ def check(number):
     return True
 
 
-def test_true_gap_is_at_most_the_certified_one():
-    assert sum(check(number) for number in range(200)) > 150
-
-
-@pytest.mark.slow
-def test_true_gap_is_at_most_the_certified_one_in_many_more_problems():
-    assert sum(check(number) for number in range(200, 5200)) > 4000
+@pytest.mark.parametrize("numbers", [range(200), pytest.param(range(200, 5200), marks=pytest.mark.slow)])
+def test_true_gap_is_at_most_the_certified_one(numbers):
+    assert sum(check(number) for number in numbers) > 0.75 * len(numbers)
 
 
 # What once was false, or worse than nothing
@@ -131,29 +127,27 @@ def test_a_limited_rank_is_never_worse_than_nothing(number):
         assert len(encoding.support)
 
 
-@pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14])
+@pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14, 1e30, 1e60])
 def test_a_bound_above_what_is_attained_is_taken_back(lam):
     X = np.array([[3.0], [3.0], [3.0], [9.0], [0.0], [250.0], [250.0], [18.0], [9.0]])
     encoding = mosaic.solve(X, lam=lam)
     certificate = encoding.certificate
     assert certificate.dual <= certificate.primal + certificate.slack
+    assert certificate.gap >= 0
+    assert "within 0 %" not in str(certificate)
     program = Program(X, {"kernel": "rbf", "row_norm": "l2", "gamma": encoding.kernel.gamma}, lam)
-    value = program.value(encoding.rows(np.arange(9)))
-    assert value <= certificate.primal + certificate.slack
-    assert certificate.dual <= program.optimum() * (1 + 1e-6) + certificate.slack
+    assert program.value(encoding.rows(np.arange(9))) <= certificate.primal + certificate.slack
+    if lam <= 1e14:  # so much the other solver bears
+        assert certificate.dual <= program.optimum() * (1 + 1e-6) + certificate.slack
 
 
-def test_single_precision_says_what_rounding_may_cost():
+def test_certificates_say_what_rounding_may_cost_and_when_little_is_known():
     X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     certificate = mosaic.solve(X, alpha=20.0).certificate
     assert certificate.gap * certificate.scale >= certificate.slack > 1e-7 * certificate.scale
     assert "rounding" in str(certificate)
     assert "rounding" not in str(mosaic.solve(X.astype(np.float64), alpha=20.0).certificate)
-
-
-def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    told = str(mosaic.solve(X, lam=1e10).certificate)
+    told = str(mosaic.solve(X.astype(np.float64), lam=1e10).certificate)
     assert "of the value of selecting nothing, which says little about the optimum" in told
     assert " % of the optimum" not in told
 

@@ -1,7 +1,7 @@
 """The door: numbers of any unit between 1e-100 and 1e100 give the same answer, others are refused with the remedy."""
 
 import re
-import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,25 +12,9 @@ from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetec
 from mosaic.door import as_points
 from mosaic.kernels import RBF, make_kernel
 
-UNIT_FREE = [
-    {},
-    {"kernel": "laplacian"},
-    {"kernel": "cosine"},
-    {"kernel": "diffusion"},
-    {"kernel": "polynomial"},
-    {"gamma": "scale"},
-    {"gamma": "median"},
-    {"scale": True},
-    {"algorithm": "sketch"},
-]
-POWERS = [-320, -60, -3, 1, 51, 320]
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        yield
+UNIT_FREE = [{"kernel": name} for name in ("rbf", "laplacian", "cosine", "diffusion", "polynomial")]
+UNIT_FREE += [{}, {"gamma": "scale"}, {"gamma": "median"}, {"scale": True}, {"algorithm": "sketch"}]
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +28,7 @@ def X():
 @pytest.mark.parametrize("settings", UNIT_FREE, ids=str)
 def test_a_power_of_two_changes_nothing(X, settings):
     model = MOSAIC(5, **settings).fit(X)
-    for power in POWERS:
+    for power in (-320, -60, -3, 1, 51, 320):
         other = MOSAIC(5, **settings).fit(X * 2.0**power)
         assert other.representative_indices_.tolist() == model.representative_indices_.tolist(), power
         for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_"):
@@ -109,14 +93,10 @@ def test_the_row_and_column_of_a_number_that_is_too_large_are_named(X):
     assert MOSAIC(5).fit(X).predict(1e-200 * X[:3]).tolist()
     with pytest.raises(InvalidInputError, match="numbers larger than"):
         MOSAIC(5).fit(X).predict(rows)
-
-
-def test_a_number_that_is_too_large_is_refused_in_a_mixed_table(X):
-    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(X[:, 2] > 0, "x", "y")})
-    model = MOSAIC(5).fit(frame)
-    frame.loc[3, "a"] = 1e120
-    with pytest.raises(InvalidInputError, match="column 'a'"):
-        model.predict(frame)
+    kinds = np.where(X[:, 0] > 0, "x", "y")
+    mixed, beyond = (pd.DataFrame(A, columns=["a", "b", "c"]).assign(kind=kinds) for A in (X, rows))
+    with pytest.raises(InvalidInputError, match="column 'c'"):
+        MOSAIC(5).fit(mixed).predict(beyond)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
@@ -151,10 +131,8 @@ def test_a_row_far_outside_hides_nothing(X, size):
 
 def test_directions_of_rows_of_any_length(X):
     lengths = 2.0 ** np.linspace(-300, 300, 120)[:, None].round()
-    model, other = MOSAIC(5, kernel="cosine").fit(X), make_kernel(X * lengths, "cosine")
-    np.testing.assert_array_equal(
-        other.block(slice(None), np.arange(5)), make_kernel(X, "cosine").block(slice(None), np.arange(5))
-    )
+    model, plain, other = MOSAIC(5, kernel="cosine").fit(X), make_kernel(X, "cosine"), make_kernel(X * lengths, "cosine")
+    np.testing.assert_array_equal(other.block(slice(None), np.arange(5)), plain.block(slice(None), np.arange(5)))
     np.testing.assert_array_equal(model.transform(X * lengths), model.transform(X))
     with pytest.raises(InvalidInputError, match="1 rows are zero"):
         make_kernel(np.vstack([X, np.zeros((1, 3))]), "cosine")
@@ -164,25 +142,17 @@ def test_directions_of_rows_of_any_length(X):
 def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_are_no_floats(X, factor):
     K = make_kernel(X, "rbf", gamma=0.1).block(slice(None), np.arange(120))
     for rows, kernel in ((X * factor, "linear"), (K * factor**2, "precomputed"), (X, lambda A, B: factor**2 * (A @ B.T))):
-        for call in (MOSAIC(5, kernel=kernel).fit, MOSAICOutlierDetector(kernel=kernel).fit):
+        for call in (MOSAIC(5, kernel=kernel).fit, MOSAICOutlierDetector(kernel=kernel).fit, partial(solve, kernel=kernel)):
             with pytest.raises(InvalidInputError, match=r"similarit|kernel function|numbers larger|no entry larger"):
                 call(rows)
-        with pytest.raises(InvalidInputError, match=r"similarit|kernel function|numbers larger|no entry larger"):
-            solve(rows, kernel=kernel)
 
 
-def test_powers_that_are_no_floats_are_refused(X):
+def test_similarities_that_are_no_floats_are_refused(X):
     for kernel, gamma in ((Polynomial(), 1e200), (Polynomial(200), 1.0), (Polynomial(coef0=1e200), "auto")):
         with pytest.raises(InvalidInputError, match="similarities"):
             MOSAIC(5, kernel=kernel, gamma=gamma).fit(X)
-
-
-def test_similarities_of_new_rows_that_are_no_floats_are_refused(X):
     with pytest.raises(InvalidInputError, match="leave the range"):
         MOSAIC(5, kernel=Polynomial(degree=5)).fit(X).predict(np.full((1, 3), 1e99))
-
-
-def test_similarities_that_single_precision_is_too_narrow_for_are_refused(X):
     with pytest.raises(InvalidInputError, match="whose squares are no float32"):
         MOSAIC(5, kernel="linear").fit((X * 1e10).astype(np.float32))
 
@@ -202,16 +172,6 @@ def test_programs_whose_values_are_no_floats_are_refused(X, name, values):
     with pytest.raises(InvalidInputError, match=name) as error:
         solve(X, **{name: values if name == "lam" else np.full(120, values)})
     assert error.value.remedy
-
-
-@pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
-@pytest.mark.parametrize("lam", [1e10, 1e12, 1e15, 1e30, 1e60])
-def test_a_lower_bound_is_never_above_the_value(lam):
-    encoding = solve([[3], [3], [3], [9], [0], [250], [250], [18], [9]], lam=lam)
-    proven = encoding.certificate
-    assert proven.dual <= proven.primal + proven.slack
-    assert proven.gap >= 0
-    assert "within 0 %" not in str(proven)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -234,13 +194,9 @@ def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma
     rows = rng.normal(size=(30, 40))[rng.integers(0, 30, 600)] * (1.0 + 1e-15 * rng.normal(size=(600, 40)))
     encoding = solve(form(rows), gamma=gamma)
     assert encoding.dual_gap <= 1e-4
+    first = encoding.groups.first
     K = encoding.kernel.block(slice(None), np.arange(encoding.kernel.n))
-    np.testing.assert_allclose(
-        K,
-        make_kernel(rows[:, :], "rbf", gamma=gamma).block(slice(None), np.arange(600))[
-            np.ix_(encoding.groups.first, encoding.groups.first)
-        ],
-    )
+    np.testing.assert_allclose(K, make_kernel(rows, "rbf", gamma=gamma).block(first, first))
     assert np.linalg.eigvalsh(0.5 * (K + K.T))[0] > -1e-8
 
 
