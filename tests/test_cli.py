@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+import warnings
 import zlib
 from functools import partial
 
@@ -20,9 +21,10 @@ from mosaic.cli import CODES
 from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS
 from mosaic.cli.parser import COMMANDS, command_parser
 from mosaic.cli.run import UNREADABLE
+from mosaic.exceptions import SelectionWarning
 
 pa = pytest.importorskip("pyarrow")
-for module in ("pyarrow.csv", "pyarrow.feather", "jinja2", "PIL"):
+for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.parquet", "jinja2", "PIL"):
     pytest.importorskip(module)
 
 ADDED = ["mosaic_rank", "mosaic_row", "mosaic_stands_for", "mosaic_effective_count", "mosaic_reason"]
@@ -33,16 +35,41 @@ def points():
     return datasets.blobs_with_gross_outliers().X
 
 
+def refuse(word):
+    raise AssertionError(f"{word} is no JSON")
+
+
+#: Keys of the answers, besides those that all have.
+KEYS = {
+    "select": {"sentence", "coverage", "picks", "outliers", "certificate", "decisions", "settings"},
+    "outliers": {"sentence", "n_outliers", "rule", "threshold", "estimator", "rows", "decisions", "settings"},
+    "predict": {"sentence", "model", "n_outliers", "rows"},
+    "path": {"sentence", "suggested", "curve"},
+    "estimate": {"sentence", "estimate"},
+    "explain": {"sentence", "decisions", "rows"},
+}
+KEYS |= {"report": KEYS["select"], "demo": KEYS["select"]}
+
+
+def answer(ran, command):
+    """The object on stdout, which is all that is there."""
+    assert ran.out.count("\n") == 1
+    found = json.loads(ran.out, parse_constant=refuse)
+    assert found["schema"] == f"mosaic/{command}/1"
+    assert found.keys() == {"schema", "file", "notes", "outputs", *KEYS[command]}
+    assert found["file"].keys() == {"path", "kind", "rows", "features", "feature_names"}
+    return found
+
+
 def table_of(ran):
     """The CSV file on stdout."""
     return pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
 
 
-def options_of(name: str) -> set[str]:
-    return {action.dest for action in command_parser(name)._actions}
-
-
 def test_every_parameter_of_the_estimators_is_an_option():
+    def options_of(name):
+        return {action.dest for action in command_parser(name)._actions}
+
     assert set(SETTINGS) == set(MOSAIC().get_params()) - {"verbose"}
     assert set(DETECTOR_SETTINGS) == set(MOSAICOutlierDetector().get_params()) - {"verbose"}
     for name in ("select", "report", "explain", "estimate"):
@@ -119,15 +146,6 @@ def test_demands_on_rows_and_groups_are_kept(folder, capsys):
     assert not {"p191", "p68"} & set(picks["id"].to_pylist())
 
 
-def test_a_column_of_weights_counts_rows(folder, capsys, points):
-    weights = np.where(np.arange(400) < 200, 1, 0)
-    lines = (folder / "points.csv").read_text().splitlines()
-    text = [f"{line},{w}" for line, w in zip(lines, ["times", *weights], strict=True)]
-    (folder / "weighted.csv").write_text("\n".join(text) + "\n")
-    rows = table_of(run(capsys, "select", "weighted.csv", "-k", "5", "--weight", "times", "-q"))["mosaic_row"].to_pylist()
-    assert rows == MOSAIC(5).fit(points, sample_weight=weights).representative_indices_.tolist()
-
-
 def test_outliers_are_those_of_the_detector(folder, capsys, points):
     detector = MOSAICOutlierDetector().fit(points)
     found = table_of(run(capsys, "outliers", "points.csv", "-q"))
@@ -153,25 +171,19 @@ def test_outliers_have_a_report(folder, capsys):
     assert run(capsys, "outliers", "points.csv", "--report", "odd.html").code == 4  # it is there already
 
 
-@pytest.fixture
-def small_sample(monkeypatch):
-    """Fits by passes keep fewer rows, so that small data have rows that they do not keep."""
+def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch):
     monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 300)
-
-
-def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
     monkeypatch.setattr("mosaic.cli.commands.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)
-    ran = run(capsys, "outliers", "large.npy", "--contamination", "0.1")
+    ran = run(capsys, "outliers", "large.npy", "--contamination", "0.1", "--report", "odd.html")
     assert ran.code == 0
     assert "too large to be taken into memory" in ran.err
     found = table_of(ran)
     model = MOSAIC(algorithm="sketch", contamination=0.1).fit(X)
     assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
     assert all(reason.startswith("an outlier: ") for reason in found["mosaic_reason"].to_pylist())
-    assert run(capsys, "outliers", "large.npy", "--contamination", "0.1", "--report", "odd.html", "-q").code == 0
     page = (folder / "odd.html").read_text("utf-8")
     assert "The data was read in passes. The page shows the" in page
     assert 'id="picks"' not in page
@@ -200,12 +212,6 @@ def test_passes_for_a_certificate_are_made_only_for_outputs_that_show_it(folder,
     assert json.loads(run(capsys, "report", "model.mosaic", "--json").out)["certificate"]["excess"] is not None
 
 
-def test_estimate_says_what_it_would_cost(folder, capsys):
-    ran = run(capsys, "estimate", "points.npy", "-k", "20")
-    size, cost = r"400 points, exact \(rank at most \d+\)", r"about [\d.]+ MiB"
-    assert re.fullmatch(rf"{size}: {cost}, and for the certificate up to [\d.]+ MiB\n", ran.out)
-
-
 def test_explain_names_rows_by_their_ids(folder, capsys, points):
     model = MOSAIC(5).fit(points)
     pick, odd = int(model.representative_indices_[0]), int(np.flatnonzero(model.is_outlier_)[0])
@@ -222,29 +228,17 @@ def test_explain_names_rows_by_their_ids(folder, capsys, points):
     assert run(capsys, "explain", "points.npy", "-k", "5").out.splitlines() == list(model.explain())  # what was decided
 
 
-def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, monkeypatch, small_sample):
-    monkeypatch.chdir(tmp_path)
-    X = np.random.default_rng(0).normal(size=(1000, 3))
-    np.save("many.npy", X)
-    model = MOSAIC(5, algorithm="sketch").fit(X)
-    kept = set(model.selection_.material.row_numbers.tolist())
-    row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
-    ran = run(capsys, "explain", "many.npy", row, "--algorithm", "sketch", "-k", "5", "-q")
-    by = model.representative_indices_[model.labels_[row]]
-    assert ran.out.startswith(f"Row {row}: not chosen: row {by} stands for it with similarity ")
-
-
 def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv").out
-    assert out.startswith("30 representatives cover ")
-    assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
+    assert out.startswith("30 representatives cover ")
+    assert max(map(len, lines)) <= COLUMNS
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == ["rank", "row", "name", "stands", "for", "why"]
     assert table[21] == "… and 10 more."
-    assert "8 outliers, oddest first: p" in out
     assert " ".join(out.split()).count("more unexplained than any other 30") == 1
-    assert "note: Rows are named by column 'id'" in out
+    for said in ("8 outliers, oddest first: p", "note: Rows are named by column 'id'"):
+        assert said in out
     assert lines[-1] == "picks: picks.csv"
 
 
@@ -308,27 +302,18 @@ def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_help_has_examples_that_work(folder, capsys, name):
-    ran = run(capsys, name, "--help")
-    assert ran.code == 0
-    examples = re.findall(r"^  (mosaic .*)$", ran.out.split("examples:")[1], re.MULTILINE)
-    assert examples == list(COMMANDS[name].examples)
-    for example in examples:
-        if name != "demo":  # which has tests of its own
-            again = ["--force"] if name in ("select", "outliers", "path", "predict", "report") else []
-            if "model.mosaic" in example and "--save" not in example:
-                assert run(capsys, "select", "points.csv", "-k", 10, "--save", "model.mosaic", "--force").code == 0
-            assert run(capsys, *shlex.split(example.replace("--group kind", "--group kind_id"))[1:], *again).code == 0
-
-
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_help_fits_one_screen_and_says_where_the_rest_is(capsys, monkeypatch, name):
-    monkeypatch.setenv("COLUMNS", "100")
+def test_help_fits_one_screen_and_has_examples_that_work(folder, capsys, name):
     short, full = (run(capsys, name, option).out for option in ("--help", "--help-all"))
     assert len(short.splitlines()) <= 32
     assert f"mosaic {name} --help-all" in short
-    assert "--quiet" in full
-    assert "--quiet" not in short
+    assert ("--quiet" in short, "--quiet" in full) == (False, True)
+    examples = re.findall(r"^  (mosaic .*)$", short.split("examples:")[1], re.MULTILINE)
+    assert examples == list(COMMANDS[name].examples)
+    for example in examples if name != "demo" else []:  # which has tests of its own
+        again = ["--force"] if name in ("select", "outliers", "path", "predict", "report") else []
+        if "model.mosaic" in example and "--save" not in example:
+            assert run(capsys, "select", "points.csv", "-k", 10, "--save", "model.mosaic", "--force").code == 0
+        assert run(capsys, *shlex.split(example.replace("--group kind", "--group kind_id"))[1:], *again).code == 0
 
 
 @pytest.mark.parametrize("words", [["--help"], []])
@@ -337,9 +322,6 @@ def test_help_lists_commands_and_exit_codes(capsys, words):
     assert ran.code == 0
     assert all(name in ran.out for name in COMMANDS)
     assert {int(code) for code in re.findall(r"^  (\d+) ", ran.out, re.MULTILINE)} == {0, *CODES.values(), UNREADABLE}
-
-
-def test_version_is_that_of_the_package(capsys):
     assert run(capsys, "--version").out == f"mosaic {__version__}\n"
 
 
@@ -348,13 +330,12 @@ def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monk
     monkeypatch.setattr("sklearn.datasets.load_digits", partial(load_digits, n_class=2))
     ran = run(capsys, "demo")
     assert ran.code == 0
-    found = re.search(r"(\d+) of (\d+) images of noise", ran.err)
-    assert found[1] == found[2] == "18"
+    assert "18 of 18 images of noise" in ran.err
     picks = pa.csv.read_csv(tmp_path / "mosaic-demo" / "picks.csv")
     assert picks.num_rows == 20
     assert "noise" not in picks["digit"].to_pylist()
-    page = (tmp_path / "mosaic-demo" / "report.html").read_text()
-    data = re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
+    page = tmp_path / "mosaic-demo" / "report.html"
+    data = re.search(r'id="facts"[^>]*>(.*?)</script>', page.read_text(), re.DOTALL)[1]
     assert b"data:image/png;base64," in zlib.decompress(base64.b64decode(data))
     (tmp_path / "mine").mkdir()
     for name, text in {"report.html": "on mosaic demo", "picks.csv": "id\nimage,digit,mosaic_rank\n"}.items():
@@ -362,9 +343,11 @@ def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monk
         assert run(capsys, "demo", "mine").code == 4
         assert (tmp_path / "mine" / name).read_text() == text
         (tmp_path / "mine" / name).unlink()
-    old = (tmp_path / "mosaic-demo" / "report.html").stat().st_ino
-    assert run(capsys, "demo", "-q").code == 0
-    assert (tmp_path / "mosaic-demo" / "report.html").stat().st_ino != old
+    old = page.stat().st_ino
+    found = answer(run(capsys, "demo", "--json"), "demo")
+    assert found["outputs"] == {"picks": "mosaic-demo/picks.csv", "report": "mosaic-demo/report.html"}
+    assert found["notes"][-1].startswith("18 of 18 images of noise")
+    assert page.stat().st_ino != old
 
 
 @pytest.mark.slow
@@ -409,3 +392,84 @@ def test_columns_that_csv_cannot_hold_are_named(folder, capsys):
         assert ran.code == 0
         assert "CSV cannot hold lists: vector." in ran.err
         assert "vector" not in (folder / f"{name}.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "select points.csv -k 5 -o picks.csv --report report.html --labels labels.parquet",
+        "select points.npy --coverage 0.8 --outliers keep",
+        "select points.npy -k 5 --outliers report --contamination 0.2",
+        "select points.npy -k 3 --kernel linear --algorithm paper",
+        "select points.npy -k 3 --algorithm sketch",
+        "outliers points.npy --all --contamination 0.1 -o odd.csv",
+        "path points.csv --max-representatives 5 -o curve.csv",
+        "outliers points.csv --save kept.mosaic",
+        "predict detector.mosaic points.csv -o placed.parquet",
+        "report model.mosaic",
+        "explain model.mosaic p1 p2 p51",
+        "explain detector.mosaic p1 p51",
+        "estimate points.npy",
+        "report points.csv -k 5",
+        "explain points.csv p1 p2 p51 -k 5",
+        "explain points.npy",
+    ],
+)
+def test_answers_are_one_object(folder, capsys, words):
+    if ".mosaic" in words.partition("--save")[0]:
+        assert run(capsys, "select", "points.csv", "-k", 5, "--save", "model.mosaic").code == 0
+        assert run(capsys, "outliers", "points.csv", "--save", "detector.mosaic").code == 0
+    ran = run(capsys, *words.split(), "--json")
+    assert (ran.code, ran.err) == (0, "")
+    found = answer(ran, words.split()[0])
+    for path in found.get("outputs", {}).values():
+        assert (folder / path).exists()
+
+
+def test_an_answer_has_picks_values_outliers_and_certificate(folder, capsys):
+    found = answer(run(capsys, "select", "points.csv", "-k", "5", "--json"), "select")
+    model = MOSAIC(5).fit(np.load("points.npy"))
+    plain = model.facts_.to_dict()
+    assert [pick["row"] for pick in found["picks"]] == model.representative_indices_.tolist()
+    assert [pick["rank"] for pick in found["picks"]] == [1, 2, 3, 4, 5]
+    first = found["picks"][0]
+    assert first.keys() == plain["picks"][0].keys() | {"values"}
+    assert first["values"]["note"] == f"é, {first['row']}"
+    assert first["name"] == first["values"]["id"] == f"p{first['row']}"
+    assert found["file"]["feature_names"] == ["x", "y"]
+    assert found["outliers"]["n"] == 8
+    assert {each["row"] for each in found["outliers"]["lowest"]} == set(np.flatnonzero(model.is_outlier_).tolist())
+    assert found["certificate"] == pytest.approx(plain["certificate"])
+    assert found["coverage"] == pytest.approx(model.coverage_)
+    for part in ("outliers", "settings"):
+        assert found[part].keys() == plain[part].keys()
+    assert found["settings"]["parameters"]["n_representatives"] == 5
+    assert any("column 'id'" in note for note in found["notes"])
+
+
+def test_warnings_of_the_library_name_options_and_ids(folder, capsys, monkeypatch):
+    fit = MOSAIC.fit
+
+    def warning(self, X, **constraints):
+        warnings.warn("`row 7` is alone. Lower `min_group`, set `outliers='keep'`.", SelectionWarning, stacklevel=2)
+        return fit(self, X, **constraints)
+
+    monkeypatch.setattr(MOSAIC, "fit", warning)
+    found = answer(run(capsys, "select", "points.csv", "-k", "3", "--json"), "select")
+    assert found["notes"][-1] == "p7 (row 7) is alone. Lower --min-group, set --outliers keep."
+
+
+def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
+    lines = (folder / "points.csv").read_text().splitlines()
+    text = [f"{lines[0]},odd,day"] + [f"{line},{'inf' if i % 2 else ''},2020-02-0{i % 9 + 1}" for i, line in enumerate(lines[1:])]
+    (folder / "odd.csv").write_text("\n".join(text) + "\n")
+    found = answer(run(capsys, "select", "odd.csv", "-k", "3", "--exclude-columns", "odd", "--json"), "select")
+    assert {pick["values"]["odd"] for pick in found["picks"]} == {None}
+    assert all(pick["values"]["day"].startswith("2020-02-0") for pick in found["picks"])
+
+
+def test_a_date_that_python_does_not_know_is_text_and_no_fault(folder, capsys):
+    far = pa.array([400_000_000_000] * 6, pa.timestamp("s"))
+    pa.parquet.write_table(pa.table({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "day": far}), folder / "far.parquet")
+    found = answer(run(capsys, "select", "far.parquet", "-k", "2", "-o", "picks.parquet", "--json"), "select")
+    assert {pick["values"]["day"] for pick in found["picks"]} == {"14645-06-30 15:06:40.000"}

@@ -67,6 +67,11 @@ def test_new_rows_get_their_representative_and_outliers_their_reason(saved, caps
     far = rows[-1]
     assert far["reason"].startswith("y 500, usual ")
     assert (far["representative"], far["similarity"]) == ("", "")
+    found = json.loads(line(capsys, "predict model.mosaic new.csv --json").out)
+    assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
+    assert found["n_outliers"] == 1
+    assert [row["representative"] or "" for row in found["rows"]] == [row["representative"] for row in rows]
+    assert list(found["rows"][0]) == COLUMNS
 
 
 def test_answers_are_those_of_python_and_of_another_process(saved, capsys):
@@ -77,15 +82,6 @@ def test_answers_are_those_of_python_and_of_another_process(saved, capsys):
     again = read_csv(run_apart("predict", "model.mosaic", "new.csv").stdout)
     assert again == read_csv(run(capsys, "predict", "model.mosaic", "new.csv").out)
     assert table.column("reason").to_pylist()[-1] == again[-1]["reason"]
-
-
-def test_json_has_the_rows_of_the_file(saved, capsys):
-    found = json.loads(line(capsys, "predict model.mosaic new.csv --json").out)
-    assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
-    assert found["n_outliers"] == 1
-    assert list(found["rows"][0]) == COLUMNS
-    assert found["rows"][0]["representative"].startswith("p")
-    assert found["rows"][-1]["representative"] is None
 
 
 def test_terminal_shows_representatives_and_outliers(saved, capsys, monkeypatch):
@@ -153,19 +149,6 @@ def test_embedding_is_remembered(folder, capsys):
     assert [row["representative"] for row in rows] == [f"p{pick}" for pick in picks]
 
 
-def test_arrays_are_placed_by_number(folder, capsys):
-    assert line(capsys, "select points.npy -k 5 --save model.mosaic").code == 0
-    rows = read_csv(run(capsys, "predict", "model.mosaic", "points.npy").out)
-    model = MOSAIC(5).fit(POINTS)
-    assert [int(row["representative_row"] or -1) for row in rows] == [
-        int(model.representative_indices_[label]) if label >= 0 else -1 for label in model.labels_
-    ]
-    np.save("wide.npy", np.zeros((4, 3)))
-    ran = run(capsys, "predict", "model.mosaic", "wide.npy")
-    assert ran.code == 3
-    assert "wide.npy has 3 columns of numbers, the data of fit had 2" in ran.err
-
-
 def test_saved_model_is_explained_as_the_fit_was(saved, capsys):
     words = ["p7", "p51", "--row", "191"]
     fresh = run(capsys, "explain", "points.csv", *words, "-k", "5", "--columns", "x,y")
@@ -189,13 +172,21 @@ def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
     assert kept == fresh
 
 
-def test_python_models_without_names_are_explained_by_number(folder, capsys):
-    MOSAIC(5).fit(POINTS).save("bare.mosaic")
+def test_rows_without_names_are_called_by_number(folder, capsys):
+    model = MOSAIC(5).fit(POINTS)
+    model.save("bare.mosaic")
     ran = run(capsys, "explain", "bare.mosaic", "51")
     assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: no o")
     assert line(capsys, "report bare.mosaic -o bare.html").code == 0
-    rows = read_csv(run(capsys, "predict", "bare.mosaic", "points.npy").out)
-    assert rows[0]["representative"] == rows[0]["representative_row"]
+    assert line(capsys, "select points.npy -k 5 --save saved.mosaic").code == 0
+    picks = [str(model.representative_indices_[label]) if label >= 0 else "" for label in model.labels_]
+    np.save("wide.npy", np.zeros((4, 3)))
+    for name in ("bare.mosaic", "saved.mosaic"):
+        rows = read_csv(run(capsys, "predict", name, "points.npy").out)
+        assert [row["representative_row"] for row in rows] == [row["representative"] for row in rows] == picks
+        ran = run(capsys, "predict", name, "wide.npy")
+        assert ran.code == 3
+        assert "wide.npy has 3 columns of numbers, the data of fit had 2" in ran.err
 
 
 @pytest.mark.parametrize(
