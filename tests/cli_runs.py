@@ -1,7 +1,5 @@
 """Files for the tests of the command line, and ways to run it: here, in another process, on a terminal."""
 
-from __future__ import annotations
-
 import csv
 import os
 import pty

@@ -11,8 +11,6 @@ which it is left out; ``<!-- terminal -->``, its commands see a terminal of 100 
 is run on its way and not shown. ``...`` stands for anything, and white space for white space, as in doctests.
 """
 
-from __future__ import annotations
-
 import doctest
 import io
 import os

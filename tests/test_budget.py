@@ -1,7 +1,5 @@
 """What a machine can carry: ranks that fit into memory, and estimates that come true."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

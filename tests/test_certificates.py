@@ -4,8 +4,6 @@ Problems are small and drawn from a number: all kernels, both precisions, both r
 candidates, limited ranks and strengths. ``pytest -m slow`` draws 5000.
 """
 
-from __future__ import annotations
-
 import re
 
 import cvxpy as cp

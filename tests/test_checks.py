@@ -1,7 +1,5 @@
 """Checks of single settings: what is accepted, and that a refusal has all parts of a message."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from datetime import date
 

@@ -1,7 +1,5 @@
 """The commands do what they say, and write where they say."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -12,7 +10,12 @@ import zlib
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from PIL import Image
+from pyarrow.csv import read_csv
+from pyarrow.feather import write_feather
+from pyarrow.parquet import write_table
 from sklearn.datasets import load_digits
 
 from cli_runs import COLUMNS, command, environment, in_terminal, run, run_apart, run_on_terminal
@@ -22,10 +25,6 @@ from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS
 from mosaic.cli.parser import COMMANDS, command_parser
 from mosaic.cli.run import UNREADABLE
 from mosaic.exceptions import SelectionWarning
-
-pa = pytest.importorskip("pyarrow")
-for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.parquet", "jinja2", "PIL"):
-    pytest.importorskip(module)
 
 ADDED = ["mosaic_rank", "mosaic_row", "mosaic_stands_for", "mosaic_effective_count", "mosaic_reason"]
 
@@ -63,7 +62,7 @@ def answer(ran, command):
 
 def table_of(ran):
     """The CSV file on stdout."""
-    return pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    return read_csv(pa.BufferReader(ran.out.encode()))
 
 
 def test_every_parameter_of_the_estimators_is_an_option():
@@ -126,7 +125,7 @@ def test_a_name_that_is_taken_gets_an_underscore(folder, capsys):
 
 def test_labels_say_of_every_row_who_stands_for_it(folder, capsys, points):
     assert run(capsys, "select", "points.csv", "-k", "5", "--labels", "labels.csv", "-o", "picks.csv", "-q").code == 0
-    labels = pa.csv.read_csv(folder / "labels.csv")
+    labels = read_csv(folder / "labels.csv")
     assert labels.column_names == [
         "row", "name", "representative_row", "representative", "is_outlier", "effective_count",
     ]  # fmt: skip
@@ -191,7 +190,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
 
 def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, points, monkeypatch):
     assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
-    curve = pa.csv.read_csv(folder / "curve.csv")
+    curve = read_csv(folder / "curve.csv")
     assert curve.column_names == ["k", "row", "name", "similarity", "coverage"]
     assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
@@ -263,8 +262,6 @@ def test_names_cannot_steer_the_terminal(folder, capsys, monkeypatch):
 
 
 def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeypatch):
-    from PIL import Image
-
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pictures").mkdir()
     rng = np.random.default_rng(0)
@@ -273,7 +270,7 @@ def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeyp
     words = ["select", "pictures", "-k", "2", "--image-size", "8", "--report", "page.html", "-o", "picks.csv"]
     ran = run(capsys, *words, "--json")
     assert (ran.code, "8×8" in ran.out) == (0, True)
-    picks = pa.csv.read_csv("picks.csv").to_pylist()
+    picks = read_csv("picks.csv").to_pylist()
     assert all(next(iter(pick.values())) == f"{pick['mosaic_row']:02d}.png" for pick in picks)
     page = (tmp_path / "page.html").read_text()
     assert "data:image/" in page
@@ -331,7 +328,7 @@ def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monk
     ran = run(capsys, "demo")
     assert ran.code == 0
     assert "18 of 18 images of noise" in ran.err
-    picks = pa.csv.read_csv(tmp_path / "mosaic-demo" / "picks.csv")
+    picks = read_csv(tmp_path / "mosaic-demo" / "picks.csv")
     assert picks.num_rows == 20
     assert "noise" not in picks["digit"].to_pylist()
     page = tmp_path / "mosaic-demo" / "report.html"
@@ -384,9 +381,9 @@ def test_output_that_is_no_longer_read_is_no_error(folder):
 
 
 def test_columns_that_csv_cannot_hold_are_named(folder, capsys):
-    points = pa.csv.read_csv("points.csv")
+    points = read_csv("points.csv")
     points = points.append_column("vector", pa.array([[1.0, 2.0]] * points.num_rows))
-    pytest.importorskip("pyarrow.feather").write_feather(points, "points.feather")
+    write_feather(points, "points.feather")
     for name in ("select", "outliers"):
         ran = run(capsys, name, "points.feather", "-o", f"{name}.csv")
         assert ran.code == 0
@@ -470,6 +467,6 @@ def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
 
 def test_a_date_that_python_does_not_know_is_text_and_no_fault(folder, capsys):
     far = pa.array([400_000_000_000] * 6, pa.timestamp("s"))
-    pa.parquet.write_table(pa.table({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "day": far}), folder / "far.parquet")
+    write_table(pa.table({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "day": far}), folder / "far.parquet")
     found = answer(run(capsys, "select", "far.parquet", "-k", "2", "-o", "picks.parquet", "--json"), "select")
     assert {pick["values"]["day"] for pick in found["picks"]} == {"14645-06-30 15:06:40.000"}

@@ -1,21 +1,17 @@
 """What goes wrong is said once, in words, with the exit code that the help lists."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow.parquet import write_table
 
 from cli_runs import command, environment, run, run_apart
 from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
-
-pa = pytest.importorskip("pyarrow")
-for module in ("pyarrow.parquet", "jinja2", "PIL"):
-    pytest.importorskip(module)
 
 
 @pytest.fixture
@@ -32,7 +28,7 @@ def faulty(folder):
     (folder / "twins.csv").write_text("".join(f"{line},{w}\n" for line, w in zip(lines, times, strict=True)))
     (folder / "parts").mkdir()
     (folder / "array.zarr").mkdir()
-    pa.parquet.write_table(pa.table({"x": [1.0, 2.0]}), folder / "parts" / "one.parquet")
+    write_table(pa.table({"x": [1.0, 2.0]}), folder / "parts" / "one.parquet")
     return folder
 
 

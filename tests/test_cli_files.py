@@ -1,7 +1,5 @@
 """Commands about files: columns, compare and dedup."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

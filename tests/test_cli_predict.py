@@ -1,7 +1,5 @@
 """Saved models on the command line: --save, predict, explain and report."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json
@@ -9,15 +7,13 @@ import re
 import zlib
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mosaic
 from cli_runs import run, run_apart, run_on_terminal
 from mosaic import MOSAIC, datasets
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-pytest.importorskip("jinja2")
 
 POINTS = datasets.blobs_with_gross_outliers().X
 COLUMNS = [

@@ -1,7 +1,5 @@
 """Effective counts, of points in the data and of new ones, against sums over the full n×n matrices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files are read within the memory budget: wide ones, those in one row group, mixed ones; and CSV files of very many columns."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -9,7 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 
 import mosaic
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow
@@ -17,10 +18,6 @@ from mosaic.choosing.budget import memory_needed
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows import read
 from mosaic.rows.build import TableSource
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-pytest.importorskip("pyarrow.csv")
 
 #: Opens a file, passes over its rows, and prints the rise of resident memory in bytes.
 RISE = """
@@ -61,7 +58,7 @@ def test_a_wide_file_of_many_rows_is_opened_and_passed_over_within_the_budget(en
     table = table_of(rng.normal(size=(100_000, 64)).round(3))  # 51 MB of numbers
     for name, rows in (("small", table.slice(0, 50)), ("large", table)):
         if ending == "csv":
-            pa.csv.write_csv(rows, tmp_path / f"{name}.csv")
+            write_csv(rows, tmp_path / f"{name}.csv")
         else:
             pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=len(table))
     rise = in_python("-c", RISE, tmp_path / f"small.{ending}", tmp_path / f"large.{ending}", "120e6").stdout
@@ -149,7 +146,7 @@ def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
 def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_in_passes(tmp_path, rng):
     n = 20_000
     kinds = {f"kind{j}": rng.choice([f"level {i}" for i in range(30)], n) for j in range(4)}
-    pa.csv.write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
+    write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
     with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=3e7) as table:
         assert isinstance(table.X, TableSource)
         assert table.X.n_features == whole.X.shape[1] > 100

@@ -1,7 +1,5 @@
 """Other ways in: workbooks, standard input, results of queries, addresses, arrays, cells and pictures."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

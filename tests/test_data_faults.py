@@ -1,7 +1,5 @@
 """A bad file is answered with its name, the line or column, what is wrong, and what to do."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import pickle
@@ -10,18 +8,17 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from pyarrow import feather
 
 from cli_runs import run
 from mosaic import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.rows import FileFault, read
 from read_files import BUDGETS, TINY, numbers, write
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-feather = pytest.importorskip("pyarrow.feather")
 
 
 def fault_of(path, said="", remedy="", **options):
@@ -152,12 +149,19 @@ def test_bad_json_lines_say_where(content, said, budget, tmp_path):
 
 
 @BUDGETS
-def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tmp_path):
+def test_columns_of_lists_are_embeddings_of_one_length_or_nothing_to_compare_by(budget, tmp_path):
     path = write(tmp_path, '{"v": [1.5, 2]}\n{"v": [3]}\n{"v": null}\n', "v.jsonl")
     fault = fault_of(path, "has 1 numbers, other rows have 2", embedding="v", memory_budget=budget)
     assert fault.where == "row 1 (counted from 0), column 'v'"
     path = write(tmp_path, '{"v": ["a"], "x": 1}\n', "v.jsonl")
     fault_of(path, "no lists of numbers", embedding="v", memory_budget=budget)
+    table, path = pa.table({"x": [1.0], "v": [[1.0]], "s": [["a"]], "t": ["a"]}), tmp_path / "t.parquet"
+    pq.write_table(table, path)
+    said = "cannot be compared by (`columns`)"
+    assert fault_of(path, said, "`embedding`", columns=["v"], memory_budget=budget).where == "column 'v'"
+    assert fault_of(path, "no lists of numbers", embedding="s", memory_budget=budget).where == "column 's'"
+    pq.write_table(table.select(["v"]), path)
+    fault_of(path, remedy="`embedding='v'`", memory_budget=budget)
 
 
 @pytest.mark.parametrize(
@@ -177,23 +181,14 @@ def test_arrays_that_are_no_tables_of_numbers_are_refused(array, said, remedy, e
     assert fault_of(path, said, remedy).file == str(path)
 
 
-def test_files_without_rows_are_refused(tmp_path):
+@BUDGETS
+def test_files_without_rows_are_refused(budget, tmp_path):
     nothing = pa.table({"x": pa.array([], pa.float64())})
     feather.write_feather(nothing, str(tmp_path / "x.feather"))
-    for budget in (None, TINY):
-        fault_of(tmp_path / "x.feather", "has no rows", memory_budget=budget)
-        fault_of(write(tmp_path, "a,b\n" + "\n" * 300_000), "no rows", memory_budget=budget)
-    fault_of(write(tmp_path, b"FEA1" + bytes(40), "old.feather"), "cannot be read")
-
-
-def test_columns_of_lists_are_nothing_to_compare_rows_by(tmp_path):
-    table = pa.table({"x": [1.0], "day": pa.array([0], pa.date32()), "v": [[1.0]], "s": [["a"]], "t": ["a"]})
-    pq.write_table(table, tmp_path / "t.parquet")
-    fault = fault_of(tmp_path / "t.parquet", "cannot be compared by (`columns`)", "`embedding`", columns=["v"])
-    assert fault.where == "column 'v'"
-    assert fault_of(tmp_path / "t.parquet", "no lists of numbers", embedding="s").where == "column 's'"
-    pq.write_table(table.select(["v"]), tmp_path / "v.parquet")
-    fault_of(tmp_path / "v.parquet", remedy="`embedding='v'`")
+    pq.write_table(nothing, tmp_path / "x.parquet")
+    for path in (tmp_path / "x.feather", tmp_path / "x.parquet", write(tmp_path, "a,b\n" + "\n" * 300_000)):
+        fault_of(path, "no rows", memory_budget=budget)
+    fault_of(write(tmp_path, b"FEA1" + bytes(40), "old.feather"), "cannot be read", memory_budget=budget)
 
 
 CUT = {
@@ -236,16 +231,6 @@ def test_indices_out_of_range_are_refused(tmp_path, part, value, form, capsys):
     assert run(capsys, "select", tmp_path / "x.npz", "-k", "3").code == 3
 
 
-def test_a_sparse_matrix_that_does_not_fit_is_refused_before_it_is_read(tmp_path):
-    sp.save_npz(tmp_path / "x.npz", sp.csr_array(np.ones((100, 3))))
-    fault_of(tmp_path / "x.npz", remedy="`memory_budget`", memory_budget=1000)
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "rows.csv")
-    fault_of(tmp_path / "rows.csv", "neither a file nor a folder", "Save")
-
-
 def test_a_message_is_cut_short_and_has_no_control_characters(tmp_path, capsys):
     ran = run(capsys, "select", write(tmp_path, "a,b\n1,2\n"), "--id", "q" * 33_000)
     assert (ran.code, len(ran.err) < 2000) == (3, True)
@@ -257,10 +242,18 @@ def test_a_message_is_cut_short_and_has_no_control_characters(tmp_path, capsys):
     assert str(told.value).isprintable()
 
 
-def test_files_that_are_not_there_are_looked_for_nearby(tmp_path):
+def test_what_is_no_file_of_rows_says_why(tmp_path):
     write(tmp_path, "a\n1\n", "points.csv")
     fault_of(tmp_path / "pionts.csv", "no such file", "Did you mean 'points.csv'?")
     fault_of(tmp_path / "nowhere" / "points.csv", remedy="folder")
+    os.mkfifo(tmp_path / "pipe.csv")
+    fault_of(tmp_path / "pipe.csv", "neither a file nor a folder", "Save")  # and is not waited for
+    (tmp_path / "folder").mkdir()
+    fault_of(tmp_path / "folder", "the folder is empty")
+    write(tmp_path / "folder", "x", "letter.doc")
+    fault_of(tmp_path / "folder", "letter.doc", ".png")
+    sp.save_npz(tmp_path / "x.npz", sp.csr_array(np.ones((100, 3))))
+    fault_of(tmp_path / "x.npz", remedy="`memory_budget`", memory_budget=1000)
 
 
 @pytest.mark.parametrize(
@@ -287,19 +280,10 @@ def test_files_of_others_are_refused_with_how_to_get_them(tmp_path, monkeypatch)
     fault_of(path, "permission denied", "chmod u+r")
 
 
-def test_folders_without_data_say_what_is_in_them(tmp_path):
-    (tmp_path / "empty").mkdir()
-    fault_of(tmp_path / "empty", "the folder is empty")
-    write(tmp_path / "empty", "x", "letter.doc")
-    fault_of(tmp_path / "empty", "letter.doc", ".png")
-
-
 def test_parquet_files_of_one_folder_must_agree(tmp_path):
     pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"a": [1.0], "c": [2.0]}), tmp_path / "1.parquet")
     assert fault_of(tmp_path, "b, c").file == str(tmp_path / "1.parquet")
-    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "none.parquet")
-    fault_of(tmp_path / "none.parquet", "no rows")
 
 
 def png(width, height):
@@ -339,5 +323,4 @@ def test_faults_travel_between_processes():
     fault = FileFault("people.csv", "is odd.", "Mend it.", line=1234, column="age", where="page 2")
     same = pickle.loads(pickle.dumps(fault))
     assert str(same) == str(fault) == "people.csv, page 2, line 1,234, column 'age': is odd. Mend it."
-    assert (same.file, same.where, same.fault, same.remedy) == (fault.file, fault.where, fault.fault, fault.remedy)
-    assert (same.line, same.column) == (1234, "age")
+    assert vars(same) == vars(fault)

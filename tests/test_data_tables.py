@@ -1,7 +1,5 @@
 """Every kind of file gives its numbers, its names and its columns, and says what it assumed."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import json
@@ -10,19 +8,18 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import feather
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import read, write_rows
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from read_files import BUDGETS, TINY, numbers, write
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-feather = pytest.importorskip("pyarrow.feather")
 
 HEIGHTS = [[1.7, 36.0], [1.8, 41.0], [1.6, 22.0]]
 PEOPLE = "key,height,age,city\na,1.7,36,Ulm\nb,1.8,41,Rome\nc,1.6,22,Ulm\n"
@@ -309,10 +306,6 @@ def test_progress_is_told_in_bytes_until_all_is_done(tmp_path, budget):
         assert table.n == 2_000_000
     assert seen[-1] == (path.stat().st_size, path.stat().st_size)
     assert seen == sorted(seen)
-
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 
 def lines(folder, records, name="rows.jsonl"):

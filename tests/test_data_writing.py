@@ -1,20 +1,16 @@
 """Nobody ever sees half a file: what is written gets its name when all of it is there."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import json
 import os
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 from mosaic.exceptions import SelectionWarning
 from mosaic.rows import FileFault, check_output, csv_bytes, read, replacing, write_rows
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 
 def table():

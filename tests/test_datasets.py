@@ -1,7 +1,5 @@
 """Synthetic data against what they claim: geometry, uniformity, and which rows are outliers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree

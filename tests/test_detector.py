@@ -1,7 +1,5 @@
 """MOSAICOutlierDetector: signs, thresholds, new points, weights, kinds of input, and PyOD's manners."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist

@@ -4,8 +4,6 @@ Arrays of array-api-strict have what the standard has and nothing else; PyTorch 
 machine with a GPU: ``pytest -m gpu`` (and ``pytest tests/test_devices.py`` for all).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

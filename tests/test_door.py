@@ -1,7 +1,5 @@
 """The door: numbers of any unit between 1e-100 and 1e100 give the same answer, others are refused with the remedy."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 
