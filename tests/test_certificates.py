@@ -115,6 +115,13 @@ def test_true_gap_is_at_most_the_certified_one(numbers):
 # What once was false, or worse than nothing
 
 
+def solved_with(number, lam):
+    """A drawn problem at another strength."""
+    X, arguments = drawn(number)
+    others = {name: value for name, value in arguments.items() if name not in ("alpha", "lam")}
+    return X, arguments, mosaic.solve(X, **others, lam=lam)
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_a_limited_rank_is_never_worse_than_nothing(number):
     rng = np.random.default_rng(number)
@@ -151,8 +158,7 @@ def test_certificates_say_what_rounding_may_cost_and_when_little_is_known():
 
 
 def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_without_a_lower_bound():
-    X, arguments = drawn(129)
-    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": 4e15}))
+    _, _, encoding = solved_with(129, 4e15)
     assert encoding.status is Status.STALLED
     assert encoding.certificate.dual == 0
     assert encoding.certificate.suboptimality == np.inf
@@ -162,23 +168,15 @@ def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_without_a_lowe
     ("number", "lam"), [(20396, 0.7072388402173677), (21945, 52082889723.00325), (25047, 12787.268217452864)]
 )
 def test_rows_of_badly_approximated_points_are_not_preferred_to_none(number, lam):
-    X, arguments = drawn(number)
-    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": lam}))
+    X, arguments, encoding = solved_with(number, lam)
     program = Program(X, arguments, encoding.lam)
     assert program.value(encoding.rows(np.arange(len(X)))) <= program.trace * (1 + 1e-4)
 
 
-def without_strength(arguments):
-    return {name: value for name, value in arguments.items() if name not in ("alpha", "lam")}
-
-
-def test_rounding_may_have_raised_the_lower_bound_as_well():
+def test_rounding_may_have_raised_the_lower_bound_and_a_gap_above_one_says_nothing():
     certificate = Certificate(primal=1.0, dual=0.9, scale=2.0, kernel_error=0.0, rank=3, slack=0.1)
     assert certificate.at_least == pytest.approx(0.8)
     assert certificate.suboptimality == pytest.approx(0.2 / 0.8)
     assert Certificate(1.0, 0.1, 2.0, 0.0, 3, slack=0.1).suboptimality == np.inf
-
-
-def test_a_gap_above_one_says_that_nothing_is_known():
-    certificate = Certificate(primal=3.0, dual=0.0, scale=2.0, kernel_error=0.2, rank=3)
-    assert str(certificate) == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"
+    void = Certificate(primal=3.0, dual=0.0, scale=2.0, kernel_error=0.2, rank=3)
+    assert str(void) == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"

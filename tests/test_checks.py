@@ -2,6 +2,7 @@
 
 from argparse import ArgumentTypeError
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pytest
@@ -51,12 +52,9 @@ def test_what_is_no_whole_number_is_refused(value):
 def test_what_is_no_number_within_bounds_is_refused(value):
     with pytest.raises(InvalidInputError, match=r"share must be a finite number >= 0 and < 1 \(of all rows\); got "):
         real_number("share", value, at_least=0, below=1, meaning="of all rows")
-
-
-@pytest.mark.parametrize("bounds", [{"above": 0.5}, {"below": 0.5}])
-def test_bounds_may_be_excluded_and_numbers_of_numpy_are_shown_as_numbers(bounds):
-    with pytest.raises(InvalidInputError, match=r"finite number [<>] 0.5; got 0\.5\."):
-        real_number("x", np.float64(0.5), **bounds)
+    for bound in ("above", "below"):
+        with pytest.raises(InvalidInputError, match=r"finite number [<>] 0.5; got 0\.5\."):  # and not np.float64(0.5)
+            real_number("x", np.float64(0.5), **{bound: 0.5})
 
 
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
@@ -127,9 +125,8 @@ def test_wrong_weights_are_refused(weights, fault):
 
 def test_records_are_refused_with_their_fields():
     records = np.array([tuple(row) for row in ROWS], dtype=[("height", float), ("weight", float), ("age", float)])
-    model = mosaic.MOSAIC(3).fit(ROWS)
-    passes = mosaic.MOSAIC(3, algorithm="sketch")
-    for ask in (mosaic.MOSAIC(3).fit, passes.fit, mosaic.MOSAICOutlierDetector().fit, mosaic.solve, model.predict, mosaic.path):
+    fits = MOSAIC(3).fit, MOSAIC(3, algorithm="sketch").fit, mosaic.MOSAICOutlierDetector().fit, mosaic.solve, mosaic.path
+    for ask in (*fits, MOSAIC(3).fit(ROWS).predict):
         with pytest.raises(InvalidInputError, match="records with the fields 'height', 'weight', 'age'"):
             ask(records)
 
@@ -157,7 +154,6 @@ def test_what_is_no_size_is_refused_alike(written, tmp_path):
     np.save(tmp_path / "x.npy", np.eye(3))
     with pytest.raises(ArgumentTypeError, match="must be a number of bytes"):
         size(written)
-    with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
-        MOSAIC(2, memory_budget=written).fit(np.eye(3))
-    with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
-        mosaic.read(tmp_path / "x.npy", memory_budget=written)
+    for ask in (MOSAIC(2, memory_budget=written).fit, partial(mosaic.read, memory_budget=written)):
+        with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
+            ask(tmp_path / "x.npy")

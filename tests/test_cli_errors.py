@@ -39,7 +39,7 @@ def fit_raises(monkeypatch, error):
     monkeypatch.setattr(MOSAIC, "fit", fit)
 
 
-EXIT = {"usage": 2, "input": 3, "output": 4, "memory": 5, "interrupted": 130}
+EXIT = {"usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
 FAULTS = [
     # the command, kind, words of the message
     ("select nope.csv", "input", ["nope.csv", "no such file"]),
@@ -151,15 +151,6 @@ def test_outputs_are_checked_before_the_work(folder, capsys, monkeypatch):
     assert run(capsys, "report", "points.csv", "-o", "no/report.html").code == 4
 
 
-def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
-    def fit(self, X, must_include):
-        assert must_include.tolist() == [3, 5]
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(MOSAIC, "fit", fit)
-    assert run(capsys, "select", "points.csv", "--must-include", "p3", "p5", "p3").code == 130
-
-
 @pytest.mark.parametrize(
     ("error", "kind", "file", "said"),
     [
@@ -171,6 +162,7 @@ def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
         (InvalidInputError("a sentence about tol and row 7."), "usage", None, "a sentence about tol and row 7."),
         (InvalidInputError("`candidates` are few"), "usage", None, "candidates are few."),
         (InvalidInputError("see `row 7` and `row 4000`"), "usage", None, "see p7 (row 7) and row 4000."),
+        (MissingDependencyError("A report needs Jinja2."), "missing", None, "A report needs Jinja2."),
         (MemoryError(), "memory", None, "the machine has no more memory"),
         (KeyboardInterrupt(), "interrupted", None, "no half-written file is left"),
     ],
@@ -210,16 +202,6 @@ def test_without_pyarrow_it_is_pyarrow_that_is_missing(folder):
     done = run_apart("select", "points.npy", "-k", "3")
     assert (done.returncode, done.stdout) == (6, "")
     assert "Use: pip install pyarrow" in done.stderr
-
-
-def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, monkeypatch):
-    def lacking(*args, **more):
-        raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.")
-
-    monkeypatch.setattr("mosaic.cli.run.write_report", lacking)
-    ran = run(capsys, "report", "points.csv", "-k", "3", "-q")
-    assert ran.code == 6
-    assert "Jinja2" in ran.err
 
 
 @pytest.mark.parametrize("how", ["option", "environment", "not at all"])

@@ -50,6 +50,8 @@ def test_json_is_a_list_of_records_without_nan(tmp_path):
     assert records[0]["vector"] == [1, 2]
     assert records[0]["price"] == 1.5
     assert records[0]["day"] == "2024-01-01"
+    write_rows(tmp_path / "late.jsonl", pa.table({"late": pa.array([2**58], pa.timestamp("us"))}))
+    assert "11103-08-29" in (tmp_path / "late.jsonl").read_text()  # which Python does not know
 
 
 def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path, monkeypatch):
@@ -87,10 +89,12 @@ def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path,
     assert old.read_text() == "old"
 
 
-@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, SystemExit, OSError(28, "No space left on device")])
 def test_whatever_goes_wrong_the_old_file_stays_and_nothing_else(fault, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("old")
+    full = isinstance(fault, OSError)
+    match = r"rows.csv: cannot be written \(No space left on device\)" if full else None
 
     def write():
         with replacing(path, force=True) as temporary:
@@ -98,19 +102,10 @@ def test_whatever_goes_wrong_the_old_file_stays_and_nothing_else(fault, tmp_path
             temporary.write_text("half")
             raise fault
 
-    with pytest.raises(fault):
+    with pytest.raises(FileFault if full else fault, match=match):
         write()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["rows.csv"]
-
-
-def test_a_full_disk_is_a_fault_of_the_output(tmp_path):
-    with (
-        pytest.raises(FileFault, match=r"rows.csv: cannot be written \(No space left on device\)"),
-        replacing(tmp_path / "rows.csv"),
-    ):
-        raise OSError(28, "No space left on device")
-    assert not os.listdir(tmp_path)
 
 
 def test_rights_and_links_are_kept(tmp_path):
@@ -141,12 +136,6 @@ def test_csv_holds_what_has_no_text_as_hexadecimal_digits_or_words():
     assert cells[:2] == ["00ff", "feff"]
     assert cells[2].replace("-", "") == bytes(range(16)).hex()
     assert len(cells) >= 5
-
-
-def test_dates_that_python_does_not_know_are_written_as_text(tmp_path):
-    table = pa.table({"late": pa.array([2**58], pa.timestamp("us"))})
-    write_rows(tmp_path / "rows.jsonl", table)
-    assert "11103-08-29" in (tmp_path / "rows.jsonl").read_text()
 
 
 FORMULAS = pa.table({"id": ["=1+1", "@x", "+a", "-", "-5", "\tq", "plain", None], "=cmd()": [-1.0, 2, 3, 4, 5, 6, 7, 8]})

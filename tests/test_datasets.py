@@ -78,23 +78,9 @@ def test_rows_and_truth_stay_aligned_and_the_input_alone(kind):
     np.testing.assert_array_equal(in_order.X[:40], X)
     assert in_order.is_outlier.tolist() == [False] * 40 + [True] * 30
     np.testing.assert_array_equal(X, before)
-
-
-@pytest.mark.parametrize(
-    ("amount", "expected"), [(0, 0), (1, 1), (np.int64(7), 7), (0.0, 0), (0.1, 4), (5.0, 200), (np.float32(0.5), 20)]
-)
-def test_amount_is_a_number_if_int_and_a_ratio_if_float(amount, expected):
-    data = contaminate(sphere(40), amount)
-    assert data.X.shape == (40 + expected, 3)
-    assert data.is_outlier.sum() == expected
-
-
-def test_uniform_outliers_fill_the_box():
-    X = swiss_roll(200) + np.array([0, 100, -7])
-    low, high = X.min(axis=0), X.max(axis=0)
-    outliers = contaminate(X, 4000, shuffle=False).X[200:]
-    for coordinate in ((outliers - low) / (high - low)).T:
-        assert kstest(coordinate, "uniform").pvalue > 1e-3
+    # A whole number is one of rows, a fraction a share.
+    amounts = {0: 0, 1: 1, np.int64(7): 7, 0.1: 4, 5.0: 200, np.float32(0.5): 20}
+    assert {amount: contaminate(X, amount, kind=kind).is_outlier.sum() for amount in amounts} == amounts
 
 
 def test_far_outliers_are_rows_two_to_four_times_as_far_from_the_mean(rng):
@@ -110,12 +96,16 @@ def test_far_outliers_are_rows_two_to_four_times_as_far_from_the_mean(rng):
     np.testing.assert_allclose(noise.std(), 0.5 * own.std(), rtol=0.02)
 
 
-def test_noise_images_fill_the_value_range():
+def test_noise_images_fill_the_value_range_and_uniform_outliers_the_box():
     images = load_digits().images
     noise = noise_images(200, images)
     assert noise.shape == (200, 8, 8)
     assert kstest(noise.ravel()[:4000], "uniform", args=(0, 16)).pvalue > 1e-3
     assert noise_images(3, images.reshape(-1, 64) - 20).max() < -4
+    X = swiss_roll(200) + np.array([0, 100, -7])
+    low, high = X.min(axis=0), X.max(axis=0)
+    for coordinate in ((contaminate(X, 4000, shuffle=False).X[200:] - low) / (high - low)).T:
+        assert kstest(coordinate, "uniform").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("seed", range(5))

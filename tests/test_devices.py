@@ -4,6 +4,8 @@ Arrays of array-api-strict have what the standard has and nothing else; PyTorch 
 machine with a GPU: ``pytest -m gpu`` (and ``pytest tests/test_devices.py`` for all).
 """
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -167,12 +169,6 @@ def test_other_points_stay_where_they_are_and_encodings_answer_in_numpy(other, b
         assert isinstance(answer, np.ndarray)
 
 
-def test_arrays_of_jax_are_refused(blobs):
-    given = pytest.importorskip("jax.numpy").asarray(blobs)
-    with pytest.raises(InvalidInputError, match=r"cannot stay where it is.*Pass numpy.asarray\(X\)"):
-        MOSAIC(5).fit(given)
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -188,23 +184,21 @@ def test_wrong_arrays_are_refused(other, blobs, wrong, words):
         MOSAIC(5).fit(other(blobs)).predict(other(blobs[:, :1]))
 
 
-def test_a_device_without_double_precision_is_refused():
+def test_arrays_that_cannot_be_computed_with_where_they_are_are_refused(blobs):
     """Certificates need double precision, which some GPUs lack."""
     strict = pytest.importorskip("array_api_strict")
     X = strict.asarray(datasets.swiss_roll(50), dtype=strict.float32, device=strict.Device("no_float64"))
     for work in (solve, MOSAIC(5).fit):
         with pytest.raises(InvalidInputError, match=r"no double precision. Pass numpy.asarray\(X\)"):
             work(X)
+    given = pytest.importorskip("jax.numpy").asarray(blobs)
+    with pytest.raises(InvalidInputError, match=r"cannot stay where it is.*Pass numpy.asarray\(X\)"):
+        MOSAIC(5).fit(given)
 
 
 def test_a_device_without_memory_says_what_to_do(monkeypatch):
-    class OutOfMemoryError(RuntimeError):
-        pass
-
-    def fail(*args, **kwargs):
-        raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
-
-    monkeypatch.setattr("mosaic.estimators.selector.choose", fail)
+    error = type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
+    monkeypatch.setattr("mosaic.estimators.selector.choose", Mock(side_effect=error))
     with pytest.raises(MemoryBudgetError, match=r"Tried to allocate 20.00 GiB.*max_rank"):
         MOSAIC(5).fit(datasets.swiss_roll(100))
 
