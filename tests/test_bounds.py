@@ -3,6 +3,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic.arrays.codes import EqualRows
 from mosaic.exceptions import InvalidInputError
@@ -27,40 +28,27 @@ def all_errors(K, weights, k, ridge):
 
 
 def random_kernel(rng, n):
-    """Similarities of a random kind: smooth, narrow, of few features, of very different lengths, nearly diagonal, in clusters."""
-    X = rng.normal(size=(n, int(rng.integers(1, 4))))
-    kind = rng.integers(6)
-    if kind == 0:
-        K = X @ X.T
-    elif kind == 1:
-        K = (X @ X.T + 1.0) ** 2
-    elif kind == 2:
-        lengths = 10.0 ** rng.uniform(-1, 1, n)
-        K = lengths[:, None] * np.exp(-((X[:, None] - X) ** 2).sum(-1)) * lengths
-    elif kind == 3:
-        K = np.eye(n) + 0.1 * np.exp(-((X[:, None] - X) ** 2).sum(-1))
-    else:
-        X = X if kind == 4 else np.round(X) + 0.05 * X
-        K = np.exp(-(10.0 ** rng.uniform(-1, 1.5)) * ((X[:, None] - X) ** 2).sum(-1))
-    return K / np.diagonal(K).mean()
+    """Similarities of a random kind: of few features, smooth, of very different lengths, nearly diagonal, narrow, in clusters."""
+    X, kind = rng.normal(size=(n, int(rng.integers(1, 4)))), rng.integers(6)
+    if kind == 5:
+        X = np.round(X) + 0.05 * X
+    near = np.exp(-((X[:, None] - X) ** 2).sum(-1))
+    lengths, narrow = 10.0 ** rng.uniform(-1, 1, n), 10.0 ** rng.uniform(-1, 1.5)
+    kinds = [X @ X.T, (X @ X.T + 1.0) ** 2, lengths[:, None] * near * lengths, np.eye(n) + 0.1 * near, near**narrow, near**narrow]
+    return kinds[kind] / np.diagonal(kinds[kind]).mean()
 
 
 def random_weights(rng, n):
     return np.ones(n) if rng.random() < 0.5 else rng.uniform(0.1, 5.0, n)
 
 
-def some_pivots(K, rng, rank):
-    """F of a Cholesky factorisation that stops early, at random pivots."""
-    pivots = rng.choice(len(K), rank, replace=False)
-    w, U = np.linalg.eigh(K[np.ix_(pivots, pivots)])
-    keep = w > 1e-6 * w.max()  # so that rounding of F stays far below what is compared
-    return K[:, pivots] @ (U[:, keep] / np.sqrt(w[keep]))
-
-
 def bound_of_some_design(rng, K, weights, ridge):
     """The bound of an E that nobody has optimised, at random, by the formulas for a limited rank."""
     n = len(K)
-    F = some_pivots(K, rng, int(rng.integers(1, n + 1)))
+    pivots = rng.choice(n, int(rng.integers(1, n + 1)), replace=False)  # F of a factorisation that stops early
+    w, U = np.linalg.eigh(K[np.ix_(pivots, pivots)])
+    keep = w > 1e-6 * w.max()  # so that rounding of F stays far below what is compared
+    F = K[:, pivots] @ (U[:, keep] / np.sqrt(w[keep]))
     lam = 10.0 ** rng.uniform(-1, 2)
     eta = rng.uniform(0, 1, n) * (rng.random(n) < rng.uniform(0.2, 1))
     A = np.linalg.solve(np.eye(F.shape[1]) / lam + (F.T * eta) @ F, F.T)
@@ -100,13 +88,9 @@ def test_bounds_hold_against_every_subset(part, cases, sizes):
 
 def solved_for(kernel, k, ridge, max_rank, weights=None, seed=0):
     """The program at the strength for k."""
-
-    def lam(posed):
-        return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
-
     weights = np.ones(kernel.n) if weights is None else weights
     program = Program(kernel, weights, EqualRows.trivial(kernel.n), max_rank=max_rank, thin=False, random_state=seed)
-    return program.encode(lam=lam)
+    return program.encode(lam=lambda posed: strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -180,8 +164,7 @@ def test_each_part_makes_the_bound_tighter(rng):
 
 
 def kernel_problem(rng, n=40):
-    X = rng.normal(size=(n, 2))
-    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
+    K = rbf_kernel(rng.normal(size=(n, 2)), gamma=0.5)
     F = np.linalg.cholesky(K + 1e-10 * np.eye(n))
     return K, DesignProblem(F, F.T @ F, 1.0)
 

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import dropwhile, groupby, takewhile
 from pathlib import Path
 
 import pytest
@@ -37,20 +38,17 @@ def _name(page: Path) -> str:
 def _tests_of_pages() -> Iterator[object]:
     """What is quick of each page; of pages with more than that, all, and what some library is needed for."""
     for page in PAGES:
-        blocks = [block for block in BLOCKS[page] if block.language in RUN]
-        if not blocks:
-            continue
+        blocks, slow = [block for block in BLOCKS[page] if block.language in RUN], pytest.mark.slow
         quick = [block for block in blocks if not block.slow and not block.needs]
         if any(block.language != "setup" for block in quick):
-            yield pytest.param(page, quick, id=_name(page), marks=[] if page.name in QUICK else [pytest.mark.slow])
+            yield pytest.param(page, quick, id=_name(page), marks=[] if page.name in QUICK else [slow])
         if any(block.slow and not block.needs for block in blocks):
-            some = [block for block in blocks if not block.needs]
-            yield pytest.param(page, some, id=f"{_name(page)}-slow", marks=pytest.mark.slow)
+            yield pytest.param(page, [block for block in blocks if not block.needs], id=f"{_name(page)}-slow", marks=slow)
         for needs in sorted({block.needs for block in blocks if block.needs}):
             these = [block for block in blocks if block in quick or (block.needs and {*block.needs} <= {*needs})]
             here = all(block.runs_here for block in these)
             marks = [pytest.mark.skipif(not here, reason=f"{' and '.join(needs)} is not installed")]
-            marks += [pytest.mark.slow] if page.name not in QUICK or any(block.slow for block in these) else []
+            marks += [slow] if page.name not in QUICK or any(block.slow for block in these) else []
             marks += [pytest.mark.xdist_group("ray")] if "ray" in needs else []  # one cluster for all
             yield pytest.param(page, these, id=f"{_name(page)}-{'-'.join(needs)}", marks=marks)
 
@@ -96,17 +94,11 @@ def simple_commands(text: str) -> Iterator[list[str]]:
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
-        words: list[str] = []
-        for word in [*lexer, ";"]:
-            if set(word) <= set(";&|()"):
-                kept = words[: next((at for at, w in enumerate(words) if set(w) <= set("<>")), None)]
-                while kept and re.match(r"\w+=", kept[0]):
-                    kept = kept[1:]
-                if kept:
-                    yield kept
-                words = []
-            else:
-                words.append(word)
+        for is_end, words in groupby(lexer, lambda word: set(word) <= set(";&|()")):
+            kept = list(takewhile(lambda word: not set(word) <= set("<>"), words))
+            kept = list(dropwhile(re.compile(r"\w+=").match, kept))
+            if kept and not is_end:
+                yield kept
 
 
 def fault_of(words: list[str]) -> str | None:
