@@ -82,6 +82,10 @@ def test_certificate_is_one_for_all_rows(model):
     plain = mosaic.metrics.unexplained(kernel, model.representative_indices_).sum()
     assert chosen.error_without_ridge == pytest.approx(plain, rel=1e-6)
     assert chosen.total == pytest.approx(kernel.diagonal().sum())
+    noise = np.random.default_rng(0).normal(size=(4000, 12))
+    void = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(20), "gamma": 1.0})).fit(noise).certificate_
+    assert void.gap > 0.25
+    assert str(void).startswith("How close these 5 are to the best is not known")
 
 
 def same(a, b):
@@ -114,7 +118,6 @@ def test_memory_maps_files_and_collections_give_what_memory_gives(plain, npy):
 
 
 def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_order(tmp_path):
-    pytest.importorskip("pyarrow")
     frame = pd.DataFrame(X[:2000], columns=list("abcd"))
     frame.to_parquet(tmp_path / "fit.parquet")
     frame[list("badc")].to_parquet(tmp_path / "new.parquet")
@@ -155,33 +158,28 @@ def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
 
 
 def test_paper_mode_is_algorithm_3_as_written():
-    data = datasets.swiss_roll(5000, random_state=0)
-    found = MOSAIC(10, algorithm=Paper(sketch=Sketch(n_initial=80, n_added=10)), tol=1e-9, gamma=0.005).fit(data)
-    assert found.n_representatives_ == 10
+    paper = Paper(sketch=Sketch(n_initial=80, n_added=10))
+    found = MOSAIC(10, algorithm=paper, tol=1e-9, gamma=0.005).fit(datasets.swiss_roll(5000, random_state=0))
+    assert (found.n_representatives_, found.selection_.settings.mode) == (10, "paper")
     assert len(found.selection_.material.proof.cache["sketch"].rounds) == 3  # the fit has made them
-    assert found.selection_.settings.mode == "paper"
 
 
-@pytest.fixture(scope="module")
-def directions():
+def test_directions_are_compared_by_passes_as_in_memory(tmp_path):
     """Eight kinds of directions in 64 columns, lengths that say nothing, and every hundredth row once more, twice as long."""
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(6000, 64)) + 2.0 * rng.normal(size=(8, 64))[np.arange(6000) % 8]
     rows *= rng.uniform(0.8, 1.2, (6000, 1))
-    return np.concatenate([rows, 2.0 * rows[::100]]).astype(np.float32)
-
-
-def test_directions_are_compared_by_passes_as_in_memory(directions, tmp_path):
-    passes, memory = MOSAIC(16, algorithm=Sketch(n_initial=200)).fit(directions), MOSAIC(16).fit(directions)
+    rows = np.concatenate([rows, 2.0 * rows[::100]]).astype(np.float32)
+    passes, memory = MOSAIC(16, algorithm=Sketch(n_initial=200)).fit(rows), MOSAIC(16).fit(rows)
     assert passes.selection_.material.geometry.prepare.directions
     assert "compared by their direction" in str(passes.explain())
     np.testing.assert_array_equal(passes.representative_indices_, memory.representative_indices_)
     np.testing.assert_array_equal(passes.labels_, memory.labels_)
-    new = 3.0 * directions[:200] + 0.01
+    new = 3.0 * rows[:200] + 0.01
     np.testing.assert_array_equal(passes.predict(new), memory.predict(new))
     np.testing.assert_array_equal(passes.transform(new), memory.transform(new))
     np.testing.assert_allclose(passes.score_samples(new), memory.score_samples(new), atol=1e-5)
-    np.save(tmp_path / "rows.npy", directions)
+    np.save(tmp_path / "rows.npy", rows)
     same(clone(passes).fit(tmp_path / "rows.npy"), passes)
 
 
@@ -204,6 +202,7 @@ def test_demands_on_rows_are_met_among_many_rows(model, monkeypatch):
     assert found.representative_indices_[:2].tolist() == must
     assert not np.isin(model.representative_indices_, found.representative_indices_).any()
     assert not found.is_outlier_[must].any()
+    assert not found.rethreshold(outliers="keep").is_outlier_.any()
     monkeypatch.setattr(proof, "DECISION_SAMPLE", 2000)
     named = np.array([5, 1700, 4567, 7_345, 9_900])
     found = MOSAIC(4, **PLAIN).fit(X, candidates=named)
@@ -227,25 +226,6 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     assert ours.total == pytest.approx(theirs.total, rel=0.01)
 
 
-def watched(model):
-    """The names of the passes that are made from now on."""
-    passes = model.selection_.material.proof.passes
-    made, run = [], passes.run
-    passes.run = lambda name, task: made.append(name) or run(name, task)
-    return made
-
-
-def test_another_number_is_chosen_without_another_pass(model):
-    few = clone(model).fit(X)
-    made = watched(few)
-    few = few.rethreshold(n_representatives=0.0005)
-    assert few.n_representatives_ == round(0.0005 * N)
-    assert made == []
-    assert not few.selection_.is_proven
-    assert few.labels_.max() == few.n_representatives_ - 1
-    assert not few.rethreshold(outliers="keep").is_outlier_.any()
-
-
 def test_saved_models_answer_for_rows_that_they_are_shown(plain):
     fitted = clone(plain).fit(X)
     saved = pickle.loads(pickle.dumps(fitted))
@@ -267,9 +247,16 @@ def test_saved_models_answer_for_rows_that_they_are_shown(plain):
 
 def test_rows_are_answered_for_in_one_pass_that_nobody_makes_unasked(plain):
     fitted = clone(plain).fit(X)
-    made = watched(fitted)
-    fitted.representative_indices_, fitted.coverage_, fitted.explain()
+    passes = fitted.selection_.material.proof.passes
+    made, run = [], passes.run
+    passes.run = lambda name, task: made.append(name) or run(name, task)
+    few = fitted.rethreshold(n_representatives=0.0005)
+    assert few.n_representatives_ == round(0.0005 * N)
+    assert not few.selection_.is_proven
+    few.representative_indices_, few.coverage_, few.explain()
     assert made == []
+    assert few.labels_.max() == few.n_representatives_ - 1
+    made.clear()
     fitted.labels_, fitted.is_outlier_, fitted.effective_count_, fitted.representation_error_  # noqa: B018
     assert made == ["answers for all rows"]
     fitted.certificate_, fitted.certificate_, fitted.influence_  # noqa: B018
@@ -365,13 +352,6 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         MOSAIC(5, **(PLAIN | {"algorithm": Sketch(40, n_rounds=1)})).fit(blobs(n)[0]).certificate_  # noqa: B018
     # Of the sample rows, and four numbers of each; and how many rows are in each bucket of priorities.
     assert max(largest) <= proof.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
-
-
-def test_a_void_certificate_says_that_nothing_is_known():
-    noise = np.random.default_rng(0).normal(size=(4000, 12))
-    certificate = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(20), "gamma": 1.0})).fit(noise).certificate_
-    assert certificate.gap > 0.25
-    assert str(certificate).startswith("How close these 5 are to the best is not known")
 
 
 def test_a_file_with_missing_values_or_that_changes_between_passes_is_refused(tmp_path, monkeypatch):

@@ -200,6 +200,7 @@ def test_npz_files_give_their_one_table_or_the_one_that_is_named(tmp_path, rng):
     with read(tmp_path / "x.npz") as table:
         assert table.X.format == "csr"
         np.testing.assert_allclose(table.X.toarray(), X.toarray(), rtol=1e-15)
+        assert MOSAIC(n_representatives=2).fit(table.X).n_features_in_ == 60
 
 
 def annotated(rng, matrix=sp.csr_matrix):
@@ -303,16 +304,13 @@ def test_pictures_are_rows_by_their_file_names(tmp_path, rng):
         assert table.n_features == 48
         assert table.groups.tolist() == [".", "b", "b", "."]
         assert "4 images resized to 4×4, colour." in table.notes
-
-
-def test_pictures_are_turned_as_the_camera_was_held_and_transparency_is_white(tmp_path):
-    pillow = pytest.importorskip("PIL.Image")
-    dark_left = np.zeros((8, 8), np.uint8)
-    dark_left[:, 4:] = 255
     exif = pillow.Exif()
     exif[0x0112] = 6  # was held upright: the left side is the upper one
-    pillow.fromarray(dark_left).save(tmp_path / "turned.png", exif=exif)
-    pillow.new("RGBA", (4, 4), (0, 0, 0, 0)).save(tmp_path / "nothing.png")
-    with read(tmp_path, image_size=2) as table:
-        np.testing.assert_allclose(table.X[0], 1)
+    (tmp_path / "two").mkdir()
+    pillow.fromarray(np.repeat(np.uint8([[0, 255]]), 4, axis=1).repeat(8, axis=0)).save(
+        tmp_path / "two" / "turned.png", exif=exif
+    )
+    pillow.new("RGBA", (4, 4), (0, 0, 0, 0)).save(tmp_path / "two" / "nothing.png")
+    with read(tmp_path / "two", image_size=2) as table:
+        np.testing.assert_allclose(table.X[0], 1)  # what is transparent is white
         np.testing.assert_allclose(table.X[1].reshape(2, 2), [[0, 0], [1, 1]], atol=0.1)

@@ -85,8 +85,10 @@ def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path,
         write_rows(tmp_path / "new.html", table())
     with pytest.raises(FileFault, match="exists already"):
         write_rows(old, table())
-    assert os.listdir(tmp_path) == ["old.csv"]
-    assert old.read_text() == "old"
+    assert (os.listdir(tmp_path), old.read_text()) == (["old.csv"], "old")
+    with pytest.raises(FileFault, match="exists already"), replacing(tmp_path / "rows.csv"):
+        (tmp_path / "rows.csv").write_text("theirs")  # somebody else's, meanwhile
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"old.csv": "old", "rows.csv": "theirs"}
 
 
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, SystemExit, OSError(28, "No space left on device")])
@@ -157,10 +159,3 @@ def test_cells_stay_as_they_are_where_that_is_asked_for_or_no_spreadsheet_reads_
     write_rows(tmp_path / name, FORMULAS, as_written=name == "a.csv")
     with read(tmp_path / name, columns="=cmd()") as table:
         assert table.cells([0, 1]).column("id").to_pylist() == ["=1+1", "@x"]
-
-
-def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
-    path = tmp_path / "rows.csv"
-    with pytest.raises(FileFault, match="exists already"), replacing(path):
-        path.write_text("theirs")
-    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"rows.csv": "theirs"}

@@ -34,8 +34,7 @@ def fitted(spoilt):
 def around(spoilt):
     """New points: some near old ones, some far away."""
     rng = np.random.default_rng(9)
-    inliers = spoilt.X[~spoilt.is_outlier]
-    return inliers[:30] + 0.1 * rng.normal(size=(30, 10)), 200.0 * rng.normal(size=(10, 10))
+    return spoilt.X[~spoilt.is_outlier][:30] + 0.1 * rng.normal(size=(30, 10)), 200.0 * rng.normal(size=(10, 10))
 
 
 with_auto_and_share = pytest.mark.parametrize("contamination", ["auto", 0.1])
@@ -122,10 +121,9 @@ def test_clean_data_has_hardly_an_outlier(X):
 
 def test_where_many_are_alone_to_be_alone_is_not_odd(rng):
     crowd = rng.normal(size=(300, 3))
-    X = np.concatenate([crowd, 1e3 * rng.normal(size=(100, 3))])
-    few = np.concatenate([crowd, 1e3 * rng.normal(size=(9, 3))])
+    few, many = (np.concatenate([crowd, 1e3 * rng.normal(size=(n, 3))]) for n in (9, 100))
     assert (MOSAICOutlierDetector().fit(few).is_outlier_ == (np.arange(309) >= 300)).all()
-    assert MOSAICOutlierDetector().fit(X).threshold_rule_ != "alone"
+    assert MOSAICOutlierDetector().fit(many).threshold_rule_ != "alone"
 
 
 def planted(kind):

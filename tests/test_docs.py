@@ -127,19 +127,15 @@ def fault_of(words: list[str]) -> str | None:
     return f"{first} has no {missing[0]}" if missing else None
 
 
-@pytest.mark.parametrize(
-    ("block", "message"),
-    [
+def test_pages_that_do_not_are_caught(tmp_path):
+    for block, message in (
         ("```python\n>>> 1 + 1\n3\n```", "Expected:\n    3"),
         ("```python\nassert False, 'no'\n```", "no"),
         ("```console\n$ echo one\ntwo\n```", "should print\ntwo\n\nand prints\none"),
         ("```console\n$ false\n```", "failed with status 1"),
-    ],
-)
-def test_pages_that_do_not_are_caught(block, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(AssertionError, match=re.escape(message)):
-        run_blocks(blocks_of(block), tmp_path, "page.md")
+    ):
+        with pytest.raises(AssertionError, match=re.escape(message)):
+            run_blocks(blocks_of(block), tmp_path, "page.md")
 
 
 def pinned(file: str) -> dict[str, str]:
