@@ -1,7 +1,5 @@
 """Files for the tests of the command line, and ways to run it: here, in another process, on a terminal."""
 
-from __future__ import annotations
-
 import csv
 import os
 import pty
@@ -10,7 +8,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +49,9 @@ def run(capsys, *words: object) -> Ran:
 
 def run_on_terminal(capsys, monkeypatch, *words: object) -> Ran:
     """A command in this process, which takes what is captured for a terminal."""
-    capsys.readouterr()
     for stream in (sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True)
-    code = main([str(word) for word in words])
-    return Ran(code, *capsys.readouterr())
+    return run(capsys, *words)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -66,6 +62,13 @@ def environment(**more: str) -> dict[str, str]:
 def command(*words: object, options: Sequence[str] = ()) -> list[str]:
     """The words that start the command in another process."""
     return [sys.executable, *options, "-m", "mosaic", *(str(word) for word in words)]
+
+
+def run_apart(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+    """A command in another process."""
+    done = subprocess.run(command(*words), env=environment(**more), capture_output=True, encoding="utf-8", check=False)
+    assert "Traceback" not in done.stderr
+    return done
 
 
 @contextmanager
@@ -83,34 +86,14 @@ def default_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)
 
 
-class Terminal:
-    """A command that sees a terminal."""
-
-    def __init__(self, words: list[str], folder: Path):
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (50, COLUMNS))
-        with default_signals():
-            self.process = subprocess.Popen(
-                words, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
-            )
-        os.close(theirs)
-        self.screen, self.seen = ours, ""
-
-    def read(self, until: str | None = None) -> str:
-        """All that has been written so far, up to a word, or to the end."""
-        while until is None or until not in self.seen:
-            try:
-                chunk = os.read(self.screen, 1 << 16)
-            except OSError:  # what Linux says when the other side is closed
-                chunk = b""
-            if not chunk:
-                assert until is None, f"{until!r} was never written:\n{self.seen}"
-                break
-            self.seen += chunk.decode(errors="replace")
-        return self.seen
-
-    def end(self) -> int:
-        """The exit code."""
-        self.read()
-        os.close(self.screen)
-        return self.process.wait(60)
+def in_terminal(words: list[str], folder: Path, **more: str) -> tuple[int, str]:
+    """The exit code of a command that sees a terminal, and all that it writes."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (50, COLUMNS))
+    process = subprocess.Popen(words, cwd=folder, env=environment(**more), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError), os.fdopen(ours, "rb", buffering=0) as screen:  # the error says that the other side is closed
+        while chunk := screen.read(1 << 16):
+            seen += chunk
+    return process.wait(60), seen.decode()

@@ -11,18 +11,13 @@ which it is left out; ``<!-- terminal -->``, its commands see a terminal of 100 
 is run on its way and not shown. ``...`` stands for anything, and white space for white space, as in doctests.
 """
 
-from __future__ import annotations
-
 import doctest
 import io
 import os
-import pty
 import re
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +26,8 @@ from typing import Any
 
 import pytest
 
+from cli_runs import environment, in_terminal
+
 markdown_it = pytest.importorskip("markdown_it")
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -38,24 +35,15 @@ COMMENT = re.compile(r"<!--\s*(slow|needs|terminal|setup)\b:?(.*?)-->", re.DOTAL
 #: Written after each command of a console block, with its exit status: no output has it.
 MARK = "--- 7c1f the command is done:"
 SECONDS = 300
-COLUMNS = 100
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block of code and what the comments before it say.
+    """One block of code and what the comments before it say."""
 
-    Attributes
-    ----------
-    language : "python", "console", "sh" …, "setup" for code in a comment, "" if the page does not say
-    text : the code
-    line : where it begins on the page, from 1
-    slow, needs, terminal : the comments
-    """
-
-    language: str
+    language: str  #: "python", "console", "sh" …, "setup" for code in a comment, "" if the page does not say
     text: str
-    line: int
+    line: int  #: where it begins on the page, from 1
     slow: bool = False
     needs: tuple[str, ...] = ()
     terminal: bool = False
@@ -149,50 +137,15 @@ def commands_of(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run_bash(script: str, folder: Path, *, terminal: bool = False) -> str:
-    """All that a script prints, on both streams; installed commands are those of this interpreter."""
-    env = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
-        "OPENBLAS_NUM_THREADS": "1",
-        "COLUMNS": str(COLUMNS),
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-        "MPLBACKEND": "Agg",
-    }
+    """All that a script prints, on both streams; installed commands are those of this interpreter.
+
+    Of a terminal the lines as they stand in the end, progress overwritten.
+    """
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    more = {"PATH": path, "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
+    words = ["bash", "-c", script]
     if terminal:
-        return _run_in_terminal(script, folder, env)
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-    )
-    return done.stdout
-
-
-def _run_in_terminal(script: str, folder: Path, env: dict[str, str]) -> str:
-    """The same with a terminal on all three streams: lines as they stand in the end, progress overwritten."""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (50, COLUMNS))
-    with subprocess.Popen(
-        ["bash", "-c", script], cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-    ):
-        os.close(theirs)
-        received = b""
-        with closing(os.fdopen(ours, "rb", buffering=0)) as stream:
-            while chunk := _read(stream):
-                received += chunk
-    lines = received.decode().replace("\r\n", "\n").split("\n")
-    return "\n".join(line.rsplit("\r", 1)[-1] for line in lines)
-
-
-def _read(stream: io.RawIOBase) -> bytes:
-    """The next bytes; none when the other side has closed, which Linux reports as an error."""
-    try:
-        return stream.read(1 << 16) or b""
-    except OSError:
-        return b""
+        lines = in_terminal(words, folder, **more)[1].replace("\r\n", "\n").split("\n")
+        return "\n".join(line.rsplit("\r", 1)[-1] for line in lines)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.run(words, cwd=folder, env=environment(**more), text=True, timeout=SECONDS, check=False, **streams).stdout

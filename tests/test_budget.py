@@ -1,12 +1,20 @@
-"""What a machine can carry: ranks that fit into memory, and estimates that come true."""
+"""What a machine can carry: ranks that fit into memory, estimates that come true, and files that are read within the budget."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from pyarrow.csv import write_csv
 
 import mosaic
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow
 from mosaic.choosing import Settings
 from mosaic.choosing.budget import (
     DECISION_SAMPLE,
@@ -26,23 +34,25 @@ from mosaic.estimators import MOSAIC
 from mosaic.estimators.proof import Plan, memory_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.parameters import Sketch
+from mosaic.rows import read
+from mosaic.rows.build import TableSource
 from mosaic.text import readable_size
-
-# Rank
 
 
 def test_small_data_may_have_full_rank():
     for n in (1, 5, SMALLEST_RANK, 100, EXACT_SIZE):
-        assert affordable_rank(n, 8, 10, None) == n
+        assert affordable_rank(n, 8, 10, None) == useful_rank(n) == n
     assert affordable_rank(EXACT_SIZE + 1, 8, 10, None) == LARGEST_RANK
+    ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[-1] == SMALLEST_RANK
 
 
 @pytest.mark.parametrize("n", [3000, 10**4, 10**5, 10**6])
 def test_rank_of_large_data_keeps_work_and_memory_within_bounds(n):
     rank = affordable_rank(n, 8, 10, 2.0**31)
     assert SMALLEST_RANK <= rank <= LARGEST_RANK
-    assert n * rank**2 <= MOST_FACTOR_WORK
-    assert memory_needed(n, rank, 8, 10) <= 2.0**31
+    assert (n * rank**2 <= MOST_FACTOR_WORK, memory_needed(n, rank, 8, 10) <= 2.0**31) == (True, True)
 
 
 @pytest.mark.parametrize("n", [50, 1500, 20_000])
@@ -51,10 +61,8 @@ def test_rank_grows_with_the_budget_and_never_beyond_it(n):
     budgets = least + np.geomspace(1.0, 4.0 * least, 40)
     ranks = [affordable_rank(n, 8, 10, budget) for budget in budgets]
     assert ranks == sorted(ranks)
-    assert ranks[0] >= SMALLEST_RANK
-    assert ranks[-1] > ranks[0] or ranks[-1] == n
-    for budget, rank in zip(budgets, ranks, strict=True):
-        assert memory_needed(n, rank, 8, 10) <= budget
+    assert SMALLEST_RANK <= ranks[0] < ranks[-1] or ranks[-1] == n
+    assert all(memory_needed(n, rank, 8, 10) <= budget for budget, rank in zip(budgets, ranks, strict=True))
 
 
 def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_points_only():
@@ -65,29 +73,26 @@ def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_
     assert affordable_rank(30, 8, 10, None, 700) == 30
 
 
-def test_too_small_a_budget_is_refused_with_the_numbers():
-    for n in (20, 5000):
-        needed = memory_needed(n, SMALLEST_RANK, 8, 20)
-        with pytest.raises(MemoryBudgetError) as caught:
-            affordable_rank(n, 8, 20, 0.5 * needed)
-        text = str(caught.value)
-        assert f"{n:,} points × 20 features" in text
-        assert f"need about {readable_size(needed)} at the least" in text
-        assert f"the budget is {readable_size(0.5 * needed)}" in text
-        assert "memory_budget" in text
-        assert affordable_rank(n, 8, 20, needed) >= SMALLEST_RANK
+@pytest.mark.parametrize("n", [20, 5000])
+def test_too_small_a_budget_is_refused_with_the_numbers(n):
+    needed = memory_needed(n, SMALLEST_RANK, 8, 20)
+    assert affordable_rank(n, 8, 20, needed) >= SMALLEST_RANK
+    with pytest.raises(MemoryBudgetError, match="memory_budget") as caught:
+        affordable_rank(n, 8, 20, 0.5 * needed)
+    for said in (f"{n:,} points × 20 features", f"need about {readable_size(needed)} at the least", "the budget is "):
+        assert said in str(caught.value)
+    assert readable_size(0.5 * needed) in str(caught.value)
 
 
-def test_sparse_points_take_the_memory_of_their_entries():
+def test_sparse_points_take_the_memory_of_their_entries(rng):
     full = 20_000 * 2000 * 8.0
     assert memory_of_fit(20_000, 8, 2000, size=full) == memory_of_fit(20_000, 8, 2000)
     assert memory_of_fit(20_000, 8, 2000, size=0.02 * full) < 0.25 * memory_of_fit(20_000, 8, 2000)
     assert affordable_rank(20_000, 8, 2000, 4e8, size=0.02 * full) > SMALLEST_RANK
     with pytest.raises(MemoryBudgetError):
         affordable_rank(20_000, 8, 2000, 4e8)
-
-
-# Estimates
+    few, many = (sp.random_array((3000, 400), density=share, rng=rng, format="csr") for share in (0.01, 0.5))
+    assert mosaic.estimate(few).memory < mosaic.estimate(many).memory
 
 
 def test_estimate_reads_as_a_sentence():
@@ -97,35 +102,18 @@ def test_estimate_reads_as_a_sentence():
     assert text.startswith("1,000,000 rows, 1 pass: about 1.0 GiB; and for the certificate up to 9 passes (400 candidates)")
 
 
-def test_estimate_of_sparse_rows_counts_their_entries(rng):
-    few, many = (sp.random_array((3000, 400), density=share, rng=rng, format="csr") for share in (0.01, 0.5))
-    sparse, dense = mosaic.estimate(few), mosaic.estimate(many)
-    assert sparse.memory < dense.memory
-
-
-def test_useful_rank_is_full_for_few_points_and_falls_with_their_number_from_then_on():
-    assert [useful_rank(n) for n in (1, EXACT_SIZE)] == [1, EXACT_SIZE]
-    ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
-    assert ranks == sorted(ranks, reverse=True)
-    assert ranks[-1] == SMALLEST_RANK
-
-
-# Passes
+def plan_for(budget, d, **settings):
+    return Plan.of(Settings.of(MOSAIC(20, memory_budget=budget, **settings)), 200_000, d)
 
 
 @pytest.mark.parametrize("d", [10, 30, 64])
 def test_many_rows_find_a_way_through_a_small_budget(d):
-    settings = Settings.of(MOSAIC(20, memory_budget=2e8))
-    plan = Plan.of(settings, 200_000, d)
+    plan, least = plan_for(2e8, d), plan_for(1.4e8, d)
     assert memory_by_passes(plan.sample, plan.n_initial, d) <= 2e8
-    assert plan.n_initial < Plan.of(Settings.of(MOSAIC(20, memory_budget=2e9)), 200_000, d).n_initial
-    least = Plan.of(Settings.of(MOSAIC(20, memory_budget=1.4e8)), 200_000, d)
+    assert plan.n_initial < plan_for(2e9, d).n_initial
     assert least.sample < plan.sample == DECISION_SAMPLE
-
-
-def test_a_budget_that_holds_no_passes_is_refused_with_the_least():
     with pytest.raises(MemoryBudgetError, match=r"need about .* at the least"):
-        Plan.of(Settings.of(MOSAIC(20, memory_budget=2e7)), 200_000, 64)
+        plan_for(2e7, 64)
 
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
@@ -144,46 +132,166 @@ def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     assert threads(1.001 * enough, 500) == 1
 
 
-# Memory of the machine
-
 GIB = 2**30
 
 
-def machine(root, files):
-    """A file system that says how much memory there is."""
-    for name, text in {"proc/meminfo": f"MemTotal: 9 kB\nMemAvailable: {8 * GIB // 1024} kB\n", **files}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
-
-
-def test_free_memory_is_that_of_the_machine_where_nothing_limits_it(tmp_path):
-    assert available_memory(machine(tmp_path, {"proc/self/cgroup": "0::/user.slice\n"})) == 8 * GIB
-    unlimited = {"sys/fs/cgroup/user.slice/memory.max": "max\n", "sys/fs/cgroup/user.slice/memory.current": "1\n"}
-    assert available_memory(machine(tmp_path, {**unlimited, "sys/fs/cgroup/user.slice/memory.stat": ""})) == 8 * GIB
-
-
-@pytest.mark.parametrize("inside", ["", "/pod/container"])
-def test_free_memory_is_what_a_container_leaves(tmp_path, inside):
-    """The limit of any group above counts; pages of files are given up when there is need."""
-    group = f"sys/fs/cgroup{'/pod' if inside else ''}"
-    found = machine(
-        tmp_path,
+GROUP = "sys/fs/cgroup/pod"
+LIMITS = {
+    "nothing": ({"proc/self/cgroup": "0::/user.slice\n"}, 8 * GIB),
+    "no limit": ({f"{GROUP}/memory.max": "max\n", f"{GROUP}/memory.current": "1\n", f"{GROUP}/memory.stat": ""}, 8 * GIB),
+    # The limit of any group above counts; pages of files are given up when there is need.
+    "a container": (
         {
-            "proc/self/cgroup": f"0::{inside or '/'}\n",
-            f"{group}/memory.max": f"{2 * GIB}\n",
-            f"{group}/memory.current": f"{GIB}\n",
-            f"{group}/memory.stat": f"anon 5\ninactive_file {GIB // 2}\n",
+            f"{GROUP}/memory.max": f"{2 * GIB}\n",
+            f"{GROUP}/memory.current": f"{GIB}\n",
+            f"{GROUP}/memory.stat": f"anon 5\ninactive_file {GIB // 2}\n",
         },
-    )
-    assert available_memory(found) == 1.5 * GIB
+        1.5 * GIB,
+    ),
+}
 
 
-def test_a_machine_that_says_nothing_has_the_memory_that_it_was_built_with(tmp_path):
-    assert available_memory(tmp_path) >= GIB // 4
+@pytest.mark.parametrize("inside", ["/pod", "/pod/container"])
+@pytest.mark.parametrize(("files", "free"), LIMITS.values(), ids=LIMITS)
+def test_free_memory_is_what_the_machine_or_a_container_leaves(tmp_path, files, free, inside):
+    memory = f"MemTotal: 9 kB\nMemAvailable: {8 * GIB // 1024} kB\n"
+    for name, text in {"proc/meminfo": memory, "proc/self/cgroup": f"0::{inside}\n", **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert available_memory(tmp_path) == free
 
 
-def test_the_default_budget_is_a_quarter_of_what_is_free(monkeypatch):
+def test_the_default_budget_is_a_quarter_of_what_is_free(monkeypatch, tmp_path):
+    assert available_memory(tmp_path) >= GIB // 4  # of a machine that says nothing: what it was built with
     monkeypatch.setattr("mosaic.choosing.budget.available_memory", lambda: 4.0 * GIB)
     assert budget_of(None) == GIB
     assert budget_of(5e8) == 5e8
+
+
+#: Opens a file, passes over its rows, and prints the rise of resident memory in bytes.
+RISE = """
+import sys
+from mosaic.arrays.passes import PerRow
+from mosaic.cli import main
+from mosaic.rows import read
+
+kind, small, large, budget = sys.argv[1:]
+
+def resident(key):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
+
+def work(file):
+    if kind == "select":
+        words = f"-k 10 --algorithm sketch,n_initial=100 --memory-budget {budget} -o {file}.picks.csv --report {file}.html -q"
+        assert main(["select", file, *words.split()]) == 0
+    else:
+        with read(file, memory_budget=float(budget)) as table:
+            if hasattr(table.X, "run"):
+                assert table.X.run(PerRow(lambda rows, start: {"first": rows[:, 0].copy()}))["first"].shape == (table.n,)
+            table.cells([0, table.n - 1])
+
+work(small)  # what is loaded at the first use is no part of the rise
+before = resident("VmRSS:")
+work(large)
+print(resident("VmHWM:") - before)
+"""
+
+
+def table_of(X):
+    return pa.table({f"x{j}": column for j, column in enumerate(X.T)})
+
+
+def in_python(*words):
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read of /proc")
+
+
+@on_linux
+@pytest.mark.parametrize("kind", ["pass", pytest.param("select", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy"])
+def test_a_wide_file_of_many_rows_is_passed_over_and_selected_from_within_the_budget(kind, ending, tmp_path, rng):
+    X = rng.normal(size=(100_000 if kind == "pass" else 400_000, 64)).round(3)  # 51 MB of numbers, or 205
+    files = [tmp_path / f"{name}.{ending}" for name in ("small", "large")]
+    for path, rows in zip(files, (X[:300], X), strict=True):
+        if ending == "csv":
+            write_csv(table_of(rows), path)
+        elif ending == "parquet":
+            pq.write_table(table_of(rows), path, row_group_size=len(rows))
+        else:
+            np.save(path, rows)
+    budget = 120e6 if kind == "pass" else 250e6
+    assert int(in_python("-c", RISE, kind, *files, int(budget)).stdout) < 1.1 * budget
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"small", "large"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["wide CSV file", "wide Parquet file", "npy by passes", "mixed CSV file"])
+def test_fit_and_certificate_of_a_file_stay_within_the_budget(shape):
+    done = in_python(Path(__file__).parents[1] / "benchmarks" / "budgets.py", shape)
+    assert float(done.stdout.splitlines()[-1].split("|")[-2]) <= 1.1
+
+
+def test_a_block_of_rows_that_is_larger_than_the_budget_is_refused_with_the_sizes(tmp_path, rng):
+    pq.write_table(table_of(rng.normal(size=(BLOCK_ROWS, 200))), tmp_path / "wide.parquet")
+    with pytest.raises(MemoryBudgetError, match=r"8,192 rows × 200 columns .* takes about .* MiB.*budget is 19 MiB"):
+        read(tmp_path / "wide.parquet", memory_budget=2e7)
+    with read(tmp_path / "wide.parquet", memory_budget=6e7) as table:
+        assert table.n == BLOCK_ROWS
+
+
+def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
+    X = rng.normal(size=(400, 200))
+    pq.write_table(table_of(X), tmp_path / "points.parquet")
+    budget = memory_needed(400, 400, 8, 200)
+    with read(tmp_path / "points.parquet", memory_budget=budget) as table:
+        assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
+    assert mosaic.estimate(X, memory_budget=budget).strategy == "exact"
+    assert mosaic.estimate(tmp_path / "points.parquet", memory_budget=budget).strategy == "low-rank"
+    more = {"memory_budget": budget + 2.2 * X.nbytes}
+    array, file = mosaic.estimate(X, **more), mosaic.estimate(tmp_path / "points.parquet", **more)
+    assert file.strategy == "exact"
+    assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
+
+
+def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_in_passes(tmp_path, rng):
+    n = 20_000
+    kinds = {f"kind{j}": rng.choice([f"level {i}" for i in range(30)], n) for j in range(4)}
+    write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
+    with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=3e7) as table:
+        assert isinstance(table.X, TableSource)
+        assert table.X.n_features == whole.X.shape[1] > 100
+        np.testing.assert_array_equal(table.X.read(0, n), whole.X)
+        rows = table.X.run(PerRow(lambda rows, start: {"rows": rows}))["rows"]
+        np.testing.assert_array_equal(rows, whole.X)
+        assert table.encoder == whole.encoder
+
+
+def test_estimate_of_passes_counts_what_reading_takes(tmp_path, rng):
+    X = rng.normal(size=(20_000, 10))
+    np.save(tmp_path / "points.npy", X)
+    pq.write_table(table_of(X), tmp_path / "points.parquet")
+    array = mosaic.estimate(X, algorithm="sketch", memory_budget=2e8)
+    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), algorithm="sketch", memory_budget=2e8)
+    assert mapped.memory - array.memory == X.nbytes
+    packed = mosaic.estimate(tmp_path / "points.parquet", algorithm="sketch", memory_budget=2e8)
+    assert packed.memory > array.memory
+
+
+def test_columns_of_a_wide_csv_file_may_change_their_kind_further_down(tmp_path):
+    cells = np.array([[f"{i}.{j}" for j in range(40)] for i in range(1, 6)])
+    cells[:, 5] = ["1.5", "blue", "blue", "red", "blue"]  # texts below a fraction
+    cells[2, 6] = "7"  # a whole number below fractions
+    cells[4, 8] = ""  # missing
+    cells[:, 9] = [f"00{i}" for i in range(1, 6)]  # codes
+    lines = [",".join(row) for row in ([f"x{j}" for j in range(40)], *cells)]
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    with read(tmp_path / "wide.csv") as table:
+        shown = table.cells(range(5))
+    assert shown.column("x5").to_pylist() == ["1.5", "blue", "blue", "red", "blue"]
+    assert shown.column("x6").to_pylist() == [1.6, 2.6, 7.0, 4.6, 5.6]
+    assert shown.column("x8").to_pylist() == [1.8, 2.8, 3.8, 4.8, None]
+    assert shown.column("x9").to_pylist() == ["001", "002", "003", "004", "005"]

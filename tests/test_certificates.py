@@ -4,8 +4,6 @@ Problems are small and drawn from a number: all kernels, both precisions, both r
 candidates, limited ranks and strengths. ``pytest -m slow`` draws 5000.
 """
 
-from __future__ import annotations
-
 import re
 
 import cvxpy as cp
@@ -109,16 +107,19 @@ def check(number):
     return True
 
 
-def test_true_gap_is_at_most_the_certified_one():
-    assert sum(check(number) for number in range(200)) > 150
-
-
-@pytest.mark.slow
-def test_true_gap_is_at_most_the_certified_one_in_many_more_problems():
-    assert sum(check(number) for number in range(200, 5200)) > 4000
+@pytest.mark.parametrize("numbers", [range(200), pytest.param(range(200, 5200), marks=pytest.mark.slow)])
+def test_true_gap_is_at_most_the_certified_one(numbers):
+    assert sum(check(number) for number in numbers) > 0.75 * len(numbers)
 
 
 # What once was false, or worse than nothing
+
+
+def solved_with(number, lam):
+    """A drawn problem at another strength."""
+    X, arguments = drawn(number)
+    others = {name: value for name, value in arguments.items() if name not in ("alpha", "lam")}
+    return X, arguments, mosaic.solve(X, **others, lam=lam)
 
 
 @pytest.mark.parametrize("number", range(8))
@@ -131,36 +132,33 @@ def test_a_limited_rank_is_never_worse_than_nothing(number):
         assert len(encoding.support)
 
 
-@pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14])
+@pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14, 1e30, 1e60])
 def test_a_bound_above_what_is_attained_is_taken_back(lam):
     X = np.array([[3.0], [3.0], [3.0], [9.0], [0.0], [250.0], [250.0], [18.0], [9.0]])
     encoding = mosaic.solve(X, lam=lam)
     certificate = encoding.certificate
     assert certificate.dual <= certificate.primal + certificate.slack
+    assert certificate.gap >= 0
+    assert "within 0 %" not in str(certificate)
     program = Program(X, {"kernel": "rbf", "row_norm": "l2", "gamma": encoding.kernel.gamma}, lam)
-    value = program.value(encoding.rows(np.arange(9)))
-    assert value <= certificate.primal + certificate.slack
-    assert certificate.dual <= program.optimum() * (1 + 1e-6) + certificate.slack
+    assert program.value(encoding.rows(np.arange(9))) <= certificate.primal + certificate.slack
+    if lam <= 1e14:  # so much the other solver bears
+        assert certificate.dual <= program.optimum() * (1 + 1e-6) + certificate.slack
 
 
-def test_single_precision_says_what_rounding_may_cost():
+def test_certificates_say_what_rounding_may_cost_and_when_little_is_known():
     X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     certificate = mosaic.solve(X, alpha=20.0).certificate
     assert certificate.gap * certificate.scale >= certificate.slack > 1e-7 * certificate.scale
     assert "rounding" in str(certificate)
     assert "rounding" not in str(mosaic.solve(X.astype(np.float64), alpha=20.0).certificate)
-
-
-def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    told = str(mosaic.solve(X, lam=1e10).certificate)
+    told = str(mosaic.solve(X.astype(np.float64), lam=1e10).certificate)
     assert "of the value of selecting nothing, which says little about the optimum" in told
     assert " % of the optimum" not in told
 
 
 def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_without_a_lower_bound():
-    X, arguments = drawn(129)
-    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": 4e15}))
+    _, _, encoding = solved_with(129, 4e15)
     assert encoding.status is Status.STALLED
     assert encoding.certificate.dual == 0
     assert encoding.certificate.suboptimality == np.inf
@@ -170,23 +168,15 @@ def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_without_a_lowe
     ("number", "lam"), [(20396, 0.7072388402173677), (21945, 52082889723.00325), (25047, 12787.268217452864)]
 )
 def test_rows_of_badly_approximated_points_are_not_preferred_to_none(number, lam):
-    X, arguments = drawn(number)
-    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": lam}))
+    X, arguments, encoding = solved_with(number, lam)
     program = Program(X, arguments, encoding.lam)
     assert program.value(encoding.rows(np.arange(len(X)))) <= program.trace * (1 + 1e-4)
 
 
-def without_strength(arguments):
-    return {name: value for name, value in arguments.items() if name not in ("alpha", "lam")}
-
-
-def test_rounding_may_have_raised_the_lower_bound_as_well():
+def test_rounding_may_have_raised_the_lower_bound_and_a_gap_above_one_says_nothing():
     certificate = Certificate(primal=1.0, dual=0.9, scale=2.0, kernel_error=0.0, rank=3, slack=0.1)
     assert certificate.at_least == pytest.approx(0.8)
     assert certificate.suboptimality == pytest.approx(0.2 / 0.8)
     assert Certificate(1.0, 0.1, 2.0, 0.0, 3, slack=0.1).suboptimality == np.inf
-
-
-def test_a_gap_above_one_says_that_nothing_is_known():
-    certificate = Certificate(primal=3.0, dual=0.0, scale=2.0, kernel_error=0.2, rank=3)
-    assert str(certificate) == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"
+    void = Certificate(primal=3.0, dual=0.0, scale=2.0, kernel_error=0.2, rank=3)
+    assert str(void) == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"

@@ -1,25 +1,20 @@
-"""Saved models on the command line: --save, predict, explain and report."""
+"""Saved models on the command line, --save, predict, explain and report; and commands about files: columns, compare, dedup."""
 
 from __future__ import annotations
 
-import base64
 import csv
 import json
-import re
-import subprocess
-import zlib
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mosaic
-from cli_runs import command, environment, run, run_on_terminal
+from cli_runs import run, run_apart, run_on_terminal
+from mixed_tables import customers
 from mosaic import MOSAIC, datasets
-
-pa = pytest.importorskip("pyarrow")
-for module in ("pyarrow.csv", "pyarrow.parquet", "jinja2"):
-    pytest.importorskip(module)
-pq = pytest.importorskip("pyarrow.parquet")
 
 POINTS = datasets.blobs_with_gross_outliers().X
 COLUMNS = [
@@ -69,45 +64,33 @@ def test_new_rows_get_their_representative_and_outliers_their_reason(saved, caps
     far = rows[-1]
     assert far["reason"].startswith("y 500, usual ")
     assert (far["representative"], far["similarity"]) == ("", "")
+    found = json.loads(line(capsys, "predict model.mosaic new.csv --json").out)
+    assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
+    assert found["n_outliers"] == 1
+    assert [row["representative"] or "" for row in found["rows"]] == [row["representative"] for row in rows]
+    assert list(found["rows"][0]) == COLUMNS
 
 
 def test_answers_are_those_of_python_and_of_another_process(saved, capsys):
     assert line(capsys, "predict model.mosaic new.csv -o placed.parquet").code == 0
     table = pq.read_table("placed.parquet")
     assert table.column_names == COLUMNS
-    new = mosaic.load("model.mosaic").explain_new("points.csv")
-    assert new.is_outlier.sum() == 8
-    again = subprocess.run(
-        command("predict", "model.mosaic", "new.csv"), env=environment(), capture_output=True, text=True, check=True
-    )
-    assert read_csv(again.stdout) == read_csv(run(capsys, "predict", "model.mosaic", "new.csv").out)
-    assert table.column("reason").to_pylist()[-1] == read_csv(again.stdout)[-1]["reason"]
+    assert mosaic.load("model.mosaic").explain_new("points.csv").is_outlier.sum() == 8
+    again = read_csv(run_apart("predict", "model.mosaic", "new.csv").stdout)
+    assert again == read_csv(run(capsys, "predict", "model.mosaic", "new.csv").out)
+    assert table.column("reason").to_pylist()[-1] == again[-1]["reason"]
 
 
-def test_json_has_the_rows_of_the_file(saved, capsys):
-    found = json.loads(line(capsys, "predict model.mosaic new.csv --json").out)
-    assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
-    assert found["n_outliers"] == 1
-    assert list(found["rows"][0]) == COLUMNS
-    assert found["rows"][0]["representative"].startswith("p")
-    assert found["rows"][-1]["representative"] is None
-
-
-def test_terminal_shows_representatives_and_outliers(saved, capsys, monkeypatch):
-    ran = run_on_terminal(capsys, monkeypatch, "predict", "model.mosaic", "new.csv")
-    assert "13 new rows, represented by" in ran.out
-    assert "1 outlier." in ran.out
-    assert "row of the model" in ran.out
-    assert "y 500, usual" in ran.out
-
-
-def test_detector_judges_new_rows_and_explains_its_own(saved, capsys):
+def test_detector_judges_new_rows_and_a_terminal_shows_them(saved, capsys, monkeypatch):
     rows = read_csv(run(capsys, "predict", "detector.mosaic", "new.csv").out)
     assert [row["is_outlier"] for row in rows] == ["false"] * 12 + ["true"]
     assert {row["representative"] for row in rows} == {""}
     told = line(capsys, "explain detector.mosaic p51 p1").out
     assert "p51 (row 51): an outlier: " in told
     assert "p1 (row 1): belongs: " in told
+    ran = run_on_terminal(capsys, monkeypatch, "predict", "model.mosaic", "new.csv")
+    for said in ("13 new rows, represented by", "1 outlier.", "row of the model", "y 500, usual"):
+        assert said in ran.out
 
 
 def test_file_in_passes_gets_the_same_answers(saved, capsys):
@@ -121,27 +104,17 @@ def test_file_in_passes_gets_the_same_answers(saved, capsys):
     assert read_csv(parts.out)[-1]["reason"].startswith("y 500, usual")
 
 
-def test_mixed_table_is_read_as_in_the_fit(folder, capsys):
-    rng = np.random.default_rng(0)
-
-    def people(name, n, odd=None):
-        with open(name, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["customer_id", "age", "city", "income"])
-            for i in range(n):
-                income = "" if i % 7 == 0 else f"{rng.lognormal(10, 1):,.2f} €"
-                writer.writerow([f"{name[0]}{i}", int(rng.normal(45, 10)), rng.choice(["Bonn", "Ulm"]), income])
-            if odd is not None:
-                writer.writerow(odd)
-
-    people("people.csv", 300)
-    people("new.csv", 20, ["odd", 999, "Atlantis", "12.00 €"])
+def test_mixed_table_is_read_as_in_the_fit(clients, capsys):
+    customers(300, missing=0.1).to_csv("people.csv", index=False)
+    new = customers(21, seed=1, missing=0.1).assign(customer_id=[f"N{i}" for i in range(21)])
+    new.loc[20, ["age", "city", "income"]] = [999, "Atlantis", "$12.00"]
+    new.to_csv("new.csv", index=False)
     assert line(capsys, "select people.csv -k 4 --save people.mosaic").code == 0
     rows = read_csv(run(capsys, "predict", "people.mosaic", "new.csv").out)
     assert rows[-1]["is_outlier"] == "true"
     assert "age 999, usual" in rows[-1]["reason"]
-    assert {row["representative"][0] for row in rows if row["representative"]} == {"p"}
-    (folder / "gone.csv").write_text("customer_id,age,income\na,30,12\nb,40,13\n")
+    assert {row["representative"][0] for row in rows if row["representative"]} == {"C"}
+    new.drop(columns="city").to_csv("gone.csv", index=False)
     ran = run(capsys, "predict", "people.mosaic", "gone.csv")
     assert ran.code == 3
     assert "gone.csv, column 'city': was there in fit and is missing now" in ran.err
@@ -158,66 +131,40 @@ def test_embedding_is_remembered(folder, capsys):
     assert [row["representative"] for row in rows] == [f"p{pick}" for pick in picks]
 
 
-def test_arrays_are_placed_by_number(folder, capsys):
-    assert line(capsys, "select points.npy -k 5 --save model.mosaic").code == 0
-    rows = read_csv(run(capsys, "predict", "model.mosaic", "points.npy").out)
-    model = MOSAIC(5).fit(POINTS)
-    assert [int(row["representative_row"] or -1) for row in rows] == [
-        int(model.representative_indices_[label]) if label >= 0 else -1 for label in model.labels_
-    ]
-    np.save("wide.npy", np.zeros((4, 3)))
-    ran = run(capsys, "predict", "model.mosaic", "wide.npy")
-    assert ran.code == 3
-    assert "wide.npy has 3 columns of numbers, the data of fit had 2" in ran.err
-
-
 def test_saved_model_is_explained_as_the_fit_was(saved, capsys):
     words = ["p7", "p51", "--row", "191"]
     fresh = run(capsys, "explain", "points.csv", *words, "-k", "5", "--columns", "x,y")
     kept = run(capsys, "explain", "model.mosaic", *words)
     assert (kept.code, kept.out) == (0, fresh.out)
     assert run(capsys, "explain", "model.mosaic").out == line(capsys, "explain points.csv -k 5 --columns x,y").out
-    ran = run(capsys, "explain", "model.mosaic", "p4000")
-    assert ran.code == 2
-    assert "no row has 'p4000' in column 'id'" in ran.err
 
 
 def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
-    def facts(path):
-        page = (saved / path).read_text(encoding="utf-8")
-        found = json.loads(zlib.decompress(base64.b64decode(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.DOTALL)[1])))
-        found["settings"].pop("command")
-        found["settings"].pop("parameters")
-        return found
-
-    assert line(capsys, "report points.csv -k 5 --columns x,y -o fresh.html").code == 0
-    assert line(capsys, "report model.mosaic -o kept.html").code == 0
-    fresh, kept = facts("fresh.html"), facts("kept.html")
-    assert kept["ranking"][0]["name"] == fresh["ranking"][0]["name"]
-    assert kept == fresh
+    fresh, kept = (
+        json.loads(line(capsys, f"report {words} --json").out)
+        for words in ("points.csv -k 5 --columns x,y -o fresh.html", "model.mosaic -o kept.html")
+    )
+    for part in ("sentence", "coverage", "picks", "outliers", "certificate", "decisions"):
+        assert kept[part] == fresh[part]
+    sizes = [(saved / name).stat().st_size for name in ("fresh.html", "kept.html")]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.01)
 
 
-def test_python_models_without_names_are_explained_by_number(folder, capsys):
-    MOSAIC(5).fit(POINTS).save("bare.mosaic")
+def test_rows_without_names_are_called_by_number(folder, capsys):
+    model = MOSAIC(5).fit(POINTS)
+    model.save("bare.mosaic")
     ran = run(capsys, "explain", "bare.mosaic", "51")
     assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: no o")
     assert line(capsys, "report bare.mosaic -o bare.html").code == 0
-    rows = read_csv(run(capsys, "predict", "bare.mosaic", "points.npy").out)
-    assert rows[0]["representative"] == rows[0]["representative_row"]
-
-
-def test_fit_by_passes_is_saved_with_its_certificate(folder, capsys):
-    assert line(capsys, "select points.csv -k 5 --columns x,y --algorithm sketch --save model.mosaic").code == 0
-    assert mosaic.load("model.mosaic").certificate_.excess >= 0
-    found = json.loads(line(capsys, "report model.mosaic -o a.html --json").out)
-    assert found["certificate"]["excess"] is not None
-
-
-def test_options_of_a_fit_mean_nothing_for_a_saved_model(saved, capsys):
-    for words in ("explain model.mosaic p7 -k 3", "report model.mosaic --id id", "explain model.mosaic --kernel cosine"):
-        ran = run(capsys, *words.split())
-        assert ran.code == 2
-        assert "means nothing for a saved model" in ran.err
+    assert line(capsys, "select points.npy -k 5 --save saved.mosaic").code == 0
+    picks = [str(model.representative_indices_[label]) if label >= 0 else "" for label in model.labels_]
+    np.save("wide.npy", np.zeros((4, 3)))
+    for name in ("bare.mosaic", "saved.mosaic"):
+        rows = read_csv(run(capsys, "predict", name, "points.npy").out)
+        assert [row["representative_row"] for row in rows] == [row["representative"] for row in rows] == picks
+        ran = run(capsys, "predict", name, "wide.npy")
+        assert ran.code == 3
+        assert "wide.npy has 3 columns of numbers, the data of fit had 2" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -237,9 +184,72 @@ def test_options_of_a_fit_mean_nothing_for_a_saved_model(saved, capsys):
         ("select points.csv -k 3 --save a.zip", 4, "the name of a saved model ends in .mosaic. Call it a.mosaic"),
         ("select points.csv -k 3 --save model.mosaic", 4, "exists already"),
         ("outliers points.csv --save nowhere/a.mosaic", 4, "does not exist"),
+        ("explain model.mosaic p7 -k 3", 2, "means nothing for a saved model"),
+        ("report model.mosaic --id id", 2, "means nothing for a saved model"),
+        ("explain model.mosaic --kernel cosine", 2, "means nothing for a saved model"),
+        ("explain model.mosaic p4000", 2, "no row has 'p4000' in column 'id'"),
     ],
 )
 def test_faults_have_their_exit_code(saved, capsys, words, code, match):
     (saved / "cut.mosaic").write_bytes((saved / "model.mosaic").read_bytes()[:5000])
     ran = run(capsys, *words.split())
     assert (ran.code, match in ran.err) == (code, True), ran.err
+
+
+@pytest.fixture
+def clients(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    customers(300).to_csv("customers.csv", index=False)
+    return tmp_path
+
+
+def answer(capsys, *words):
+    ran = run(capsys, *words, "--json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_columns_says_how_each_is_compared_or_why_it_is_not(clients, capsys):
+    found = {row["column"]: row for row in answer(capsys, "columns", "customers.csv")["columns"]}
+    assert found["income"]["compared_as"] == "number, by its logarithm"
+    assert found["signup"]["compared_as"].startswith("date")
+    assert [*found["phone"].values()] == ["phone", "not compared", "holds phone numbers or codes"]
+    assert found["phone"].keys() == {"column", "compared_as", "usual_or_why_not"}
+    assert found["age_months"]["usual_or_why_not"] == "says the same as 'age'"
+    assert run(capsys, "columns", "customers.csv", "-o", "columns.csv").code == 0
+    assert pd.read_csv("columns.csv")["column"].tolist() == list(found)
+    pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [3.0, 1.0, 2.0]}).to_csv("numbers.csv", index=False)
+    assert {row["compared_as"] for row in answer(capsys, "columns", "numbers.csv")["columns"]} == {"number, as it is"}
+
+
+def test_compare_finds_what_stands_for_more_rows_in_the_other_file(clients, capsys):
+    rng = np.random.default_rng(0)
+    for name, sizes in (("before.csv", [150, 50]), ("after.csv", [50, 150])):
+        X = np.column_stack([10.0 * np.repeat([0, 1], sizes), np.zeros(200)]) + rng.normal(size=(200, 2))
+        pd.DataFrame(X, columns=["x", "y"]).to_csv(name, index=False)
+    same = answer(capsys, "compare", "before.csv", "before.csv", "-k", "2")
+    assert all(pick["share"] == pick["share_in_other"] for pick in same["picks"])
+    assert same["mean_similarities"][0] == same["mean_similarities"][1]
+    picks = answer(capsys, "compare", "before.csv", "after.csv", "-k", "2")["picks"]
+    assert sorted(round(pick["share_in_other"] - pick["share"], 2) for pick in picks) == pytest.approx([-0.5, 0.5], abs=0.02)
+    pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3}).to_csv("far.csv", index=False)
+    assert answer(capsys, "compare", "before.csv", "far.csv", "-k", "2")["outlier_shares"][1] == 1.0
+    ran = run(capsys, "compare", "customers.csv", "far.csv")
+    assert ran.code in (2, 3)
+    assert "age" in ran.err
+
+
+def test_dedup_names_the_row_that_each_near_copy_repeats(clients, capsys, rng):
+    frame = customers(300)
+    copies = frame.iloc[[7, 7, 40]].assign(customer_id=["X1", "X2", "X3"])
+    pd.concat([frame, copies]).to_csv("all.csv", index=False)
+    found = answer(capsys, "dedup", "all.csv")
+    repeated = [(row["customer_id"], row["mosaic_copy_of"]) for row in found["copies"]]
+    assert repeated == [("X1", "C00007"), ("X2", "C00007"), ("X3", "C00040")]
+    assert found["sentence"] == "3 near copies among 303 rows."
+    assert answer(capsys, "dedup", "customers.csv")["copies"] == []
+    X = rng.normal(size=(200, 3))
+    X[150:] = X[:50] + 1e-3 * rng.normal(size=(50, 3))
+    pd.DataFrame(X, columns=list("abc")).to_csv("near.csv", index=False)
+    found = answer(capsys, "dedup", "near.csv")["copies"]
+    assert [(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in found] == [(150 + i, i) for i in range(50)]

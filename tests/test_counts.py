@@ -1,7 +1,5 @@
 """Effective counts, of points in the data and of new ones, against sums over the full n×n matrices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -36,13 +34,19 @@ KERNELS = {
     "diffusion": (mosaic.Diffusion(n_neighbors=6), {}),
     "function": (cauchy, {}),
 }
-by_name = pytest.mark.parametrize(("kernel", "settings"), KERNELS.values(), ids=KERNELS)
 WEIGHTS = {
     "equal": np.ones(N),
     "whole": np.random.default_rng(3).integers(1, 5, N).astype(float),
     "any": np.random.default_rng(4).uniform(0.3, 3.0, N),
 }
-by_weights = pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+
+
+@pytest.fixture(scope="module", params=[(k, w) for k in KERNELS for w in WEIGHTS], ids="-".join)
+def solved(request):
+    """An encoding, its kernel, the matrix of all similarities, and the weights."""
+    (kernel, settings), weights = KERNELS[request.param[0]], WEIGHTS[request.param[1]]
+    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-10, sample_weight=weights, **settings)
+    return encoding, *similarity(X, kernel, **settings), weights
 
 
 def similarity(X, kernel, **settings):
@@ -55,46 +59,42 @@ def ratio(Q, weights):
     return np.maximum(np.abs(Q) @ weights / np.abs(Q).max(axis=1), 1.0)
 
 
-def counted_as_added(kernel, K, encoding, weights, Y, price=None):
+def counted_as_added(kernel, K, encoding, weights, Y):
     """The ratio for k(y, ·) − k(y, S) R_S with an entry of y's own, where r_y minimises
-    lam/2 ‖φ_y − Σ_j r_j φ_j‖² + Σ_j c_j r_j² / (2 ‖r_j‖): what the program makes of one more target at given row norms.
+    lam/2 ‖φ_y − Σ_j r_j φ_j‖² + Σ_j r_j² / (2 ‖r_j‖): what the program makes of one more target at given row norms.
     """
     S = encoding.support
-    price = np.ones(len(K)) if price is None else price
     to_S = kernel.cross(Y)[:, S]
-    ridge = np.diag(price[S] / encoding.influence[S])
+    ridge = np.diag(1.0 / encoding.influence[S])
     own_row = np.linalg.solve(encoding.lam * K[np.ix_(S, S)] + ridge, encoding.lam * to_S.T)
     Q = kernel.cross(Y) - to_S @ encoding.rows(S)
     own = kernel.diagonal_at(Y) - np.einsum("ij,ji->i", to_S, own_row)
     return ratio(np.column_stack([Q, own]), np.append(weights, 1.0))
 
 
-@by_name
-@by_weights
-def test_count_is_the_ratio_of_norms_of_the_rows_of_k_times_what_is_left(kernel, settings, weights):
-    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-8, sample_weight=weights, **settings)
-    _, K = similarity(X, kernel, **settings)
+def test_count_is_the_ratio_of_norms_of_the_rows_of_k_times_what_is_left(solved):
+    encoding, _, K, weights = solved
     R = encoding.rows(np.arange(N))
     np.testing.assert_allclose(encoding.effective_count, ratio(K @ (np.eye(N) - R), weights), rtol=1e-6)
 
 
-@by_name
-@by_weights
-def test_count_on_the_support_is_the_paper_s_ratio_of_row_norms(kernel, settings, weights):
-    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-8, sample_weight=weights, **settings)
+def test_count_on_the_support_is_the_paper_s_ratio_of_row_norms(solved):
+    encoding, _, _, weights = solved
     R = encoding.rows(encoding.support)
     assert len(R) > 1
     np.testing.assert_allclose(encoding.effective_count[encoding.support], ratio(R, weights), rtol=1e-5)
 
 
-@by_name
-@by_weights
-def test_new_point_is_counted_as_if_added_with_weight_one(kernel, settings, weights):
-    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-10, sample_weight=weights, **settings)
-    found = encoding.count_model(row_codes(X)).counts(NEW)
-    expected = counted_as_added(*similarity(X, kernel, **settings), encoding, weights, NEW)
+def test_new_point_is_counted_as_if_added_with_weight_one_and_a_known_one_as_itself(solved):
+    encoding, kernel, K, weights = solved
+    model = encoding.count_model(row_codes(X))
+    expected = counted_as_added(kernel, K, encoding, weights, NEW)
     assert np.ptp(expected) > 0.5  # not all alike
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    np.testing.assert_allclose(model.counts(NEW), expected, rtol=1e-4)
+    together = model.counts(np.vstack([NEW, X[::-1], NEW]))  # what else comes does not matter
+    np.testing.assert_allclose(together[len(NEW) : -len(NEW)], encoding.effective_count[::-1], rtol=1e-9)
+    alone = np.concatenate([model.counts(point[None, :]) for point in NEW])
+    np.testing.assert_allclose(np.tile(alone, 2), np.delete(together, np.s_[len(NEW) : -len(NEW)]), rtol=1e-9)
 
 
 def test_copies_are_counted_like_weights(rng):
@@ -112,35 +112,15 @@ def test_copies_are_counted_like_weights(rng):
     np.testing.assert_allclose(new, weighted.count_model(row_codes(X)).counts(NEW), rtol=1e-4)
 
 
-@by_name
-def test_known_point_is_counted_as_itself(kernel, settings):
-    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, sample_weight=WEIGHTS["any"], **settings)
-    found = encoding.count_model(row_codes(X)).counts(X[::-1])
-    np.testing.assert_allclose(found, encoding.effective_count[::-1], rtol=1e-9)
-
-
-@by_name
-def test_count_does_not_depend_on_the_batch(kernel, settings):
-    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, **settings)
-    model = encoding.count_model(row_codes(X))
-    together = model.counts(np.vstack([NEW, X, NEW]))
-    np.testing.assert_allclose(together[: len(NEW)], together[-len(NEW) :], rtol=1e-9)
-    alone = np.concatenate([model.counts(point[None, :]) for point in NEW])
-    np.testing.assert_allclose(alone, together[: len(NEW)], rtol=1e-9)
-
-
 def test_weight_of_a_lonely_point_is_its_count():
     weights = np.ones(N + 1)
     weights[-1] = 7.0
     encoding = mosaic.solve(np.vstack([X, [[50.0, 0.0, 0.0]]]), gamma=1.0, alpha=3.0, sample_weight=weights)
     assert encoding.effective_count[-1] == pytest.approx(7.0)
-
-
-def test_row_of_zeros_counts_for_itself():
-    found = counts_against(
-        np.zeros((1, 2)), np.zeros((1, 2)), np.zeros(1), np.ones(1), np.array([0]), np.ones((2, 3)), np.ones(3)
-    )
-    assert found == [1.0]
+    light = mosaic.solve(X, gamma=100.0, alpha=3.0, sample_weight=np.full(N, 0.01))
+    np.testing.assert_allclose(light.effective_count, 1.0)  # at least one, whatever the weights
+    zeros, one = np.zeros((1, 2)), np.ones(1)
+    assert counts_against(zeros, zeros, np.zeros(1), one, np.array([0]), np.ones((2, 3)), np.ones(3)) == [1.0]  # a row of zeros
 
 
 LONELY = np.array([[60.0, 0.0, 0.0], [0.0, -80.0, 0.0], [0.0, 0.0, 100.0]])
@@ -183,8 +163,3 @@ def test_sampled_targets_give_nearly_the_counts_of_all(crowd):
     np.testing.assert_allclose(sampled.count_model(row_codes(crowd)).counts(new), exact, rtol=0.25)
     # The lonely ones count for themselves once, though a sampled target counts for 1.5.
     np.testing.assert_allclose(sampled.effective_count[-3:], 1.0, atol=0.01)
-
-
-def test_count_is_at_least_one_whatever_the_weights():
-    encoding = mosaic.solve(X, gamma=100.0, alpha=3.0, sample_weight=np.full(N, 0.01))
-    np.testing.assert_allclose(encoding.effective_count, 1.0)

@@ -1,20 +1,19 @@
 """The pages speak of things that exist, and their code does what they say."""
 
-from __future__ import annotations
-
-import io
 import re
 import shlex
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from itertools import dropwhile, groupby, takewhile
+from pathlib import Path
 
 import pytest
 
-from doc_blocks import Block, blocks_of, run_blocks
+import mosaic
+from doc_blocks import blocks_of, run_blocks
+from mosaic.cli.parser import COMMANDS, command_parser
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -39,20 +38,17 @@ def _name(page: Path) -> str:
 def _tests_of_pages() -> Iterator[object]:
     """What is quick of each page; of pages with more than that, all, and what some library is needed for."""
     for page in PAGES:
-        blocks = [block for block in BLOCKS[page] if block.language in RUN]
-        if not blocks:
-            continue
+        blocks, slow = [block for block in BLOCKS[page] if block.language in RUN], pytest.mark.slow
         quick = [block for block in blocks if not block.slow and not block.needs]
         if any(block.language != "setup" for block in quick):
-            yield pytest.param(page, quick, id=_name(page), marks=[] if page.name in QUICK else [pytest.mark.slow])
+            yield pytest.param(page, quick, id=_name(page), marks=[] if page.name in QUICK else [slow])
         if any(block.slow and not block.needs for block in blocks):
-            some = [block for block in blocks if not block.needs]
-            yield pytest.param(page, some, id=f"{_name(page)}-slow", marks=pytest.mark.slow)
+            yield pytest.param(page, [block for block in blocks if not block.needs], id=f"{_name(page)}-slow", marks=slow)
         for needs in sorted({block.needs for block in blocks if block.needs}):
             these = [block for block in blocks if block in quick or (block.needs and {*block.needs} <= {*needs})]
             here = all(block.runs_here for block in these)
             marks = [pytest.mark.skipif(not here, reason=f"{' and '.join(needs)} is not installed")]
-            marks += [pytest.mark.slow] if page.name not in QUICK or any(block.slow for block in these) else []
+            marks += [slow] if page.name not in QUICK or any(block.slow for block in these) else []
             marks += [pytest.mark.xdist_group("ray")] if "ray" in needs else []  # one cluster for all
             yield pytest.param(page, these, id=f"{_name(page)}-{'-'.join(needs)}", marks=marks)
 
@@ -79,35 +75,18 @@ def test_commands_that_are_not_run_exist(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_every_block_is_run_checked_or_no_code(page):
+def test_what_a_page_names_exists(page):
     unknown = {block.language for block in BLOCKS[page]} - {*RUN, *OTHER, "sh"}
     assert not unknown, f"{page.name} has blocks of {unknown}, which nobody runs"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_named_tests_exist(page):
     for file, name in re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", page.read_text()):
         assert f"def {name}(" in (ROOT / file).read_text(), f"{page.name} names {file}::{name}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_links_lead_to_headings(page):
-    for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+    assert "math" not in page.parts or "tests/" in page.read_text() or page.name == "index.md"  # every formula has a test
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text()):
         other = page.parent / target if target else page
-        titles = re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE)
+        assert other.exists(), f"{page.name} links to {target}"
+        titles = re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE) if heading else []
         anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-        assert heading in anchors, f"{page.name} links to {target}#{heading}"
-
-
-def test_every_formula_page_names_a_test():
-    for page in ROOT.glob("docs/math/*.md"):
-        assert "tests/" in page.read_text() or page.name == "index.md"
+        assert not heading or heading in anchors, f"{page.name} links to {target}#{heading}"
 
 
 def simple_commands(text: str) -> Iterator[list[str]]:
@@ -115,103 +94,67 @@ def simple_commands(text: str) -> Iterator[list[str]]:
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
-        words: list[str] = []
-        for word in [*lexer, ";"]:
-            if set(word) <= set(";&|()"):
-                kept = words[: next((at for at, w in enumerate(words) if set(w) <= set("<>")), None)]
-                while kept and re.match(r"\w+=", kept[0]):
-                    kept = kept[1:]
-                if kept:
-                    yield kept
-                words = []
-            else:
-                words.append(word)
+        for is_end, words in groupby(lexer, lambda word: set(word) <= set(";&|()")):
+            kept = list(takewhile(lambda word: not set(word) <= set("<>"), words))
+            kept = list(dropwhile(re.compile(r"\w+=").match, kept))
+            if kept and not is_end:
+                yield kept
 
 
 def fault_of(words: list[str]) -> str | None:
     """What is wrong with a command, or None."""
     first, *rest = words
-    if first == "python" and rest[:2] == ["-m", "pip"]:
+    if rest[:2] == ["-m", "pip"]:
         first, rest = "pip", rest[2:]
     if first == "make":
         targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
         missing = [word for word in rest if "=" not in word and not word.startswith("-") and word not in targets]
-        return f"make has no target {missing[0]}" if missing else None
-    if first == "pip":
+    elif first == "pip":
         extras = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\[(.*?)\]", " ".join(rest)))))
         missing = sorted(extras - set(PROJECT["optional-dependencies"]))
-        names = [word for word in rest[1:] if not word.startswith((".", "-", PROJECT["name"]))]
-        return f"no extra is called {missing[0]}" if missing else f"{names[0]} is not ours" if names else None
-    if first == "mosaic":
-        return _fault_of_mosaic(rest)
-    if first in ("python", "python3"):
-        return _fault_of_python(rest)
-    if "/" in first:
-        return None if (ROOT / first).exists() else f"there is no {first}"
-    return None if first in TOOLS else f"{first} is no command that we know"
+        missing += [word for word in rest[1:] if not word.startswith((".", "-", PROJECT["name"]))]
+    elif first == "mosaic":
+        known = {"--help", "--version"}
+        if rest and rest[0] in COMMANDS:
+            known = {*command_parser(rest[0], everything=True)._option_string_actions}
+        missing = [word for word in rest[:1] if word not in {*COMMANDS, *known}]
+        missing += [word for word in rest[1:] if re.match(r"--?[a-zA-Z]", word) and word.split("=")[0] not in known]
+    elif first in ("python", "python3"):
+        missing = [word for word in rest if word.endswith(".py") and not (ROOT / word).exists()]
+        missing += [name for name in rest[1:2] if rest[0] == "-m" and find_spec(name) is None]
+    else:
+        missing = [] if first in TOOLS or ("/" in first and (ROOT / first).exists()) else [first]
+    return f"{first} has no {missing[0]}" if missing else None
 
 
-def _fault_of_python(words: list[str]) -> str | None:
-    if words[:1] == ["-m"]:
-        return None if find_spec(words[1]) is not None else f"there is no module {words[1]}"
-    files = [word for word in words if word.endswith(".py")]
-    missing = [file for file in files if not (ROOT / file).exists()]
-    return f"there is no {missing[0]}" if missing else None
-
-
-def _fault_of_mosaic(words: list[str]) -> str | None:
-    """Whether a command and its options are in the help."""
-    from mosaic.cli import main
-
-    command = words[:1] if words and not words[0].startswith("-") else []
-    told, status = io.StringIO(), 0
-    with redirect_stdout(told), redirect_stderr(told):
-        try:
-            status = main([*command, "--help-all" if command else "--help"])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-    if status != 0:
-        return f"mosaic has no command {' '.join(command)}"
-    options = [word.split("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
-    missing = [word for word in options if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", told.getvalue())]
-    return f"mosaic {' '.join(command)} has no option {missing[0]}" if missing else None
-
-
-def _page(*blocks: str) -> list[Block]:
-    return blocks_of("\n\n".join(blocks))
-
-
-@pytest.mark.parametrize(
-    ("block", "message"),
-    [
+def test_pages_that_do_not_are_caught(tmp_path):
+    for block, message in (
         ("```python\n>>> 1 + 1\n3\n```", "Expected:\n    3"),
         ("```python\nassert False, 'no'\n```", "no"),
         ("```console\n$ echo one\ntwo\n```", "should print\ntwo\n\nand prints\none"),
         ("```console\n$ false\n```", "failed with status 1"),
-    ],
-)
-def test_pages_that_do_not_are_caught(block, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(AssertionError, match=re.escape(message)):
-        run_blocks(_page(block), tmp_path, "page.md")
+    ):
+        with pytest.raises(AssertionError, match=re.escape(message)):
+            run_blocks(blocks_of(block), tmp_path, "page.md")
 
 
-def test_oldest_versions_are_allowed_by_the_project():
-    lines = (ROOT / "tests" / "oldest.txt").read_text().splitlines()
-    pinned = dict(line.split("#")[0].strip().split("==") for line in lines if line and not line.startswith("#"))
-    wanted = [*PROJECT["dependencies"], *requirements("dev")]
-    allowed = dict(re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)$", one).groups() for one in wanted)
+def pinned(file: str) -> dict[str, str]:
+    """The versions in a file of requirements, by their names in one spelling."""
+    lines = [line.split("#")[0].strip() for line in (ROOT / "tests" / file).read_text().splitlines()]
+    versions = dict(line.split("==") for line in lines if "==" in line)
+    return {name.replace("_", "-").lower(): version for name, version in versions.items()}
+
+
+def test_versions_that_are_tested_are_allowed_by_the_project():
+    names = [
+        re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)$", one).groups() for one in [*PROJECT["dependencies"], *requirements("dev")]
+    ]
+    allowed = {name.replace("_", "-").lower(): release(least) for name, least in names}
     allowed["distributed"] = allowed["dask"]  # which dask asks for in its own version
-    assert pinned.keys() >= allowed.keys()
-    assert [name for name in allowed if release(pinned[name]) < release(allowed[name])] == []
-
-
-def test_every_requirement_has_a_tested_version():
-    lines = (ROOT / "tests" / "tested.txt").read_text().splitlines()
-    locked = {line.split("==")[0].replace("_", "-").lower(): line.split("==")[1] for line in lines if "==" in line}
-    wanted = [re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)$", one).groups() for one in requirements("dev")]
-    assert [name for name, _ in wanted if name.replace("_", "-").lower() not in locked] == []
-    assert [name for name, least in wanted if release(locked[name.replace("_", "-").lower()]) < release(least)] == []
+    for file in ("oldest.txt", "tested.txt"):
+        versions = pinned(file)
+        assert versions.keys() >= allowed.keys()
+        assert [name for name in allowed if release(versions[name]) < allowed[name]] == []
 
 
 def requirements(extra: str) -> Iterator[str]:
@@ -230,39 +173,15 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.sub(r"(\.0)+$", "", version).split("."))
 
 
-@pytest.mark.parametrize(
-    ("text", "ending", "loads"),
-    [
-        ('<a href="https://example.org">read</a><img src="picture.png">', ".html", 0),
-        ('<script src="https://example.org/x.js"></script>', ".html", 1),
-        ('<link rel="stylesheet" href="//example.org/x.css"><link rel="canonical" href="https://example.org">', ".html", 1),
-        ('<style>@import "https://example.org/x.css";</style><p style="background: url(http://example.org/x)">', ".html", 2),
-        ('<object data="https://example.org/x"></object><iframe src="https://example.org"></iframe>', ".html", 2),
-        ("@font-face { src: url(https://example.org/x.woff2) } a { background: url(x.png) }", ".css", 1),
-    ],
-)
-def test_what_a_page_would_fetch_is_found(text, ending, loads):
-    from check_offline import remote_loads
-
-    assert len(remote_loads(text, ending)) == loads
-
-
-def test_the_architecture_page_has_a_place_for_the_counts():
+def test_every_package_has_a_box_in_the_picture_and_the_page_a_place_for_counts():
     import count_visits
-
-    page = count_visits.PAGE.read_text()
-    assert "something else" in count_visits.replaced(page, "something else")
-
-
-def test_every_package_has_a_box_in_the_picture():
     import draw_architecture
 
     picture = draw_architecture.picture()
-    entries = {
-        path.stem for path in draw_architecture.SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    }
-    for name in entries - {"__init__", "__main__"}:
+    files = [path for path in draw_architecture.SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    for name in {path.stem for path in files} - {"__init__", "__main__"}:
         assert f">{name}</text>" in picture
+    assert "something else" in count_visits.replaced(count_visits.PAGE.read_text(), "something else")
 
 
 def test_the_gallery_shows_every_example():
@@ -272,18 +191,6 @@ def test_the_gallery_shows_every_example():
 
 
 def test_the_reference_names_everything_that_is_public():
-    import mosaic
-
     pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
     documented = set(re.findall(r"\.\. auto\w+:: (?:mosaic\.)?(\w+)", pages))
     assert documented == {*mosaic.__all__, "facts"}  # the classes of model.facts_
-
-
-def test_links_to_files_outside_of_the_pages_lead_to_pages_of_the_site():
-    from links import moved_links
-
-    page = PurePosixPath("docs/guides/clean.md")
-    assert moved_links("[a](../../examples/faces.py)", page) == "[a](/_generated/gallery/faces.md)"
-    assert moved_links("[a](../../benchmarks/results/door.md#x)", page) == "[a](/_generated/benchmarks/door.md#x)"
-    assert moved_links("[a](../cli.md#options)", page) == "[a](/cli.md#options)"
-    assert moved_links("[a](https://example.org)", page) == "[a](https://example.org)"
