@@ -63,16 +63,12 @@ def lazy(function, blocks=6, cpus=1.0):
     return ray.data.range(len(X), override_num_blocks=blocks).map_batches(function, batch_size=None, num_cpus=cpus)
 
 
-@pytest.mark.parametrize("k", [1, 3, 5, 17, 60])
+@pytest.mark.parametrize("k", [1, 5, 17, 60, [1, 2, 8192, 8193, 8193, 30_000]], ids=str)  # one is empty
 def test_any_number_of_blocks_gives_what_the_array_gives(k):
-    source = RaySource.of(parts(k))
+    source = open_source(parts(k))
+    assert isinstance(source, RaySource)
     assert (source.kind, source.n, source.n_features, source.names) == ("Ray data set", 40_001, 3, None)
     agree(source.run(Sums()))
-
-
-def test_blocks_of_a_row_of_several_blocks_and_of_nothing_give_what_the_array_gives():
-    cuts = [1, 2, 8192, 8193, 8193, 30_000]
-    agree(RaySource.of(ray.data.from_numpy(np.split(X, cuts))).run(Sums()))
 
 
 def test_blocks_that_are_done_in_another_order_give_what_the_array_gives(tmp_path):
@@ -112,23 +108,16 @@ def test_data_frames_give_their_columns_of_numbers():
     agree(source.run(Sums()), ArraySource(np.ascontiguousarray(numbers)).run(Sums()))
 
 
-def test_items_give_their_numbers_and_missing_ones_are_nan():
+def test_items_and_arrow_tables_give_their_numbers_and_missing_ones_are_nan():
     items = [{"name": str(i), "b": i / 3, "a": None if i % 2 else i} for i in range(300)]
     numbers = np.array([[item["b"], np.nan if item["a"] is None else item["a"]] for item in items])
     source = RaySource.of(ray.data.from_items(items, override_num_blocks=7))
     assert source.names == ["b", "a"]
     agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
-
-
-def test_arrow_tables_give_decimals_and_columns_without_any_value_in_a_block():
     first = pa.table({"a": pa.array([1, 2], pa.decimal128(5, 2)), "b": pa.array([0.5, 1.5])})
     second = pa.table({"a": pa.array([3, 4], pa.decimal128(5, 2)), "b": pa.array([None, None], pa.float64())})
     numbers = np.array([[1, 0.5], [2, 1.5], [3, np.nan], [4, np.nan]])
     agree(RaySource.of(ray.data.from_arrow([first, second])).run(Sums()), ArraySource(numbers).run(Sums()))
-
-
-def test_data_sets_of_ray_are_opened_by_their_type():
-    assert isinstance(open_source(parts(2)), RaySource)
 
 
 def test_rows_done_are_told_up_to_the_last_one():
@@ -180,11 +169,7 @@ def test_data_that_have_other_rows_than_when_they_were_opened_are_refused(tmp_pa
     ("bad", "fault"),
     [
         (lambda: ray.data.from_numpy(np.zeros((4, 3, 2))), r"'data' .*shape \(3, 2\); vectors are needed\. Reshape"),
-        (lambda: ray.data.from_items([{"name": "Ada"}]), r"no column of numbers to compare rows by; it has 'name'.*Convert"),
-        (
-            lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})),
-            r"no column of numbers to compare rows by; it has 'name'.*Convert",
-        ),
+        (lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})), r"no column of numbers .* it has 'name'.*Convert"),
         (lambda: ray.data.from_items([]), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((0, 3))), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((3, 2), dtype="?")).map_batches(both), r"'x'.*'data'.*select_columns"),

@@ -51,15 +51,10 @@ def test_facts_agree_with_the_estimator(model):
     assert set(plain(facts)) >= {"picks", "outliers", "certificate", "curve", "map", "decisions", "settings"}
 
 
-def test_a_new_fit_has_new_facts():
-    model = MOSAIC(5).fit(BLOBS.X)
-    before = model.facts_
-    assert model.fit(BLOBS.X[:200]).facts_ is not before
-    assert model.facts_.n_rows == 200
-
-
 def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     model = MOSAIC(12).fit(BLOBS.X)
+    facts = model.facts_
+    assert model.fit(BLOBS.X).facts_ is not facts  # a new fit has new facts
     facts = model.facts_
     assert facts.known_certificate.sentence == "The certificate has not been computed."
     share = f"12 representatives cover {100 * model.coverage_:.1f} % of 400 points; 8 outliers set aside"
@@ -71,13 +66,6 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert proof.sentence == str(proven)
     best = f"; provably at most {100 * proven.excess:.2g} % more unexplained than by the best 12."
     assert facts.sentence == share + best
-
-
-def test_a_bound_of_zero_is_no_certificate():
-    X = np.repeat(np.eye(4), 10, axis=0)
-    facts = MOSAIC(4, kernel="linear", outliers="keep").fit(X).facts_
-    assert "inf" not in facts.certificate.sentence
-    plain(facts)
 
 
 def test_map_of_two_features_is_the_data_itself(model):
@@ -109,8 +97,7 @@ def test_map_of_a_precomputed_similarity_is_kernel_pca_where_landmarks_are_all_p
     chart = MOSAIC(5, kernel="precomputed", outliers="keep").fit(K).facts_.map
     assert chart.method == "principal axes of the similarity"
     expected = KernelPCA(2, kernel="precomputed").fit_transform(K)[chart.row]
-    for axis, values in enumerate((chart.x, chart.y)):
-        np.testing.assert_allclose(np.abs(values), np.abs(expected[:, axis]), atol=1e-6)
+    np.testing.assert_allclose(np.abs(np.column_stack([chart.x, chart.y])), np.abs(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("landmarks", [np.arange(10), np.array([0, 1, 2, 3, 4, 5, 0, 1])])
@@ -141,18 +128,17 @@ def test_every_kernel_has_facts_with_a_map(kernel):
     assert facts.map.status.count("representative") == 2
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.zeros((3, 2)),
-        np.zeros((1, 3)),
-        np.arange(30.0).reshape(-1, 1),
-        sp.random_array((80, 400), density=0.05, rng=np.random.default_rng(0), format="csr"),
-    ],
-)
-def test_copies_a_single_point_a_single_feature_and_sparse_rows_have_facts(X):
-    for estimator in (MOSAIC(1), MOSAICOutlierDetector()):
-        plain(estimator.fit(X).facts_)
+def test_odd_data_and_odd_settings_have_facts():
+    words = sp.random_array((80, 400), density=0.05, rng=np.random.default_rng(0), format="csr")
+    for X in (np.zeros((3, 2)), np.zeros((1, 3)), np.arange(30.0).reshape(-1, 1), words):
+        for estimator in (MOSAIC(1), MOSAICOutlierDetector()):
+            plain(estimator.fit(X).facts_)
+    paper = MOSAIC(algorithm="paper", gamma=1e4).fit(BLOBS.X[:40])
+    assert not paper.is_outlier_.any()  # so narrow a kernel that everybody stands alone
+    assert plain(paper.facts_)["curve"]["suggested"] is None
+    no_bound = MOSAIC(4, kernel="linear", outliers="keep").fit(np.repeat(np.eye(4), 10, axis=0)).facts_
+    assert "inf" not in no_bound.certificate.sentence
+    plain(no_bound)
 
 
 def test_thinned_points_are_all_that_must_be_there_the_lowest_and_others_at_random():
@@ -163,7 +149,7 @@ def test_thinned_points_are_all_that_must_be_there_the_lowest_and_others_at_rand
     assert len(facts_map.thinned(np.arange(40), np.arange(400), counts, 10, np.random.default_rng(0))) == 42
 
 
-def test_curve_begins_with_the_representatives_and_suggests_the_automatic_number(model):
+def test_curve_begins_with_the_representatives_and_axes_and_rows_have_names(model):
     curve = model.facts_.curve
     assert curve.row[:12] == model.representative_indices_.tolist()
     assert len(curve.row) == len(set(curve.row)) == 24
@@ -172,14 +158,10 @@ def test_curve_begins_with_the_representatives_and_suggests_the_automatic_number
     assert curve.suggested == MOSAIC().fit(BLOBS.X).n_representatives_
     few = MOSAIC(1).fit(BLOBS.X).facts_.curve
     assert len(few.row) == max(20, few.suggested)
-
-
-def test_paper_mode_that_rejects_nobody_has_facts():
-    model = MOSAIC(algorithm="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
-    assert not model.is_outlier_.any()  # so narrow a kernel that everybody stands alone
-    facts = model.facts_
-    assert facts.curve.suggested is None
-    plain(facts)
+    frame = pd.DataFrame(BLOBS.X, columns=["width", "height"]).assign(id=[f"C{i}" for i in range(400)])
+    facts = MOSAIC(6).fit(frame).facts_
+    assert facts.feature_names == facts.map.axes == ["width", "height"]
+    assert all(one.name == f"C{one.row}" for one in (*facts.picks, *facts.outliers.lowest))
 
 
 def test_histogram_counts_every_row_once_and_does_not_mix_both_sides(model):
@@ -203,13 +185,6 @@ def test_histogram_edges_cover_all_values_in_equal_steps(n, threshold):
         assert threshold in edges
 
 
-def test_reported_outliers_may_be_representatives_and_are_marked():
-    model = MOSAIC(150, outliers="report").fit(BLOBS.X)
-    both = [pick.row for pick in model.facts_.picks if pick.is_outlier]
-    assert set(both) == set(model.representative_indices_) & set(np.flatnonzero(model.is_outlier_))
-    assert both
-
-
 def test_settings_say_how_to_do_it_again():
     kernel, gamma, seed = rbf_kernel, mosaic.EffectiveCount(20), np.random.default_rng(0)
     model = MOSAIC(np.int64(5), kernel=kernel, gamma=gamma, random_state=seed)
@@ -225,13 +200,6 @@ def test_settings_say_how_to_do_it_again():
     assert set(settings["versions"]) == {"mosaic", "numpy", "scipy", "sklearn", "python"}
 
 
-def test_a_frame_gives_names_to_axes_and_rows():
-    frame = pd.DataFrame(BLOBS.X, columns=["width", "height"]).assign(id=[f"C{i}" for i in range(400)])
-    facts = MOSAIC(6).fit(frame).facts_
-    assert facts.feature_names == facts.map.axes == ["width", "height"]
-    assert all(one.name == f"C{one.row}" for one in (*facts.picks, *facts.outliers.lowest))
-
-
 def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(model, detector):
     sampler = plain(MOSAICSampler(12).fit(BLOBS.X).facts_)
     selector = plain(model.facts_)
@@ -244,15 +212,11 @@ def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(mode
     assert facts.certificate.gap == detector.certificate_.gap
     assert set(facts.map.status) == {"outlier", "belongs"}
     plain(facts)
-
-
-def test_what_has_no_facts_is_refused_with_a_remedy():
-    pipeline = make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X)
     with pytest.raises(InvalidInputError, match=r"got Pipeline\. Pass its last step"):
-        show.report_html(pipeline)
-    with pytest.raises(NotFittedError):
-        show.report_html(MOSAIC())
-    assert not hasattr(MOSAIC(), "facts_")
+        show.report_html(make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X))
+    for ask in (show.report_html, MOSAIC.explain, lambda model: model.select(BLOBS.X), lambda model: model.rethreshold(tol=0.1)):
+        with pytest.raises(NotFittedError):
+            ask(MOSAIC())
 
 
 # Explanations
@@ -273,8 +237,7 @@ def check_explanation(model, i, X):
     return told
 
 
-def test_explanation_of_a_representative():
-    model = MOSAIC(20).fit(BLOBS.X)
+def test_explanation_of_representatives_and_of_rows_that_they_stand_for(model):
     for place in (0, 7):
         i = int(model.representative_indices_[place])
         told = check_explanation(model, i, BLOBS.X)
@@ -283,11 +246,14 @@ def test_explanation_of_a_representative():
         assert told.stands_for == len(members)
         assert told.members[0] == i
         assert set(told.members) <= set(members.tolist())
-        assert told.reason.startswith(f"chosen as number {place + 1} of 20: it stands for {len(members)} rows")
+        assert told.reason.startswith(f"chosen as number {place + 1} of 12: it stands for {len(members)} rows")
+    i = int(np.setdiff1d(np.flatnonzero(model.labels_ >= 0), model.representative_indices_)[5])
+    told = check_explanation(model, i, BLOBS.X)
+    assert (told.status, told.rank) == ("represented", None)
+    assert f"row {told.represented_by} stands for it" in told.reason
 
 
-def test_explanation_of_an_outlier():
-    model = MOSAIC(20).fit(BLOBS.X)
+def test_explanation_of_an_outlier(model):
     i = int(np.flatnonzero(BLOBS.is_outlier)[3])
     told = check_explanation(model, i, BLOBS.X)
     assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
@@ -295,15 +261,9 @@ def test_explanation_of_an_outlier():
     reported = MOSAIC(20, outliers="report").fit(BLOBS.X).explain(i)
     assert reported.reason.startswith("reported as an outlier")
     assert reported.represented_by is not None
-
-
-def test_explanation_of_a_represented_row():
-    frame = pd.DataFrame(BLOBS.X, columns=["east", "north"])
-    model = MOSAIC(20).fit(frame)
-    i = int(np.setdiff1d(np.flatnonzero(model.labels_ >= 0), model.representative_indices_)[5])
-    told = check_explanation(model, i, BLOBS.X)
-    assert (told.status, told.rank) == ("represented", None)
-    assert f"row {told.represented_by} stands for it" in told.reason
+    many = MOSAIC(150, outliers="report").fit(BLOBS.X)  # reported outliers may be representatives and are marked
+    both = {pick.row for pick in many.facts_.picks if pick.is_outlier}
+    assert both == set(many.representative_indices_) & set(np.flatnonzero(many.is_outlier_)) != set()
 
 
 def test_explanation_of_excluded_required_and_weightless_rows():
@@ -336,9 +296,7 @@ def test_explanation_of_a_detector_says_count_threshold_and_rule(detector):
     assert str(odd).endswith("an outlier: no other row looks like it.")
     assert "of 128 rows look like it." in str(usual)
     assert odd.representation_error is odd.rank is None
-    none = MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2)))
-    assert none.explain(0).status == "belongs"
-    assert none.facts_.outliers.threshold is None
+    assert MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2))).facts_.outliers.threshold is None
 
 
 def test_numbers_in_sentences():
