@@ -1,7 +1,5 @@
 """A fit takes whatever file the command takes, and gives what the same rows in memory give."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -13,8 +11,7 @@ from mosaic import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.rows import FileFault
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow.parquet")
 
 NAMES = ["a", "b", "c"]
 
