@@ -1,7 +1,5 @@
 """What an encoding says, against the same things computed from the full n×n matrices."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

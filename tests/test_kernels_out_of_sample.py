@@ -1,7 +1,5 @@
 """Kernels at points that they were not made from, and kernels over some of their points."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -59,19 +57,6 @@ def test_another_number_of_features_is_refused(rng, name):
     for question in (kernel.cross, kernel.diagonal_at, kernel.take(np.arange(3)).cross):
         with pytest.raises(InvalidInputError, match=r"must have the 4 features .* Y has 3\. Pass the same columns"):
             question(np.ones((2, 3)))
-
-
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "linear", "cosine", "callable"])
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_part_holds_copies_of_its_rows_and_nothing_else(rng, name, kind):
-    X = FORMATS[kind](some_points(rng, 20, 3))
-    kernel = make_kernel(X, ORACLES["rbf"] if name == "callable" else name)
-    part = kernel.take(np.arange(5))
-    assert type(part) is type(kernel)
-    assert part.X.shape == (5, 3)
-    values, whole = (part.X.data, kernel.X.data) if kind == "csr" else (part.X, kernel.X)
-    assert values.base is None or values.base.size == values.size
-    assert not np.shares_memory(values, whole)
 
 
 @pytest.mark.parametrize("of_X", FORMATS)
