@@ -1,7 +1,5 @@
 """The recipe for Spark gives, bit for bit, what the same rows in memory give."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
