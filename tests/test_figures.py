@@ -1,14 +1,12 @@
 """Figures show what the facts say."""
 
-from __future__ import annotations
-
 import sys
 
 import matplotlib
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, show
+from mosaic import MOSAIC, datasets, show
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.show import figures
 
@@ -24,15 +22,14 @@ def closed_figures():
     plt.close("all")
 
 
-def drawn(ax):
-    """Offsets of the markers of a map, by the word that begins their entry in the legend."""
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    marks = [np.asarray(mark.get_offsets()) for mark in ax.collections]
-    return {text.split()[0]: points for text, points in zip(texts, marks, strict=True)}
-
-
 def legend(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def drawn(ax):
+    """Offsets of the markers of a map, by the word that begins their entry in the legend."""
+    marks = [np.asarray(mark.get_offsets()) for mark in ax.collections]
+    return {text.split()[0]: points for text, points in zip(legend(ax), marks, strict=True)}
 
 
 def test_map_has_every_representative_outlier_and_point_once_in_the_colour_of_its_representative(model):
@@ -62,14 +59,6 @@ def test_numbers_beside_markers_are_ranks(k, numbered):
         np.testing.assert_allclose(text.xy, BLOBS.X[row])
 
 
-def test_maps_of_a_detector_of_other_units_and_without_outliers(detector):
-    found = drawn(show.plot_map(detector))
-    assert {word: len(points) for word, points in found.items()} == {"belongs": 392, "outlier": 8}
-    X = np.random.default_rng(0).normal(size=(80, 2)) * [1.0, 1000.0]
-    assert show.plot_map(MOSAIC(3).fit(X)).get_aspect() == "auto"
-    assert "outlier" not in drawn(show.plot_map(MOSAIC(8).fit(datasets.swiss_roll(300))))
-
-
 def test_coverage_marks_the_choice_and_the_suggestion(model, detector, monkeypatch):
     _, ax = plt.subplots()
     assert show.plot_coverage(model, ax=ax) is ax
@@ -88,7 +77,7 @@ def test_coverage_marks_the_choice_and_the_suggestion(model, detector, monkeypat
 
 
 @pytest.mark.parametrize("which", ["model", "detector"])
-def test_outliers_are_drawn_on_their_side_of_the_threshold(which, request):
+def test_outliers_are_drawn_on_their_side_of_the_threshold_if_there_is_one(which, request, monkeypatch):
     fitted = request.getfixturevalue(which)
     ax = show.plot_outliers(fitted)
     belonging, outlying = ax.containers
@@ -97,18 +86,15 @@ def test_outliers_are_drawn_on_their_side_of_the_threshold(which, request):
     assert set(ax.get_lines()[0].get_xdata()) == {threshold}
     assert all(bar.get_x() + bar.get_width() <= threshold * (1 + 1e-9) for bar in outlying if bar.get_height())
     assert legend(ax) == ["8 outliers", "392 belong", f"threshold {threshold:.3g} (alone)"]
-
-
-def test_outliers_without_a_threshold_and_of_many_rows(monkeypatch, model):
+    assert ax.get_yscale() == "linear"
+    monkeypatch.setattr(figures, "MOST_UNEQUAL_BARS", 2)
+    assert show.plot_outliers(fitted).get_yscale() == "log"  # few outliers among many points stay visible
     ax = show.plot_outliers(MOSAIC(3, outliers="keep").fit(BLOBS.X))
     assert (ax.get_title(loc="left"), legend(ax)) == ("No outliers among 400 points", ["400 belong"])
     assert not ax.get_lines()
-    assert show.plot_outliers(model).get_yscale() == "linear"
-    monkeypatch.setattr(figures, "MOST_UNEQUAL_BARS", 2)
-    assert show.plot_outliers(model).get_yscale() == "log"  # few outliers among many points stay visible
 
 
-def test_a_model_draws_its_map_of_neighbours_beside_the_curve_and_a_detector_its_counts():
+def test_a_model_draws_its_map_of_neighbours_beside_the_curve_and_a_detector_its_counts(detector):
     model = MOSAIC(6).fit(datasets.swiss_roll(200))
     left, right = model.plot()
     places = drawn(left)
@@ -119,4 +105,7 @@ def test_a_model_draws_its_map_of_neighbours_beside_the_curve_and_a_detector_its
     assert left.figure is right.figure
     flat, _ = MOSAIC(6).fit(BLOBS.X).plot()  # two features are drawn as they are
     assert (flat.get_xlabel(), flat.get_ylabel()) == ("x0", "x1")
-    assert MOSAICOutlierDetector().fit(BLOBS.X).plot().get_title(loc="left") == "8 outliers among 400 points"
+    assert {word: len(points) for word, points in drawn(show.plot_map(detector)).items()} == {"belongs": 392, "outlier": 8}
+    other = show.plot_map(MOSAIC(3).fit(np.random.default_rng(0).normal(size=(80, 2)) * [1.0, 1000.0]))
+    assert (other.get_aspect(), "outlier" in drawn(other)) == ("auto", False)
+    assert detector.plot().get_title(loc="left") == "8 outliers among 400 points"
