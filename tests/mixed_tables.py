@@ -1,8 +1,4 @@
-"""Tables of mixed columns for tests: three of scikit-learn's sets with some columns as categories and cells missing, three that
-are generated, and, where their packages are installed (``make test-all``), penguins and cars as they were measured.
-"""
-
-from __future__ import annotations
+"""Generated tables of mixed columns, with cells missing and with odd rows."""
 
 import numpy as np
 import pandas as pd
@@ -34,20 +30,18 @@ def customers(n=1000, seed=0, missing=0.0):
 
 
 def planted(seed, n=1000):
-    """Customers among whom six rows are odd: the table, and row and column of each."""
+    """Customers among whom six rows are odd: the table, and row and columns of each."""
     rng = np.random.default_rng(100 + seed)
     frame = customers(n, seed).drop(columns="age_months")
     frame["height"] = rng.normal(172, 9, n).round(1)
     frame["weight"] = (frame["height"] - 100 + rng.normal(0, 8, n)).round(1)
-    rows = rng.choice(n, 6, replace=False).tolist()
-    frame.loc[rows[0], "age"] = 999
-    frame.loc[rows[1], "height"] /= 100
-    frame.loc[rows[2], "signup"] = "01.01.1900"
-    frame.loc[rows[3], "city"] = "Atlantis"
-    block = ["age", "income", "height", "weight"]
+    rows, block = rng.choice(n, 6, replace=False).tolist(), ["age", "income", "height", "weight"]
+    odd = {"age": 999, "height": frame.loc[rows[1], "height"] / 100, "signup": "01.01.1900", "city": "Atlantis"}
+    for row, (name, value) in zip(rows, odd.items(), strict=False):
+        frame.loc[row, name] = value
     frame.loc[rows[4], block] = None
     frame.loc[rows[5], "income"] = "$9,999,999.00"
-    return frame, list(zip(rows, [{"age"}, {"height"}, {"signup"}, {"city"}, set(block), {"income"}], strict=True))
+    return frame, list(zip(rows, [*({name} for name in odd), set(block), {"income"}], strict=True))
 
 
 def visits(n=600, seed=3):
@@ -66,27 +60,4 @@ def visits(n=600, seed=3):
     )
 
 
-def machines(n=400, seed=4):
-    """Machines: a few numbers, one of them with gaps, and a code that repeats."""
-    rng = np.random.default_rng(seed)
-    kind = rng.integers(0, 2, n)
-    return pd.DataFrame(
-        {
-            "model": np.array(["M-10", "M-20"])[kind],
-            "hours": np.where(rng.random(n) < 0.25, np.nan, rng.gamma(2.0, 500.0 + 400 * kind)),
-            "temperature": rng.normal(60 + 10 * kind, 3),
-            "alarms": rng.poisson(1 + kind),
-        }
-    )
-
-
-def real():
-    """Penguins of the Palmer islands and cars of the seventies, with missing cells, and the species or origin of each row."""
-    from palmerpenguins import load_penguins
-    from vega_datasets import local_data
-
-    for frame, target in ((load_penguins(), "species"), (local_data.cars().drop(columns="Name"), "Origin")):
-        yield pd.factorize(frame[target])[0], frame.drop(columns=target)
-
-
-TABLES = {"customers": lambda: customers(missing=0.25), "visits": visits, "machines": machines}
+TABLES = {"customers": lambda: customers(missing=0.25), "visits": visits}

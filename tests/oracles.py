@@ -1,7 +1,5 @@
 """Independent answers: the paper's objective written out, scikit-learn's multi-task lasso, CVXPY, exact factors."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What tests of files share."""
 
-from __future__ import annotations
-
 import pytest
 
 #: So small a memory budget that every file is a large one.

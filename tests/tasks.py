@@ -1,7 +1,5 @@
 """Rows, a pass over them whose last bits depend on everything, and what it gives in memory: every engine must give the same."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -33,8 +31,6 @@ class Sums:
 
 @dataclass(frozen=True)
 class Refusing(Sums):
-    """Finds fault with one block."""
-
     def map_block(self, rows, start):
         if start == 2 * BLOCK_ROWS:
             raise InvalidInputError(f"row {start} is odd. Drop it.")

@@ -1,7 +1,5 @@
 """The recipe for Spark gives, bit for bit, what the same rows in memory give."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -54,15 +52,10 @@ def test_partitions_of_neighbours_give_what_the_array_gives(frame, partitions):
     agree(source.run(Sums()))
 
 
-def test_rows_that_are_scattered_over_partitions_give_what_the_array_gives(frame):
+def test_rows_may_be_scattered_over_partitions_and_get_numbers_in_their_order(frame):
     agree(run_on_spark(frame.repartition(3), Sums()))
-
-
-def test_numbers_are_given_in_the_order_of_the_rows(frame):
-    plain = frame.orderBy("row").drop("row")
-    source = SparkSource(numbered(plain))
     seen = []
-    agree(source.run(Sums(), watch=seen.append))
+    agree(SparkSource(numbered(frame.orderBy("row").drop("row"))).run(Sums(), watch=seen.append))
     assert seen == [len(X)]
 
 
@@ -73,18 +66,12 @@ def test_missing_and_other_numbers_are_taken_as_in_any_data_frame(spark):
     agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
 
 
-def test_a_fault_that_the_task_finds_comes_out_as_it_is(frame):
-    with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
-        SparkSource(frame.repartitionByRange(2, "row")).run(Refusing())
-
-
-def test_row_numbers_that_are_missing_are_noticed(frame):
-    with pytest.raises(InvalidInputError, match=r"'row' does not hold each number from 0 to 29999 once. Use numbered"):
-        run_on_spark(frame.where("row != 7"), Sums())
-
-
-def test_frames_without_row_numbers_or_numbers_are_refused(frame):
+def test_frames_without_row_numbers_or_numbers_are_refused_and_a_fault_of_the_task_comes_out_as_it_is(frame):
     with pytest.raises(InvalidInputError, match=r"no column 'row'.*numbered"):
         SparkSource(frame.drop("row"))
     with pytest.raises(InvalidInputError, match=r"one feature; got shape \(40001, 0\)"):
         SparkSource(frame.select("name", "row"))
+    with pytest.raises(InvalidInputError, match=r"'row' does not hold each number from 0 to 29999 once. Use numbered"):
+        run_on_spark(frame.where("row != 7"), Sums())
+    with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
+        SparkSource(frame.repartitionByRange(2, "row")).run(Refusing())

@@ -1,8 +1,7 @@
 """The facts of a fit agree with the estimator, and are plain data; explanations of rows."""
 
-from __future__ import annotations
-
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from mosaic.choosing import counted, excess, percent
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import map as facts_map
 from mosaic.facts.ranks import histogram_edges
-from mosaic.kernels import make_kernel
 
 BLOBS = datasets.blobs_with_gross_outliers()
 
@@ -48,18 +46,18 @@ def test_facts_agree_with_the_estimator(model):
     assert [one.effective_count for one in part.lowest] == sorted(one.effective_count for one in part.lowest)
     assert all(one == model.explain(one.row) for one in part.lowest)
     assert (part.n, part.threshold, part.rule) == (8, model.outlier_threshold_, "alone")
+    assert (sum(part.belonging), sum(part.outlying)) == (392, 8)
+    at, counts = part.edges.index(part.threshold), model.effective_count_
+    assert sum(part.outlying[at:]) == sum(part.belonging[:at]) == 0
+    bars = np.add(part.belonging, part.outlying)[:-1]
+    np.testing.assert_array_equal(bars, np.histogram(counts[counts < part.edges[-2]], part.edges[:-1])[0])
     assert set(plain(facts)) >= {"picks", "outliers", "certificate", "curve", "map", "decisions", "settings"}
-
-
-def test_a_new_fit_has_new_facts():
-    model = MOSAIC(5).fit(BLOBS.X)
-    before = model.facts_
-    assert model.fit(BLOBS.X[:200]).facts_ is not before
-    assert model.facts_.n_rows == 200
 
 
 def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     model = MOSAIC(12).fit(BLOBS.X)
+    facts = model.facts_
+    assert model.fit(BLOBS.X).facts_ is not facts  # a new fit has new facts
     facts = model.facts_
     assert facts.known_certificate.sentence == "The certificate has not been computed."
     share = f"12 representatives cover {100 * model.coverage_:.1f} % of 400 points; 8 outliers set aside"
@@ -73,13 +71,6 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert facts.sentence == share + best
 
 
-def test_a_bound_of_zero_is_no_certificate():
-    X = np.repeat(np.eye(4), 10, axis=0)
-    facts = MOSAIC(4, kernel="linear", outliers="keep").fit(X).facts_
-    assert "inf" not in facts.certificate.sentence
-    plain(facts)
-
-
 def test_map_of_two_features_is_the_data_itself(model):
     chart = model.facts_.map
     assert (chart.method, chart.axes) == ("features", ["x0", "x1"])
@@ -91,7 +82,7 @@ def test_map_of_two_features_is_the_data_itself(model):
     np.testing.assert_array_equal(status == "outlier", model.is_outlier_[chart.row])
 
 
-def test_map_of_more_features_shows_the_principal_axes_of_points_that_belong():
+def test_map_of_more_features_shows_the_principal_axes_of_points_that_belong_and_that_of_similarities_kernel_pca():
     X = datasets.embed(BLOBS.X, 5, noise=0.3)
     model = MOSAIC(6).fit(X)
     chart = model.facts_.map
@@ -102,22 +93,11 @@ def test_map_of_more_features_shows_the_principal_axes_of_points_that_belong():
         sign = np.sign(np.dot(values, expected[:, axis]))
         np.testing.assert_allclose(values, sign * expected[:, axis], atol=1e-8 * np.abs(expected).max())
         assert f"{100 * pca.explained_variance_ratio_[axis]:.0f} %" in chart.axes[axis]
-
-
-def test_map_of_a_precomputed_similarity_is_kernel_pca_where_landmarks_are_all_points():
     K = rbf_kernel(datasets.swiss_roll(150), gamma=0.01)
     chart = MOSAIC(5, kernel="precomputed", outliers="keep").fit(K).facts_.map
     assert chart.method == "principal axes of the similarity"
-    expected = KernelPCA(2, kernel="precomputed").fit_transform(K)[chart.row]
-    for axis, values in enumerate((chart.x, chart.y)):
-        np.testing.assert_allclose(np.abs(values), np.abs(expected[:, axis]), atol=1e-6)
-
-
-@pytest.mark.parametrize("landmarks", [np.arange(10), np.array([0, 1, 2, 3, 4, 5, 0, 1])])
-def test_landmarks_that_span_the_features_keep_all_products(landmarks):
-    X = np.random.default_rng(0).normal(size=(50, 6))
-    A = facts_map.nystroem(make_kernel(X, "linear"), np.arange(50), landmarks)
-    np.testing.assert_allclose(A @ A.T, X @ X.T, atol=1e-10)
+    expected = KernelPCA(2, kernel="precomputed").fit_transform(K)[chart.row]  # since landmarks are all points
+    np.testing.assert_allclose(np.abs(np.column_stack([chart.x, chart.y])), np.abs(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -132,38 +112,26 @@ def test_many_features_far_from_the_origin_have_nearly_their_principal_axes(spar
     assert np.abs(np.abs(points) - np.abs(expected)).max() < 0.1
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "cosine", "precomputed", "diffusion"])
-def test_every_kernel_has_facts_with_a_map(kernel):
-    X = datasets.swiss_roll(60)
-    facts = MOSAIC(2, kernel=kernel).fit(rbf_kernel(X, gamma=0.01) if kernel == "precomputed" else X).facts_
-    plain(facts)
-    assert np.linalg.matrix_rank(np.column_stack([facts.map.x, facts.map.y])) == 2
-    assert facts.map.status.count("representative") == 2
+def test_odd_data_and_every_kernel_have_facts_with_a_map():
+    words = sp.random_array((80, 400), density=0.05, rng=np.random.default_rng(0), format="csr")
+    for X in (np.zeros((3, 2)), np.zeros((1, 3)), np.arange(30.0).reshape(-1, 1), words):
+        for estimator in (MOSAIC(1), MOSAICOutlierDetector()):
+            plain(estimator.fit(X).facts_)
+    roll = datasets.swiss_roll(60)
+    for kernel, X in (("rbf", roll), ("cosine", roll), ("precomputed", rbf_kernel(roll, gamma=0.01)), ("diffusion", roll)):
+        facts = MOSAIC(2, kernel=kernel).fit(X).facts_
+        plain(facts)
+        assert np.linalg.matrix_rank(np.column_stack([facts.map.x, facts.map.y])) == 2
+        assert facts.map.status.count("representative") == 2
+    paper = MOSAIC(algorithm="paper", gamma=1e4).fit(BLOBS.X[:40])
+    assert not paper.is_outlier_.any()  # so narrow a kernel that everybody stands alone
+    assert plain(paper.facts_)["curve"]["suggested"] is None
+    no_bound = MOSAIC(4, kernel="linear", outliers="keep").fit(np.repeat(np.eye(4), 10, axis=0)).facts_
+    assert "inf" not in no_bound.certificate.sentence
+    plain(no_bound)
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.zeros((3, 2)),
-        np.zeros((1, 3)),
-        np.arange(30.0).reshape(-1, 1),
-        sp.random_array((80, 400), density=0.05, rng=np.random.default_rng(0), format="csr"),
-    ],
-)
-def test_copies_a_single_point_a_single_feature_and_sparse_rows_have_facts(X):
-    for estimator in (MOSAIC(1), MOSAICOutlierDetector()):
-        plain(estimator.fit(X).facts_)
-
-
-def test_thinned_points_are_all_that_must_be_there_the_lowest_and_others_at_random():
-    counts = np.arange(400.0)[::-1]
-    kept = facts_map.thinned(np.array([3, 7]), np.arange(400), counts, 100, np.random.default_rng(0))
-    assert len(kept) == 100
-    assert {3, 7, *range(375, 400)} <= set(kept)
-    assert len(facts_map.thinned(np.arange(40), np.arange(400), counts, 10, np.random.default_rng(0))) == 42
-
-
-def test_curve_begins_with_the_representatives_and_suggests_the_automatic_number(model):
+def test_curve_begins_with_the_representatives_and_axes_and_rows_have_names(model):
     curve = model.facts_.curve
     assert curve.row[:12] == model.representative_indices_.tolist()
     assert len(curve.row) == len(set(curve.row)) == 24
@@ -172,23 +140,10 @@ def test_curve_begins_with_the_representatives_and_suggests_the_automatic_number
     assert curve.suggested == MOSAIC().fit(BLOBS.X).n_representatives_
     few = MOSAIC(1).fit(BLOBS.X).facts_.curve
     assert len(few.row) == max(20, few.suggested)
-
-
-def test_paper_mode_that_rejects_nobody_has_facts():
-    model = MOSAIC(algorithm="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
-    assert not model.is_outlier_.any()  # so narrow a kernel that everybody stands alone
-    facts = model.facts_
-    assert facts.curve.suggested is None
-    plain(facts)
-
-
-def test_histogram_counts_every_row_once_and_does_not_mix_both_sides(model):
-    part, counts = model.facts_.outliers, model.effective_count_
-    assert (sum(part.belonging), sum(part.outlying)) == (392, 8)
-    at = part.edges.index(part.threshold)
-    assert sum(part.outlying[at:]) == sum(part.belonging[:at]) == 0
-    for j in range(len(part.edges) - 2):
-        assert part.belonging[j] + part.outlying[j] == ((counts >= part.edges[j]) & (counts < part.edges[j + 1])).sum()
+    frame = pd.DataFrame(BLOBS.X, columns=["width", "height"]).assign(id=[f"C{i}" for i in range(400)])
+    facts = MOSAIC(6).fit(frame).facts_
+    assert facts.feature_names == facts.map.axes == ["width", "height"]
+    assert all(one.name == f"C{one.row}" for one in (*facts.picks, *facts.outliers.lowest))
 
 
 @pytest.mark.parametrize("threshold", [None, -3.0, 0.0, 0.123, 2.0, 2.9, 7.0])
@@ -203,13 +158,6 @@ def test_histogram_edges_cover_all_values_in_equal_steps(n, threshold):
         assert threshold in edges
 
 
-def test_reported_outliers_may_be_representatives_and_are_marked():
-    model = MOSAIC(150, outliers="report").fit(BLOBS.X)
-    both = [pick.row for pick in model.facts_.picks if pick.is_outlier]
-    assert set(both) == set(model.representative_indices_) & set(np.flatnonzero(model.is_outlier_))
-    assert both
-
-
 def test_settings_say_how_to_do_it_again():
     kernel, gamma, seed = rbf_kernel, mosaic.EffectiveCount(20), np.random.default_rng(0)
     model = MOSAIC(np.int64(5), kernel=kernel, gamma=gamma, random_state=seed)
@@ -217,19 +165,11 @@ def test_settings_say_how_to_do_it_again():
     settings = plain(model.facts_)["settings"]
     parameters = settings["parameters"]
     assert set(parameters) == set(model.get_params(deep=False))
-    assert parameters["n_representatives"] == 5
-    assert parameters["kernel"] == "sklearn.metrics.pairwise.rbf_kernel"
+    told = tuple(parameters[name] for name in ("n_representatives", "kernel", "random_state"))
+    assert told == (5, "sklearn.metrics.pairwise.rbf_kernel", "Generator")
     assert "EffectiveCount" in parameters["gamma"]
-    assert parameters["random_state"] == "Generator"
     assert settings["constraints"] == {"must_include": [7], "n_not_allowed": 2, "quotas": {"0": 2, "1": 3}}
     assert set(settings["versions"]) == {"mosaic", "numpy", "scipy", "sklearn", "python"}
-
-
-def test_a_frame_gives_names_to_axes_and_rows():
-    frame = pd.DataFrame(BLOBS.X, columns=["width", "height"]).assign(id=[f"C{i}" for i in range(400)])
-    facts = MOSAIC(6).fit(frame).facts_
-    assert facts.feature_names == facts.map.axes == ["width", "height"]
-    assert all(one.name == f"C{one.row}" for one in (*facts.picks, *facts.outliers.lowest))
 
 
 def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(model, detector):
@@ -244,28 +184,19 @@ def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(mode
     assert facts.certificate.gap == detector.certificate_.gap
     assert set(facts.map.status) == {"outlier", "belongs"}
     plain(facts)
-
-
-def test_what_has_no_facts_is_refused_with_a_remedy():
-    pipeline = make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X)
     with pytest.raises(InvalidInputError, match=r"got Pipeline\. Pass its last step"):
-        show.report_html(pipeline)
-    with pytest.raises(NotFittedError):
-        show.report_html(MOSAIC())
-    assert not hasattr(MOSAIC(), "facts_")
+        show.report_html(make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X))
+    for ask in (show.report_html, MOSAIC.explain, lambda model: model.select(BLOBS.X), lambda model: model.rethreshold(tol=0.1)):
+        with pytest.raises(NotFittedError):
+            ask(MOSAIC())
+    assert not hasattr(MOSAIC(), "labels_")
 
 
-# Explanations
-
-
-def check_explanation(model, i, X):
-    told = model.explain(i)
-    assert told.row == i
-    assert told.effective_count == model.effective_count_[i]
-    assert told.outlier_probability is None
+def check_explanation(model, i, X=BLOBS.X):
+    told, label = model.explain(i), model.labels_[i]
+    assert (told.row, told.effective_count, told.outlier_probability) == (i, model.effective_count_[i], None)
     assert told.representation_error == model.representation_error_[i]
     similarity = rbf_kernel(X[i : i + 1], X[model.representative_indices_], gamma=model.gamma_)[0]
-    label = model.labels_[i]
     assert told.represented_by == (None if label < 0 else model.representative_indices_[label])
     assert told.similarity == (None if label < 0 else pytest.approx(similarity[label]))
     assert str(told) == f"Row {i}: {told.reason}"
@@ -273,72 +204,61 @@ def check_explanation(model, i, X):
     return told
 
 
-def test_explanation_of_a_representative():
-    model = MOSAIC(20).fit(BLOBS.X)
+def test_explanation_of_representatives_and_of_rows_that_they_stand_for(model):
     for place in (0, 7):
         i = int(model.representative_indices_[place])
-        told = check_explanation(model, i, BLOBS.X)
+        told = check_explanation(model, i)
         assert (told.status, told.rank, told.represented_by) == ("representative", place + 1, i)
         members = np.flatnonzero(model.labels_ == place)
         assert told.stands_for == len(members)
         assert told.members[0] == i
         assert set(told.members) <= set(members.tolist())
-        assert told.reason.startswith(f"chosen as number {place + 1} of 20: it stands for {len(members)} rows")
+        assert told.reason.startswith(f"chosen as number {place + 1} of 12: it stands for {len(members)} rows")
+    i = int(np.setdiff1d(np.flatnonzero(model.labels_ >= 0), model.representative_indices_)[5])
+    told = check_explanation(model, i)
+    assert (told.status, told.rank) == ("represented", None)
+    assert f"row {told.represented_by} stands for it" in told.reason
 
 
-def test_explanation_of_an_outlier():
-    model = MOSAIC(20).fit(BLOBS.X)
+def test_explanation_of_an_outlier(model):
     i = int(np.flatnonzero(BLOBS.is_outlier)[3])
-    told = check_explanation(model, i, BLOBS.X)
+    told = check_explanation(model, i)
     assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
     assert told.reason.startswith("rejected as an outlier: no other row looks like it. The representative nearest to it is row ")
     reported = MOSAIC(20, outliers="report").fit(BLOBS.X).explain(i)
     assert reported.reason.startswith("reported as an outlier")
     assert reported.represented_by is not None
-
-
-def test_explanation_of_a_represented_row():
-    frame = pd.DataFrame(BLOBS.X, columns=["east", "north"])
-    model = MOSAIC(20).fit(frame)
-    i = int(np.setdiff1d(np.flatnonzero(model.labels_ >= 0), model.representative_indices_)[5])
-    told = check_explanation(model, i, BLOBS.X)
-    assert (told.status, told.rank) == ("represented", None)
-    assert f"row {told.represented_by} stands for it" in told.reason
+    many = MOSAIC(150, outliers="report").fit(BLOBS.X)  # reported outliers may be representatives and are marked
+    both = {pick.row for pick in many.facts_.picks if pick.is_outlier}
+    assert both == set(many.representative_indices_) & set(np.flatnonzero(many.is_outlier_)) != set()
 
 
 def test_explanation_of_excluded_required_and_weightless_rows():
     free = MOSAIC(5).fit(BLOBS.X)
     best, odd = int(free.representative_indices_[0]), int(np.flatnonzero(BLOBS.is_outlier)[0])
     model = MOSAIC(5).fit(BLOBS.X, exclude=[best], must_include=[odd])
-    excluded, required = check_explanation(model, best, BLOBS.X), check_explanation(model, odd, BLOBS.X)
+    excluded, required = check_explanation(model, best), check_explanation(model, odd)
     assert excluded.status == "represented"
     assert excluded.reason.endswith("It was not allowed to be chosen.")
     assert (required.status, required.rank) == ("representative", 1)
     assert required.reason.endswith("It had to be included.")
     weights = np.ones(400)
     weights[best] = 0
-    assert check_explanation(MOSAIC(5).fit(BLOBS.X, sample_weight=weights), best, BLOBS.X).status == "represented"
+    assert check_explanation(MOSAIC(5).fit(BLOBS.X, sample_weight=weights), best).status == "represented"
 
 
-@pytest.mark.parametrize("row", [400, -401, 1.5, True, "first"])
-@pytest.mark.parametrize("which", ["model", "detector"])
-def test_rows_that_are_not_there_are_refused(which, row, request):
-    fitted = request.getfixturevalue(which)
-    assert fitted.explain(-1) == fitted.explain(399)
-    with pytest.raises(InvalidInputError, match="i must be a row number between 0 and 399"):
-        fitted.explain(row)
-
-
-def test_explanation_of_a_detector_says_count_threshold_and_rule(detector):
+def test_explanation_of_a_detector_says_count_and_rule_and_rows_that_are_not_there_are_refused(model, detector):
     odd, usual = (detector.explain(int(row)) for row in (BLOBS.is_outlier.argmax(), BLOBS.is_outlier.argmin()))
     assert (odd.status, usual.status) == ("outlier", "belongs")
     assert odd.effective_count == detector.effective_count_[odd.row]
     assert str(odd).endswith("an outlier: no other row looks like it.")
     assert "of 128 rows look like it." in str(usual)
     assert odd.representation_error is odd.rank is None
-    none = MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2)))
-    assert none.explain(0).status == "belongs"
-    assert none.facts_.outliers.threshold is None
+    assert MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2))).facts_.outliers.threshold is None
+    for fitted, row in product((model, detector), (400, -401, 1.5, True, "first")):
+        assert fitted.explain(-1) == fitted.explain(399)
+        with pytest.raises(InvalidInputError, match="i must be a row number between 0 and 399"):
+            fitted.explain(row)
 
 
 def test_numbers_in_sentences():

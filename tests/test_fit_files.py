@@ -1,7 +1,5 @@
 """A fit takes whatever file the command takes, and gives what the same rows in memory give."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -9,13 +7,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, Sketch
+from mosaic import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError, SelectionWarning
-from mosaic.rows import FileFault, read
+from mosaic.rows import FileFault
 from mosaic.rows.open import KINDS
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow.parquet")
 
 NAMES = ["a", "b", "c"]
 
@@ -33,7 +30,7 @@ def rows():
 @pytest.fixture
 def frame(rows):
     """The rows, with numbers that identify them and would drown all else."""
-    frame = pd.DataFrame(rows, columns=NAMES)
+    frame = framed(rows)
     frame.insert(0, "id", 1_000_000 + 1000 * np.arange(len(rows)))
     return frame
 
@@ -74,43 +71,41 @@ def test_one_warning_names_all_columns_that_might_have_been_compared(frame, tmp_
         assert "'shop_id' is called as ids are" in told
         assert "'tags' holds lists or structures" in told
         assert "'id'" not in told
-
-
-def test_a_frame_of_nothing_but_ids_says_how_to_compute_with_them(frame):
     with pytest.raises(InvalidInputError, match=r"it has 'id' .*rename numbers"):
         MOSAIC(3).fit(frame[["id"]])
+    for error in (FileNotFoundError, FileFault):
+        with pytest.raises(error, match="there is no such file"):
+            MOSAIC(2).fit(tmp_path / "points.csv")
 
 
 def test_similarities_may_be_called_as_they_like(rows):
     K = np.exp(-0.1 * ((rows[8:60, None] - rows[None, 8:60]) ** 2).sum(axis=2))
-    frame = pd.DataFrame(K, columns=["id", *(f"p{j}" for j in range(51))])
+    frame = pd.DataFrame(K, columns=["id", *(f"p{j}" for j in range(51))], index=[f"C{i}" for i in range(52)])
     found = MOSAIC(3, kernel="precomputed").fit(frame)
     np.testing.assert_array_equal(found.representative_indices_, MOSAIC(3, kernel="precomputed").fit(K).representative_indices_)
+    assert found.explain("C8").row == 8
 
 
 def save_h5ad(path, rows):
-    anndata = pytest.importorskip("anndata")
-    anndata.AnnData(rows, var=pd.DataFrame(index=NAMES)).write_h5ad(path)
+    pytest.importorskip("anndata").AnnData(rows, var=pd.DataFrame(index=NAMES)).write_h5ad(path)
 
 
-def save_zarr(path, rows):
-    pytest.importorskip("zarr").create_array(str(path), data=rows)
+def framed(rows):
+    return pd.DataFrame(rows, columns=NAMES)
 
 
 FILES = {
-    "points.csv": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_csv(path, index=False),
-    "points.tsv": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_csv(path, index=False, sep="\t"),
-    "points.csv.gz": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_csv(path, index=False),
-    "points.jsonl": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_json(
-        path, orient="records", lines=True, double_precision=15
-    ),
-    "points.parquet": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_parquet(path),
-    "points.feather": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_feather(path),
+    "points.csv": lambda path, rows: framed(rows).to_csv(path, index=False),
+    "points.tsv": lambda path, rows: framed(rows).to_csv(path, index=False, sep="\t"),
+    "points.csv.gz": lambda path, rows: framed(rows).to_csv(path, index=False),
+    "points.jsonl": lambda path, rows: framed(rows).to_json(path, orient="records", lines=True, double_precision=15),
+    "points.parquet": lambda path, rows: framed(rows).to_parquet(path),
+    "points.feather": lambda path, rows: framed(rows).to_feather(path),
     "points.npy": np.save,
     "points.npz": lambda path, rows: np.savez(path, X=rows),
     "sparse.npz": lambda path, rows: sp.save_npz(path, sp.csr_matrix(rows)),
     "points.h5ad": save_h5ad,
-    "points.zarr": save_zarr,
+    "points.zarr": lambda path, rows: pytest.importorskip("zarr").create_array(str(path), data=rows),
 }
 
 
@@ -131,39 +126,3 @@ def test_every_kind_of_file_is_fitted_as_its_rows_are(name, rows, tmp_path):
     np.testing.assert_allclose(found.select(path), rows[expected.representative_indices_])
     has_names = name not in ("points.npy", "points.npz", "sparse.npz", "points.zarr")
     assert getattr(found, "feature_names_in_", np.array([])).tolist() == (NAMES if has_names else [])
-
-
-def test_pictures_are_fitted_as_their_pixels_are(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    rng = np.random.default_rng(0)
-    album = tmp_path / "album"
-    album.mkdir()
-    for i in range(40):
-        pixels = np.clip(rng.normal(60 if i % 2 else 190, 5, (32, 32)), 0, 255).astype(np.uint8)
-        image.fromarray(pixels).save(album / f"{i:02}.png")
-    found = MOSAIC(2, outliers="keep").fit(album)
-    assert found.n_features_in_ == 32 * 32
-    assert sorted(found.representative_indices_ % 2) == [0, 1]
-
-
-def test_a_file_that_is_large_for_the_budget_is_read_in_passes_with_the_same_answer(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(20_000, 3)), rng.normal(size=(20_000, 3)) + 9]).round(4)
-    pd.DataFrame(X, columns=NAMES).to_csv(tmp_path / "points.csv", index=False)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    sizes = {"algorithm": Sketch(n_initial=20, n_rounds=1), "random_state": 0}
-    expected = MOSAIC(2, **sizes).fit(X)
-    monkeypatch.setattr("mosaic.estimators.reading.read", lambda path, memory_budget: read(path, memory_budget=16))
-    found = MOSAIC(2, **sizes).fit(tmp_path / "points.csv")
-    assert list(scratch.iterdir())
-    np.testing.assert_array_equal(found.representative_indices_, expected.representative_indices_)
-    np.testing.assert_array_equal(found.labels_, expected.labels_)  # one more pass, after fit
-
-
-def test_a_missing_file_is_an_error_of_both_kinds(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
-        MOSAIC(2).fit(tmp_path / "points.csv")
-    with pytest.raises(FileFault, match="there is no such file"):
-        MOSAICOutlierDetector().fit(str(tmp_path / "points.csv"))

@@ -1,7 +1,5 @@
 """What a set covers and explains, against brute force; and what the paper's two theorems about coverage amount to."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -31,9 +29,6 @@ def cast_ray(y, corners):
     return 1.0 / t if t > 1e-12 else np.inf
 
 
-# --- the gauge and the coverage
-
-
 @pytest.mark.parametrize("d", [2, 3, 4])
 def test_gauge_matches_rays_cast_at_the_facets(rng, d):
     S, Y = rng.normal(size=(9, d)), rng.normal(size=(30, d))
@@ -60,9 +55,6 @@ def test_coverage_is_the_length_of_the_segments_inside_the_hull(rng, symmetric):
     assert 0.1 < expected < 0.9
 
 
-# --- what a set explains
-
-
 def test_unexplained_is_the_residual_of_least_squares(rng):
     X = rng.normal(size=(30, 6))
     chosen = [2, 5, 11]
@@ -75,7 +67,7 @@ def test_unexplained_is_the_residual_of_least_squares(rng):
     assert explained_share(kernel, chosen) != pytest.approx(expected, rel=1e-3)
 
 
-def test_unexplained_bears_copies_and_points_of_very_different_size(rng):
+def test_unexplained_bears_copies_and_points_of_very_different_size_and_refuses_wrong_input(rng):
     X = rng.normal(size=(20, 5))
     X[7] = X[3]
     X[9] = 2 * X[3] - X[4]
@@ -86,37 +78,28 @@ def test_unexplained_bears_copies_and_points_of_very_different_size(rng):
     assert without[11] < 1e-10 * kernel.diagonal()[11]
     np.testing.assert_array_equal(unexplained(kernel, []), kernel.diagonal())
     assert explained_share(make_kernel(np.zeros((3, 2)), "linear"), [0]) == 1.0
+    for ask, told in (
+        (lambda: explained_share(X, [0]), "make_kernel"),
+        (lambda: unexplained(kernel, [20]), "chosen must lie"),
+        (lambda: unexplained(kernel, [0], -1.0), "ridge"),
+        (lambda: explained_share(kernel, [0], sample_weight=np.zeros(20)), "nothing to explain"),
+    ):
+        with pytest.raises(InvalidInputError, match=told):
+            ask()
 
 
 def test_explained_share_with_a_ridge_matches_the_error_of_the_bound(rng, roll, roll_kernel):
+    """And of so many points that similarities are computed in several blocks."""
     chosen, g = np.array([3, 40, 77, 101]), 0.3
     F = np.linalg.cholesky(roll_kernel + 1e-12 * np.eye(len(roll)))
     kernel = make_kernel(roll, "rbf", gamma=2.0)
     error = ridge_error(F, F.T @ F, chosen, g)
     assert explained_share(kernel, chosen, ridge=g) == pytest.approx(1 - error / len(roll), rel=1e-8)
     assert unexplained(kernel, chosen, g).sum() == pytest.approx(error, rel=1e-8)
-
-
-def test_unexplained_by_many_chosen_points_follows_its_formula(rng):
-    """So many that similarities are computed in several blocks."""
     X = rng.normal(size=(900, 3))
-    kernel, chosen, g = make_kernel(X, "rbf", gamma=0.5), np.arange(700), 0.1
     K = pairwise.rbf_kernel(X, gamma=0.5)
     left = 1.0 - np.einsum("ij,ij->j", K[:700], np.linalg.solve(K[:700, :700] + g * np.eye(700), K[:700]))
-    np.testing.assert_allclose(unexplained(kernel, chosen, g), left, atol=1e-9)
-
-
-def test_wrong_input_is_refused_with_a_remedy(rng):
-    X = rng.normal(size=(6, 2))
-    kernel = make_kernel(X, "linear")
-    with pytest.raises(InvalidInputError, match="make_kernel"):
-        explained_share(X, [0])
-    with pytest.raises(InvalidInputError, match="chosen must lie"):
-        unexplained(kernel, [6])
-    with pytest.raises(InvalidInputError, match="ridge"):
-        unexplained(kernel, [0], -1.0)
-    with pytest.raises(InvalidInputError, match="nothing to explain"):
-        explained_share(kernel, [0], sample_weight=np.zeros(6))
+    np.testing.assert_allclose(unexplained(make_kernel(X, "rbf", gamma=0.5), np.arange(700), g), left, atol=1e-9)
 
 
 # --- the paper's theorems: which points the programs choose
@@ -279,8 +262,7 @@ def test_zonotope_covers_more_and_costs_more_as_the_strength_grows(rng):
 def test_hull_coverage_may_fall_as_the_strength_grows():
     """Hence minimising the program is not the same as maximising the coverage by the hull of its support."""
     early, late = (certified(FOUR, "linf", tol=1e-9, alpha=alpha) for alpha in (5.0, 50.0))
-    assert sorted(early.support) == [0, 1, 2, 3]
-    assert sorted(late.support) == [1, 2, 3]
+    assert (sorted(early.support), sorted(late.support)) == ([0, 1, 2, 3], [1, 2, 3])
     assert hull_coverage(FOUR, early.support) == pytest.approx(1.0)
     assert hull_coverage(FOUR, late.support) == pytest.approx(0.9416, abs=1e-4)
 

@@ -1,7 +1,5 @@
 """Rows by their names, and groups and weights by the names of columns: in data frames, open tables and files alike."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 
@@ -14,61 +12,52 @@ from mosaic.exceptions import SelectionWarning
 from mosaic.rows import read
 
 N = 120
+NAMES = [f"C{i}" for i in range(N)]
 
 
-def people(seed=0):
-    """Two numbers, a segment and a weight."""
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "height": rng.normal(170, 10, N),
-            "age": rng.normal(40, 12, N),
-            "segment": rng.choice(["a", "b", "c"], N),
-            "weight": rng.integers(1, 4, N),
-        }
-    )
-
-
-def called(n=N):
-    return [f"C{i}" for i in range(n)]
+def people():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"height": rng.normal(170, 10, N), "age": rng.normal(40, 12, N)})
+    return frame.assign(segment=rng.choice(["a", "b", "c"], N), weight=rng.integers(1, 4, N))
 
 
 def by_index(frame):
-    return frame.set_axis(called(), axis=0)
+    return frame.set_axis(NAMES, axis=0)
 
 
 def by_column(frame):
-    return frame.assign(customer_id=called())
+    return frame.assign(customer_id=NAMES)
 
 
-def in_polars(frame):
-    return pytest.importorskip("polars").from_pandas(by_column(frame))
+def annotated(frame):
+    frame = by_index(frame)
+    return pytest.importorskip("anndata").AnnData(frame[["height", "age"]], obs=frame[["segment", "weight"]])
 
 
-def in_arrow(frame):
-    return pytest.importorskip("pyarrow").Table.from_pandas(by_column(frame), preserve_index=False)
-
-
+KINDS = {
+    "index": by_index,
+    "column": by_column,
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(by_column(frame)),
+    "AnnData": annotated,
+    "Arrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(by_column(frame), preserve_index=False),
+}
 ARGUMENTS = {"groups": "segment", "sample_weight": "weight", "must_include": ["C17", "C40"], "exclude": ["C3"]}
 
 
-@pytest.mark.parametrize("kind", [by_index, by_column, in_polars, in_arrow])
+@pytest.mark.parametrize("kind", KINDS)
 def test_names_are_the_same_as_row_numbers_and_columns_the_same_as_their_values(kind):
     frame = people()
-    expected = MOSAIC(9).fit(
-        frame[["height", "age"]],
-        groups=frame["segment"],
-        sample_weight=frame["weight"],
-        must_include=[17, 40],
-        exclude=[3],
-        quotas="equal",
-    )
-    model = MOSAIC(9).fit(kind(frame), quotas="equal", **ARGUMENTS)
+    given = {"groups": frame["segment"], "sample_weight": frame["weight"], "must_include": [17, 40], "exclude": [3]}
+    expected = MOSAIC(9).fit(frame[["height", "age"]], quotas="equal", **given)
+    model = MOSAIC(9).fit(KINDS[kind](frame), quotas="equal", **ARGUMENTS)
     np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
-    assert list(model.feature_names_in_) == ["height", "age"]
-    assert model.row_names_[17] == "C17"
+    assert (list(model.feature_names_in_), model.row_names_[17]) == (["height", "age"], "C17")
     assert model.explain("C17") == model.explain(17)
     assert expected.row_names_ is None
+    if kind == "AnnData":
+        for fitted in (model, MOSAICOutlierDetector().fit(annotated(frame))):
+            with pytest.raises(InvalidInputError, match="those of fit were"):
+                fitted.predict(annotated(frame)[:, ::-1])
 
 
 def test_a_file_and_an_open_table_know_names_too(tmp_path):
@@ -85,15 +74,8 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
         MOSAIC(9).fit(table, groups="segment")
     with pytest.raises(InvalidInputError, match=r"no row has 'C999' in column 'customer_id'"):
         MOSAIC(9).fit(path, must_include=["C999"])
-
-
-def test_a_fit_by_passes_keeps_the_names_of_the_rows_that_it_keeps(tmp_path):
-    path = tmp_path / "people.csv"
-    by_column(people()).to_csv(path, index=False)
-    model = MOSAIC(5, algorithm=Sketch(n_initial=50), scale=False).fit(path, must_include=["C17"])
-    row = int(model.representative_indices_[0])
-    assert row == 17
-    assert model.explain("C17").name == "C17"
+    passes = MOSAIC(5, algorithm=Sketch(n_initial=50), scale=False).fit(path, must_include=["C17"])
+    assert (passes.representative_indices_[0], passes.explain("C17").name) == (17, "C17")
 
 
 def test_columns_with_a_role_are_named_as_not_compared():
@@ -120,7 +102,7 @@ def test_where_names_come_from():
     assert origin(frame.set_axis(range(N), axis=0)) is None
     assert origin(by_index(frame)) == ("the index", "C1")
     assert origin(by_column(frame)) == ("column 'customer_id'", "C1")
-    assert origin(frame.assign(label=called())) == ("column 'label'", "C1")  # different in every row
+    assert origin(frame.assign(label=NAMES)) == ("column 'label'", "C1")  # different in every row
     filtered = frame.set_axis(range(100, 100 + N), axis=0)
     assert origin(filtered) == ("the index", "101")
     assert origin(by_column(filtered)) == ("column 'customer_id'", "C1")
@@ -132,64 +114,48 @@ def test_where_names_come_from():
 def test_whole_numbers_are_row_numbers_and_text_is_a_name():
     frame = people()[["height", "age"]].set_axis(range(50, 50 + N), axis=0)
     model = MOSAIC(5).fit(frame)
-    assert model.explain(60).row == 60
-    assert model.explain("60").row == 10
+    assert (model.explain(60).row, model.explain("60").row) == (60, 10)
     assert str(model.explain("60")).startswith("60 (row 10): ")
     assert MOSAIC(5).fit(frame, must_include=["60", 3]).representative_indices_[:2].tolist() == [10, 3]
     with pytest.raises(InvalidInputError, match=r"no row has '7' in the index\..* Row number 7 is the number 7, not text"):
         model.explain("7")
 
 
-def test_names_that_no_row_or_several_rows_have_are_refused_with_near_ones():
+def test_names_of_rows_and_columns_that_are_not_there_or_several_times_are_refused_with_near_ones():
     frame = by_index(people()[["height", "age"]])
-    model = MOSAIC(5).fit(frame)
-    for name, told in {"C1111": r"Did you mean 'C111'", "c17": r"Did you mean 'C17'", "CIO5": r"Did you mean 'C105'"}.items():
+    model, rows = MOSAIC(5).fit(frame), frame.to_numpy()
+    for name, told in {"C1111": r"Did you mean 'C111'", "c17": r"Did you mean 'C17'"}.items():
         with pytest.raises(InvalidInputError, match=f"no row has '{name}' in the index. {told}"):
             model.explain(name)
-    with pytest.raises(InvalidInputError, match=r"^exclude: no row has 'X' in the index"):
-        MOSAIC(5).fit(frame, exclude=["C1", "X"])
-    twice = frame.rename(index={"C5": "C4"})
-    with pytest.raises(InvalidInputError, match=r"must_include: 2 rows are called 'C4', the rows 4 and 5 among them"):
-        MOSAIC(5).fit(twice, must_include="C4")
-    with pytest.raises(InvalidInputError, match=r"must_include holds the name 'C4'\. Rows have no names"):
-        MOSAIC(5).fit(frame.to_numpy(), must_include=["C4"])
     with pytest.raises(InvalidInputError, match=r"row number between 0 and 119; got 'C4'\. Rows have no names"):
-        MOSAIC(5).fit(frame.to_numpy()).explain("C4")
+        MOSAIC(5).fit(rows).explain("C4")
+    for X, constraint, told in (
+        (frame, {"exclude": ["C1", "X"]}, r"^exclude: no row has 'X' in the index"),
+        (frame.rename(index={"C5": "C4"}), {"must_include": "C4"}, r"must_include: 2 rows are called 'C4', the rows 4 and 5"),
+        (rows, {"must_include": ["C4"]}, r"must_include holds the name 'C4'\. Rows have no names"),
+        (people(), {"groups": "segmnt"}, r"groups names the column 'segmnt', which X does not have\. Did you mean"),
+        (people(), {"groups": ["segment", "shops"]}, r"groups names the column 'shops', which X does not have"),
+        (people(), {"groups": ["a", "b", "a"]}, r"groups must have one label for each of 120 rows; got shape \(3,\)"),
+        (rows, {"sample_weight": "w"}, r"sample_weight names the column 'w', but X is a ndarray"),
+    ):
+        with pytest.raises(InvalidInputError, match=told):
+            MOSAIC(5).fit(X, **constraint)
 
 
-def test_columns_that_are_not_there_are_refused():
-    with pytest.raises(InvalidInputError, match=r"groups names the column 'segmnt', which X does not have\. Did you mean"):
-        MOSAIC(5).fit(people(), groups="segmnt")
-    with pytest.raises(InvalidInputError, match=r"sample_weight names the column 'w', but X is a ndarray"):
-        MOSAIC(5).fit(np.eye(5), sample_weight="w")
-
-
-def test_a_detector_knows_names_and_weights():
+def test_a_detector_knows_names_and_weights_and_a_pickled_model_too():
     frame = by_index(people()).drop(columns="segment")
     frame.loc["C7", ["age", "weight"]] = 999, 1
     detector = MOSAICOutlierDetector().fit(frame, sample_weight="weight")
     told = detector.explain("C7")
     assert told.status == "outlier"
     assert str(told).startswith("C7 (row 7): an outlier: age 999")
-    assert told == detector.explain(7)
+    assert told == detector.explain(7) == pickle.loads(pickle.dumps(detector)).explain("C7")
     assert list(detector.feature_names_in_) == ["height", "age"]
-
-
-def test_names_are_shown_in_summaries_cards_and_reasons():
-    model = MOSAIC(5).fit(by_index(people()[["height", "age"]]))
+    model = MOSAIC(5).fit(frame.drop(columns="weight"))
     pick = int(model.representative_indices_[0])
-    assert model.facts_.picks[0].name == f"C{pick}"
     assert f">C{pick}</td>" in model._repr_html_()
-    other = next(row for row in range(N) if model.explain(row).status == "represented")
-    told = model.explain(other)
+    told = next(told for told in map(model.explain, range(N)) if told.status == "represented")
     assert f"C{told.represented_by} (row {told.represented_by}) stands for it" in told.reason
-
-
-def test_a_precomputed_similarity_with_an_index_has_names():
-    X = people()[["height", "age"]].to_numpy()
-    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 200)
-    model = MOSAIC(5, kernel="precomputed").fit(pd.DataFrame(K, index=called(), columns=called()), must_include=["C8"])
-    assert model.explain("C8").rank == 1
 
 
 def test_warnings_of_fit_are_at_the_line_of_the_user():
@@ -203,17 +169,6 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
     assert {warning.filename for warning in caught} == {__file__}
 
 
-def test_a_pickled_model_keeps_names_columns_and_reasons():
-    frame = by_index(people()[["height", "age", "segment"]])
-    model = MOSAIC(5).fit(frame)
-    again = pickle.loads(pickle.dumps(model))
-    assert str(again.explain("C9")) == str(model.explain(9))
-    np.testing.assert_array_equal(again.predict(frame), model.labels_)
-
-
-# ---------------------------------------------------------------------------------------- several columns, missing labels
-
-
 def picks_by_group(model):
     given = model.selection_.material.constraints
     return dict(zip(given.names, np.bincount(given.group[model.representative_indices_]).tolist(), strict=True))
@@ -224,14 +179,11 @@ def test_every_combination_of_several_columns_is_a_group_and_so_are_rows_without
     rng = np.random.default_rng(0)
     frame = people().drop(columns="weight").assign(shop=rng.choice(["Rome", "Oslo", None], N))
     names = ["segment", "shop"]
+    frame.to_parquet(tmp_path / "x.parquet")
+    frame.to_csv(tmp_path / "x.csv", index=False)
     data = {"pandas": frame, "csv": tmp_path / "x.csv", "parquet": tmp_path / "x.parquet"}.get(kind)
-    if kind == "polars":
-        data = pytest.importorskip("polars").from_pandas(frame)
-    elif kind == "parquet":
-        frame.to_parquet(data)
-    elif kind in ("csv", "open"):
-        frame.to_csv(tmp_path / "x.csv", index=False)
-        data = data or read(tmp_path / "x.csv", group=names)
+    if data is None:
+        data = pytest.importorskip("polars").from_pandas(frame) if kind == "polars" else read(tmp_path / "x.csv", group=names)
     expected = {f"{segment}, {shop}": 2 for segment in "abc" for shop in ("Oslo", "Rome", "missing")}
     model = MOSAIC().fit(data, groups=names, quotas=2)
     assert picks_by_group(model) == expected
@@ -247,10 +199,3 @@ def test_labels_of_other_kinds_may_be_missing(nothing):
     labels = np.array([1, 2, nothing] * 40, dtype=object)
     model = MOSAIC().fit(people()[["height", "age"]], groups=labels, quotas={1: 1, 2: 2, "missing": 3})
     assert picks_by_group(model) == {1: 1, 2: 2, "missing": 3}
-
-
-def test_columns_of_groups_that_are_not_there_are_named():
-    with pytest.raises(InvalidInputError, match=r"groups names the column 'shops', which X does not have"):
-        MOSAIC(5).fit(people(), groups=["segment", "shops"])
-    with pytest.raises(InvalidInputError, match=r"groups must have one label for each of 120 rows; got shape \(3,\)"):
-        MOSAIC(5).fit(people(), groups=["a", "b", "a"])

@@ -46,51 +46,34 @@ def detector(data):
     return PyODDetector(contamination=0.1).fit(data[0])
 
 
-def test_scores_find_the_outliers(data, detector):
+def test_scores_labels_and_probabilities_of_new_rows(data, detector):
     _, X_test, _, y_test = data
     assert roc_auc_score(y_test, detector.decision_function(X_test)) >= 0.8
-
-
-def test_labels_of_new_rows(data, detector):
-    labels, confidence = detector.predict(data[1], return_confidence=True)
+    labels, confidence = detector.predict(X_test, return_confidence=True)
     assert set(labels) <= {0, 1}
     assert confidence.shape == labels.shape
     assert 0 <= confidence.min() <= confidence.max() <= 1
-
-
-@pytest.mark.parametrize("method", ["linear", "unify"])
-def test_probabilities(data, detector, method):
-    found = detector.predict_proba(data[1], method=method)
-    assert found.shape == (100, 2)
-    assert 0 <= found.min() <= found.max() <= 1
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-
-
-def test_fit_predict(data, detector):
+    for method in ("linear", "unify"):
+        found = detector.predict_proba(X_test, method=method)
+        assert found.shape == (100, 2)
+        assert 0 <= found.min() <= found.max() <= 1
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
     with pytest.warns(FutureWarning, match="deprecated"):  # by PyOD itself
         np.testing.assert_array_equal(clone(detector).fit_predict(data[0]), detector.labels_)
-
-
-def test_clone_keeps_the_settings():
-    pytest.importorskip("pyod")
     copy = clone(PyODDetector(contamination=0.2, detector=MOSAICOutlierDetector(tol=1e-2)))
-    assert copy.contamination == 0.2
-    assert copy.detector.tol == 1e-2
+    assert (copy.contamination, copy.detector.tol) == (0.2, 1e-2)
 
 
-def test_fitted_detector_as_one_of_pyod_keeps_its_threshold(data):
-    fitted = MOSAICOutlierDetector().fit(data[0])
-    face = fitted.to_pyod()
-    np.testing.assert_array_equal(face.predict(data[1]), (1 - fitted.predict(data[1])) // 2)
-    np.testing.assert_array_equal(face.labels_, fitted.is_outlier_)
-
-
-def test_its_scores_combine_with_those_of_other_detectors(data):
+def test_a_fitted_detector_keeps_its_threshold_and_its_scores_combine_with_those_of_others(data):
     pytest.importorskip("pyod")
     from pyod.models.knn import KNN
     from pyod.utils.utility import standardizer
 
     X, X_test, _, y_test = data
+    fitted = MOSAICOutlierDetector().fit(X)
+    face = fitted.to_pyod()
+    np.testing.assert_array_equal(face.predict(X_test), (1 - fitted.predict(X_test)) // 2)
+    np.testing.assert_array_equal(face.labels_, fitted.is_outlier_)
     detectors = [KNN().fit(X), PyODDetector().fit(X)]
     scores = standardizer(np.column_stack([detector.decision_function(X_test) for detector in detectors]))
     assert roc_auc_score(y_test, scores.mean(axis=1)) >= 0.8

@@ -1,7 +1,5 @@
 """Outputs of a command: each appears when it is complete, and a signal or a full disk leaves no half-written file."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,32 +14,6 @@ from mosaic.cli import main
 from mosaic.rows import replacing
 
 OUTPUTS = {"-o": "picks.csv", "--labels": "labels.csv", "--report": "report.html", "--save": "model.mosaic"}
-SIGNALS = [("SIGINT", 130), ("SIGTERM", 143)]
-
-
-def words_of(outputs):
-    return [word for pair in outputs.items() for word in pair]
-
-
-def signalled(code, words, folder, name):
-    """Exit code and stderr of a program that says when it waits for a signal."""
-    with default_signals():
-        child = subprocess.Popen(
-            [sys.executable, "-c", code, *words],
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    try:
-        assert child.stdout.readline() == "waiting\n"
-        child.send_signal(getattr(signal, name))
-        _, err = child.communicate(timeout=600)
-    finally:
-        child.kill()
-        child.wait()
-    return child.returncode, err
 
 
 def test_two_writers_of_one_file_do_not_touch_each_other(tmp_path):
@@ -62,7 +34,7 @@ def test_an_output_that_fails_is_named_and_the_others_are_complete(folder, capsy
         replace(source, target)
 
     monkeypatch.setattr("mosaic.rows.write.os.replace", full)
-    ran = run(capsys, "select", "points.csv", "-k", "3", *words_of(OUTPUTS), "-q", "--json")
+    ran = run(capsys, "select", "points.csv", "-k", "3", *(word for pair in OUTPUTS.items() for word in pair), "-q", "--json")
     told = json.loads(ran.out)["error"]
     assert (ran.code, told["kind"], told["file"]) == (4, "output", OUTPUTS[failing])
     assert {*os.listdir()} - {*there} == {*list(OUTPUTS.values())[: list(OUTPUTS).index(failing)]}
@@ -86,13 +58,22 @@ sys.exit(main())
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize(("name", "code"), SIGNALS)
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_leaves_what_was_there_and_no_temporary_file(folder, name, code):
     before = sorted(os.listdir())
     Path("model.mosaic").write_text("old")
     words = ["select", "points.csv", "-k", "3", "-o", "picks.csv", "--save", "model.mosaic", "--force", "-q"]
-    ended, err = signalled(WAITING, words, folder, name)
-    assert (ended, err.count("\n")) == (code, 1)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with default_signals():
+        child = subprocess.Popen([sys.executable, "-c", WAITING, *words], env=environment(), **pipes)
+    try:
+        assert child.stdout.readline() == "waiting\n"
+        child.send_signal(getattr(signal, name))
+        _, err = child.communicate(timeout=600)
+    finally:
+        child.kill()
+        child.wait()
+    assert (child.returncode, err.count("\n")) == (code, 1)
     assert err.startswith("mosaic: interrupted")
     assert sorted(os.listdir()) == sorted([*before, "model.mosaic", "picks.csv"])
     assert Path("model.mosaic").read_text() == "old"

@@ -1,10 +1,7 @@
 """The coverage curve, and choosing again with other thresholds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, datasets, metrics
@@ -13,28 +10,16 @@ from mosaic.choosing.objectives import Cover
 from mosaic.kernels import make_kernel
 
 GROSS = datasets.blobs_with_gross_outliers()
-ROLL = datasets.swiss_roll(250)
 CLOUD = np.random.default_rng(0).normal(size=(200, 4))
-DIGITS = load_digits().data[:600]
-SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
-
-
-def seen(model, X, k):
-    """Similarities of the points that belong to all points, as choosing k of them sees them."""
-    found, kernel = model.selection_, make_kernel(X, model.kernel, gamma=model.gamma_ or 1.0)
-    reach = Chooser(found).cover(k).reach
-    return Cover(kernel, reach).between(np.flatnonzero(~model.is_outlier_), np.arange(len(X)))
-
-
-# The curve
 
 
 @pytest.mark.parametrize("gamma", ["auto", 0.5])
 def test_curve_says_what_every_number_of_representatives_covers(gamma):
     curve = mosaic.path(GROSS.X, max_representatives=30, gamma=gamma)
     belongs = ~curve.model.is_outlier_
-    S = seen(curve.model, GROSS.X, curve.suggested)
     kernel = make_kernel(GROSS.X, "rbf", gamma=curve.model.gamma_)
+    reach = Chooser(curve.model.selection_).cover(curve.suggested).reach
+    S = Cover(kernel, reach).between(np.flatnonzero(belongs), np.arange(400))
     assert len(curve.indices) == len(curve.similarity) == len(curve.coverage) == 30
     for k in (1, 2, 9, 30):
         chosen = curve.at(k)
@@ -49,9 +34,8 @@ def test_curve_says_what_every_number_of_representatives_covers(gamma):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
-def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kernel):
-    X = SETS[name]
+@pytest.mark.parametrize("X", [datasets.swiss_roll(250), GROSS.X, CLOUD], ids=["roll", "gross", "cloud"])
+def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(X, kernel):
     curve = mosaic.path(X, kernel=kernel)
     assert 1 <= curve.suggested <= len(curve.indices)
     assert curve.model.n_representatives_ == curve.suggested
@@ -60,11 +44,13 @@ def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kerne
         assert curve.model.rethreshold(coverage=share).coverage_ >= share
 
 
-def test_curve_obeys_constraints_on_single_rows():
+def test_curve_and_choosing_again_obey_constraints_on_single_rows():
     curve = mosaic.path(CLOUD, fit_params={"must_include": [11], "exclude": [0]}, max_representatives=200)
-    assert curve.indices[0] == 11
-    assert len(curve.indices) == 199
-    assert 0 not in curve.indices
+    again = MOSAIC(5).fit(CLOUD, must_include=[11], exclude=[0]).rethreshold(n_representatives=80).representative_indices_
+    assert (len(curve.indices), len(again)) == (199, 80)
+    for chosen in (curve.indices, again):
+        assert chosen[0] == 11
+        assert 0 not in chosen
 
 
 def test_curve_refuses_what_it_cannot_answer():
@@ -76,9 +62,8 @@ def test_curve_refuses_what_it_cannot_answer():
         mosaic.path(CLOUD, coverage=0.5)
     with pytest.raises(InvalidInputError, match="max_representatives must be a whole number >= 1; got 0"):
         mosaic.path(CLOUD, max_representatives=0)
-
-
-# Choosing again
+    with pytest.raises(InvalidInputError, match="must_include names 3 rows, and max_representatives is 1"):
+        mosaic.path(CLOUD, max_representatives=1, fit_params={"must_include": [3, 7, 11]})
 
 
 def test_only_thresholds_can_change_without_a_new_fit():
@@ -90,10 +75,3 @@ def test_only_thresholds_can_change_without_a_new_fit():
         model.rethreshold(n_representatives=0)
     np.testing.assert_array_equal(model.representative_indices_, before)
     assert model.n_representatives == 5
-
-
-def test_choosing_again_keeps_the_constraints_of_the_fit():
-    model = MOSAIC(5).fit(CLOUD, must_include=[7], exclude=[3, 4])
-    again = model.rethreshold(n_representatives=80).representative_indices_
-    assert again[0] == 7
-    assert not {3, 4} & set(again.tolist())

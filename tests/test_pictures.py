@@ -1,7 +1,5 @@
 """Folders of pictures: those that cannot be read are findings, and reasons name the nearest pick."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -12,8 +10,7 @@ from cli_runs import run
 Image = pytest.importorskip("PIL.Image")
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+def test_pictures_that_cannot_be_read_are_left_out_named_and_told_by_the_exit_code(tmp_path, monkeypatch, capsys):
     """Thirty pictures of two kinds, one of noise, and two files that are none."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -26,10 +23,6 @@ def folder(tmp_path, monkeypatch):
     Image.fromarray(blocks.astype(np.uint8)).save(tmp_path / "album/noise.png")
     (tmp_path / "album/broken.png").write_bytes(b"no picture")
     (tmp_path / "album/cut.png").write_bytes((tmp_path / "album/p00.png").read_bytes()[:200])
-    return tmp_path
-
-
-def test_pictures_that_cannot_be_read_are_left_out_named_and_told_by_the_exit_code(folder, capsys):
     ran = run(capsys, "select", "album", "-k", "2", "--json")
     assert ran.code == 7
     answer = json.loads(ran.out)
@@ -38,20 +31,12 @@ def test_pictures_that_cannot_be_read_are_left_out_named_and_told_by_the_exit_co
     assert any("2 of 33 pictures: broken.png (cannot identify image file), cut.png" in note for note in answer["notes"])
     assert len({int(pick["name"][1:3]) % 2 for pick in answer["picks"]}) == 2
     for name in ("broken.png", "cut.png"):
-        (folder / "album" / name).unlink()
-    assert run(capsys, "select", "album", "-k", "2", "--json").code == 0
-
-
-def test_a_folder_without_a_picture_that_can_be_read_is_refused(folder, capsys):
-    for file in folder.glob("album/*.png"):
-        if file.name not in ("broken.png", "cut.png"):
-            file.unlink()
-    ran = run(capsys, "select", "album", "-k", "2")
-    assert ran.code == 3
-    assert "cannot be read as a picture" in ran.err
-
-
-def test_the_reason_of_an_odd_picture_names_the_nearest_pick(folder, capsys):
-    ran = run(capsys, "explain", "album", "noise.png", "-k", "2")
-    assert "an outlier" in ran.out
-    assert "The representative nearest to it is p" in ran.out
+        (tmp_path / "album" / name).unlink()
+    assert run(capsys, "select", "album", "-k", "2", "-o", "picks.csv", "-q").code == 0
+    told = run(capsys, "explain", "album", "noise.png", "-k", "2").out
+    assert "an outlier" in told
+    assert "The representative nearest to it is p" in told
+    for file in tmp_path.glob("album/*.png"):
+        file.write_bytes(b"no picture")
+    refused = run(capsys, "select", "album", "-k", "2")
+    assert (refused.code, "cannot be read as a picture" in refused.err) == (3, True)

@@ -1,18 +1,14 @@
 """mosaic.solve as users meet it: bad input, degenerate data, invariances, limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.datasets import load_digits, make_swiss_roll
+from sklearn.datasets import make_swiss_roll
 
 import mosaic
-from mosaic import ConvergenceWarning, InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
-from mosaic.kernels import EffectiveCount
+from mosaic import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.program.solvers import Status
 
 X = np.random.default_rng(5).normal(size=(40, 3))
@@ -21,40 +17,22 @@ X = np.random.default_rng(5).normal(size=(40, 3))
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"alpha": 1.0}, r"alpha must be a finite number > 1 \(a multiple of the critical strength\); got 1"),
-        ({"alpha": 0.5}, "At 1 or below nothing is selected"),
-        ({"alpha": np.nan}, "alpha must be a finite number > 1"),
-        ({"lam": 0.0}, "lam must be a finite number > 0; got 0.0"),
+        ({"alpha": 1.0}, r"alpha must be a finite number > 1 \(a .*\); got 1.0. At 1 or below nothing is selected"),
         ({"lam": 1.0, "alpha": 2.0}, "give alpha or lam, not both"),
         ({"tol": 0.0}, "tol must be a finite number > 0"),
-        ({"tol": True}, "tol must be a finite number > 0; got True"),
         ({"memory_budget": "lots"}, "memory_budget must be a number of bytes > 0, or text such as 2GiB.* got 'lots'"),
         ({"row_norm": "l1"}, "row_norm must be 'l2' or 'linf'; got 'l1'"),
         ({"solver": "magic"}, "solver must be .* got 'magic'"),
         ({"row_norm": "linf", "solver": "interior-point"}, "no interior-point solver"),
         ({"row_norm": "linf", "sample_weight": np.ones(40)}, "takes no sample_weight"),
-        ({"max_rank": 0}, "max_rank must be a whole number >= 1; got 0"),
         ({"sample_weight": np.zeros(40)}, "one of them more than 0; the largest is 0"),
-        ({"sample_weight": -np.ones(40)}, "sample_weight must be between 0 and 1e.100; entry 0 is -1"),
-        ({"kernel": lambda A, B: np.ones(3)}, r"returned shape \(3,\)"),
     ],
 )
 def test_bad_settings_answer_with_value_fault_and_remedy(arguments, message):
     with pytest.raises(InvalidInputError, match=message):
         mosaic.solve(X, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("K", "error", "message"),
-    [
-        (np.array([[0.0, 1.0], [1.0, 0.0]]), NotPositiveSemidefiniteError, "smallest eigenvalue is -1 "),
-        (np.array([[1.0, np.nan], [np.nan, 1.0]]), InvalidInputError, r"K\[0, 1\] = nan"),
-        (np.zeros((3, 3)), InvalidInputError, "all similarities are zero"),
-    ],
-)
-def test_bad_similarities_are_refused(K, error, message):
-    with pytest.raises(error, match=message):
-        mosaic.solve(K, kernel="precomputed")
+    with pytest.raises(InvalidInputError, match="all similarities are zero"):
+        mosaic.solve(np.zeros((3, 3)), kernel="precomputed")
 
 
 def test_memory_budgets_are_refused_with_the_numbers():
@@ -66,15 +44,11 @@ def test_memory_budgets_are_refused_with_the_numbers():
         mosaic.solve(np.random.default_rng(0).normal(size=(100_000, 2)), row_norm="linf", tol=0.1)
 
 
-def test_a_coarse_kernel_is_admitted():
+def test_a_coarse_kernel_and_running_out_of_iterations_are_admitted():
     with pytest.warns(ConvergenceWarning, match=r"certified gap is .* raise max_rank or memory_budget"):
         encoding = mosaic.solve(X, gamma=5.0, max_rank=10)
-    assert encoding.status is Status.KERNEL_ERROR
+    assert (encoding.status, encoding.certificate.rank) == (Status.KERNEL_ERROR, 10)
     assert encoding.dual_gap > 1e-4
-    assert encoding.certificate.rank == 10
-
-
-def test_running_out_of_iterations_is_admitted():
     with pytest.warns(ConvergenceWarning, match="raise max_iter, loosen tol, or use solver='auto'"):
         encoding = mosaic.solve(X, solver="fista", max_iter=3, tol=1e-8)
     assert encoding.status is Status.MAX_ITER
@@ -102,12 +76,11 @@ def test_tiny_data_is_solved(n, kernel, row_norm):
 
 
 def test_all_points_equal_are_one_point():
+    """Of weight n: r = 1 − 1/(lam √n k), shared by all copies."""
     encoding = mosaic.solve(np.full((1000, 3), 2.0), alpha=4.0, tol=1e-8)
     np.testing.assert_allclose(encoding.influence, encoding.influence[0])
     np.testing.assert_allclose(encoding.effective_count, 1000.0)
-    # One point of weight n: r = 1 − 1/(lam √n k), shared by all copies.
-    total = 1 - 1 / 4.0
-    np.testing.assert_allclose(encoding.rows([0]), total / 1000, rtol=1e-5)
+    np.testing.assert_allclose(encoding.rows([0]), (1 - 1 / 4.0) / 1000, rtol=1e-5)
 
 
 @settings(deadline=None, max_examples=60)
@@ -137,33 +110,6 @@ def test_any_finite_data_is_solved_or_refused_with_a_reason(data, kernel, alpha)
     assert (encoding.effective_count >= 1 - 1e-9).all()
 
 
-@settings(deadline=None, max_examples=40)
-@given(
-    bad=st.sampled_from([np.nan, np.inf, -np.inf]),
-    place=st.tuples(st.integers(0, 39), st.integers(0, 2)),
-    sparse=st.booleans(),
-    single=st.booleans(),
-)
-def test_a_value_that_is_not_finite_is_found_anywhere(bad, place, sparse, single):
-    data = X.astype(np.float32) if single else X.copy()
-    data[place] = bad
-    with pytest.raises(InvalidInputError, match=rf"X\[{place[0]}, {place[1]}\] = {bad}"):
-        mosaic.solve(sp.csr_array(data) if sparse else data)
-
-
-@settings(deadline=None, max_examples=15)
-@given(seed=st.integers(0, 1000), alpha=st.floats(1.5, 50))
-def test_permuting_points_permutes_the_answer(seed, alpha):
-    rng = np.random.default_rng(seed)
-    data = rng.normal(size=(30, 2))
-    order = rng.permutation(30)
-    a = mosaic.solve(data, alpha=alpha, gamma=0.5, tol=1e-10)
-    b = mosaic.solve(data[order], alpha=alpha, gamma=0.5, tol=1e-10)
-    assert a.lam == pytest.approx(b.lam, rel=1e-8)
-    assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-8)
-    np.testing.assert_allclose(a.influence[order], b.influence, atol=1e-3 * a.influence.max())
-
-
 @settings(deadline=None, max_examples=15)
 @given(scale=st.floats(1e-6, 1e6), alpha=st.floats(1.5, 50))
 def test_scaling_the_similarity_scales_lam_and_nothing_else(scale, alpha):
@@ -175,38 +121,15 @@ def test_scaling_the_similarity_scales_lam_and_nothing_else(scale, alpha):
     np.testing.assert_allclose(b.influence, a.influence, atol=1e-3 * a.influence.max())
 
 
-def test_same_seed_same_answer_and_any_seed_the_same_optimum():
+def test_same_seed_same_answer_and_any_seed_and_precision_the_same_optimum():
     data = make_swiss_roll(2000, random_state=0)[0]
     a, b, c = (mosaic.solve(data, random_state=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(a.influence, b.influence)
     assert a.certificate.primal == pytest.approx(c.certificate.primal, rel=1e-3)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "cosine", "polynomial"])
-def test_single_precision_agrees_to_its_precision(kernel):
-    a = mosaic.solve(X, kernel=kernel, tol=1e-4)
-    b = mosaic.solve(X.astype(np.float32), kernel=kernel, tol=1e-4)
-    assert b.factor.F.dtype == np.float32
-    assert b.dual_gap <= 1e-4
-    assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=3e-4)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "cosine", "polynomial", "diffusion"])
-def test_sparse_input_gives_the_same_answer(kernel):
-    data = load_digits().data[:150]
-    a = mosaic.solve(data, kernel=kernel, tol=1e-8)
-    b = mosaic.solve(sp.csr_array(data), kernel=kernel, tol=1e-8)
-    assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=1e-6)
-
-
-@pytest.mark.slow
-def test_narrow_kernel_of_high_rank_reaches_1e_4():
-    rng = np.random.default_rng(0)
-    rotation = np.linalg.qr(rng.normal(size=(50, 50)))[0][:3]
-    data = make_swiss_roll(20_000, random_state=0)[0] @ rotation + 0.02 * rng.normal(size=(20_000, 50))
-    encoding = mosaic.solve(data, gamma=EffectiveCount(2000.0), tol=1e-4)
-    assert encoding.certificate.rank >= 500
-    assert encoding.dual_gap <= 1e-4
+    single = mosaic.solve(data.astype(np.float32), random_state=1)
+    assert single.factor.F.dtype == np.float32
+    assert single.dual_gap <= 1e-4
+    assert single.certificate.primal == pytest.approx(a.certificate.primal, rel=3e-4)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """What holds for any data: drawn clouds, lattices full of ties and copies, and blobs with points far away from them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -71,30 +69,6 @@ def outcome(fit):
         return {"refused": str(error)}
 
 
-# Numbers and ranks
-
-
-@property_test
-@given(points(), st.data())
-def test_exactly_as_many_as_asked_for_all_different_and_in_range(X, data):
-    # No more than half of the distinct points can be outliers, so half of them can always be had.
-    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
-    outliers = data.draw(st.sampled_from(["reject", "keep", "report"]))
-    model = MOSAIC(k, outliers=outliers).fit(X)
-    chosen = model.representative_indices_
-    assert len(chosen) == model.n_representatives_ == k
-    assert len(set(chosen.tolist())) == k
-    assert chosen.min() >= 0
-    assert chosen.max() < len(X)
-
-
-def cover_of(model):
-    """The similarity by which the representatives of a model cover its points."""
-    selection = model.selection_
-    chooser = Chooser(selection)
-    return chooser.cover(len(selection.rows))
-
-
 def mean_similarity(S, weights, chosen):
     """Weighted mean over rows of S of the similarity to the nearest of the first 1, 2, 3, … chosen."""
     return weights @ np.maximum.accumulate(S[:, chosen], axis=1) / weights.sum()
@@ -110,12 +84,17 @@ def test_number_that_is_said_is_no_worse_than_a_ranking_and_no_exchange_makes_it
     ranked, similarity, _ = rank(model.selection_, k)
     belongs, chosen = (~model.is_outlier_).astype(float), model.representative_indices_
     points = model.selection_.material.points.group
-    S = cover_of(model).between(points, points)
+    cover = Chooser(model.selection_).cover(k)
+    S = cover.between(points, points)
+    if kernel == "rbf":
+        np.testing.assert_allclose(S, np.exp(-euclidean_distances(X) / cover.reach), rtol=1e-5)
     found = mean_similarity(S, belongs, chosen)
     np.testing.assert_allclose(similarity, mean_similarity(S, belongs, ranked), rtol=1e-9, atol=1e-12)
     assert found[-1] >= similarity[-1] * (1 - 1e-12)
     # In the order of what they add: any beginning has at least its share of the whole.
-    assert (np.diff(np.diff(found, prepend=0.0)) <= 1e-10).all()
+    gains = model.selection_.gains
+    assert (np.diff(gains) <= 1e-10).all()
+    np.testing.assert_allclose(np.cumsum(gains), found, rtol=1e-7)
     for place in range(k):
         others = np.delete(S[:, chosen], place, axis=1).max(axis=1, initial=0.0)
         for candidate in np.flatnonzero(~model.is_outlier_):
@@ -125,37 +104,19 @@ def test_number_that_is_said_is_no_worse_than_a_ranking_and_no_exchange_makes_it
 
 @property_test
 @given(points(), st.data())
-def test_gains_are_what_representatives_add_and_never_grow(X, data):
+def test_as_many_as_asked_for_all_different_and_labels_name_them(X, data):
+    if data.draw(st.booleans()):  # copies are never chosen twice
+        X = np.vstack([X, X])[np.random.default_rng(data.draw(st.integers(0, 99))).permutation(2 * len(X))]
+    # No more than half of the distinct points can be outliers, so half of them can always be had.
     k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
-    model = MOSAIC(k).fit(X)
-    S = np.exp(-euclidean_distances(X[~model.is_outlier_], X) / cover_of(model).reach)
-    found = mean_similarity(S, np.ones(len(S)), model.representative_indices_)
-    gains = model.selection_.gains
-    np.testing.assert_allclose(np.cumsum(gains), found, rtol=1e-7)
-    assert (np.diff(gains) <= 1e-10).all()
-
-
-@property_test
-@given(points(), st.data())
-def test_labels_name_representatives_and_these_stand_for_themselves(X, data):
-    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
-    model = MOSAIC(k).fit(X)
+    model = MOSAIC(k, outliers=data.draw(st.sampled_from(["reject", "keep", "report"]))).fit(X)
+    chosen = model.representative_indices_
+    assert len(chosen) == model.n_representatives_ == k == n_distinct(X[chosen])
     assert set(model.labels_[~model.is_outlier_].tolist()) == set(range(k))
-    assert (model.labels_[model.is_outlier_] == -1).all()
-    np.testing.assert_array_equal(model.labels_[model.representative_indices_], np.arange(k))
-    assert (model.representation_error_[model.representative_indices_] < 1e-6).all()
-
-
-@property_test
-@given(points(), st.data())
-def test_copies_are_never_chosen_twice(X, data):
-    doubled = np.vstack([X, X])[np.random.default_rng(data.draw(st.integers(0, 99))).permutation(2 * len(X))]
-    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
-    chosen = doubled[MOSAIC(k).fit(doubled).representative_indices_]
-    assert n_distinct(chosen) == k
-
-
-# Outliers
+    if model.outliers == "reject":
+        assert (model.labels_[model.is_outlier_] == -1).all()
+    np.testing.assert_array_equal(model.labels_[chosen], np.arange(k))
+    assert (model.representation_error_[chosen] < 1e-6).all()
 
 
 @property_test
@@ -168,9 +129,6 @@ def test_flagged_outlier_is_never_a_representative(X, contamination, algorithm):
         assert not (model.is_outlier_ & ~low).any()
     else:
         np.testing.assert_array_equal(model.is_outlier_, low)
-
-
-# Demands
 
 
 @property_test
@@ -189,10 +147,8 @@ def test_constraints_on_single_rows_are_met(X, data):
     except InvalidInputError as error:
         total, flagged, forbidden, copies, left = map(int, COPIES.search(str(error)).groups())
         assert total - flagged - forbidden - copies == left < k
-        assert total == len(X)
-        allowed = len(rest) if candidates is None else len(candidates) - len(exclude)
-        assert left <= allowed + n_must
-        assert copies == 0
+        assert (total, copies) == (len(X), 0)
+        assert left <= n_must + (len(rest) if candidates is None else len(candidates) - len(exclude))
         return
     chosen = model.representative_indices_.tolist()
     assert len(chosen) == k
@@ -203,16 +159,6 @@ def test_constraints_on_single_rows_are_met(X, data):
     assert not model.is_outlier_[must].any()
 
 
-def quotas_of(kind, names, k, draw):
-    if kind in ("proportional", "equal", None):
-        return kind
-    if kind == "numbers":
-        parts = draw(st.lists(st.integers(0, 4), min_size=len(names), max_size=len(names)))
-        return dict(zip(names, parts, strict=True))
-    parts = draw(st.lists(st.floats(0.0, 1.0 / len(names)), min_size=len(names), max_size=len(names)))
-    return dict(zip(names, parts, strict=True))
-
-
 @property_test
 @given(points(least=12, distinct=True), st.sampled_from(["proportional", "equal", None, "numbers", "shares"]), st.data())
 def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
@@ -220,7 +166,10 @@ def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
     groups = rng.choice(["a", "b", "c"], size=len(X), p=[0.6, 0.3, 0.1])
     names, sizes = np.unique(groups, return_counts=True)
     k = data.draw(st.integers(1, len(X) // 2))
-    quotas = quotas_of(kind, names.tolist(), k, data.draw)
+    quotas = kind
+    if kind in ("numbers", "shares"):
+        part = st.integers(0, 4) if kind == "numbers" else st.floats(0.0, 1.0 / len(names))
+        quotas = {name: data.draw(part) for name in names.tolist()}
     try:
         model = MOSAIC(k, outliers="keep").fit(X, groups=groups, quotas=quotas)
     except InvalidInputError as error:
@@ -237,7 +186,7 @@ def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
             assert kind != "proportional"
         return
     found = np.array([(groups[model.representative_indices_] == name).sum() for name in names])
-    assert found.sum() == k
+    assert found.sum() == k == model.n_representatives_
     if kind == "numbers":
         assert found.tolist() == list(quotas.values())
     elif kind == "equal":
@@ -245,19 +194,6 @@ def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
     else:
         shares = np.array(list(quotas.values())) if kind == "shares" else sizes / sizes.sum()
         assert (np.abs(found - k * shares) < 1 + 1e-9).all()
-
-
-@property_test
-@given(points(least=12, distinct=True), st.data())
-def test_groups_without_a_quota_take_the_rest(X, data):
-    groups = np.arange(len(X)) % 3
-    k = data.draw(st.integers(4, len(X) // 2))
-    model = MOSAIC(k, outliers="keep").fit(X, groups=groups, quotas={1: 2})
-    assert (groups[model.representative_indices_] == 1).sum() == 2
-    assert model.n_representatives_ == k
-
-
-# Symmetries
 
 
 @property_test
@@ -313,49 +249,17 @@ def test_rows_without_weight_are_as_good_as_absent(X, data):
     assert not without.influence_[~present].any()
 
 
-@property_test
-@given(points(distinct=True, kinds=["cloud"]), st.integers(1, 4))
-def test_scale_of_similarities_does_not_matter(X, k):
-    K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
-    plain, scaled = (MOSAIC(k, kernel="precomputed").fit(factor * K) for factor in (1.0, 7.0))
-    np.testing.assert_array_equal(scaled.representative_indices_, plain.representative_indices_)
-    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
-    np.testing.assert_array_equal(scaled.is_outlier_, plain.is_outlier_)
-    np.testing.assert_allclose(scaled.effective_count_, plain.effective_count_, rtol=1e-6)
-    np.testing.assert_allclose(scaled.lam_, plain.lam_ / 7.0, rtol=1e-9)
-
-
-# Choosing again
-
-
-@property_test
-@given(points(), st.data())
-def test_another_number_gives_what_a_fresh_fit_with_it_gives(X, data):
-    k = max(1, n_distinct(X) // 2)
-    choices = ["n_representatives", "coverage", "min_support"]
-    values = {"n_representatives": [1, k, "auto", 0.25], "coverage": [0.3, 0.9], "min_support": [1, 3]}
-    old, new = (data.draw(st.sampled_from(choices)) for _ in range(2))
-    before = {old: data.draw(st.sampled_from(values[old]))}
-    changes = {new: data.draw(st.sampled_from(values[new]))}
-    model = MOSAIC(**before).fit(X)
-    expected = outcome(lambda: MOSAIC(**changes).fit(X))
+@settings(property_test, max_examples=50)
+@given(points(), st.sampled_from([None, "paper"]), st.data())
+def test_other_settings_of_the_choice_give_what_a_fresh_fit_with_them_gives(X, algorithm, data):
+    of_paper = [{"algorithm__op_threshold": 0.9}, {"algorithm__diversity": 0.5}, {"n_representatives": 2}, {"outliers": "keep"}]
+    numbers = [{"n_representatives": k} for k in (1, max(1, n_distinct(X) // 2), "auto", 0.25)]
+    numbers += [{"coverage": 0.3}, {"coverage": 0.9}, {"min_support": 1}, {"min_support": 3}]
+    before = data.draw(st.sampled_from([{}] if algorithm else numbers))
+    changes = data.draw(st.sampled_from(of_paper if algorithm else numbers))
+    model = MOSAIC(algorithm=algorithm, **before).fit(X)
+    expected = outcome(lambda: MOSAIC(algorithm=algorithm).set_params(**changes).fit(X))
     same(outcome(lambda: model.rethreshold(**changes)), expected)
-
-
-@property_test
-@given(
-    points(),
-    st.sampled_from(
-        [{"algorithm__op_threshold": 0.9}, {"algorithm__diversity": 0.5}, {"n_representatives": 2}, {"outliers": "keep"}]
-    ),
-)
-def test_other_thresholds_of_the_paper_give_what_a_fresh_fit_gives(X, changes):
-    model = MOSAIC(algorithm="paper").fit(X)
-    expected = outcome(lambda: MOSAIC(algorithm="paper").set_params(**changes).fit(X))
-    same(outcome(lambda: model.rethreshold(**changes)), expected)
-
-
-# Known and new points
 
 
 @property_test
@@ -370,10 +274,5 @@ def test_points_of_the_data_get_the_answers_of_the_fit(X, data):
     model = MOSAIC(**settings).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_allclose(np.exp(model.score_samples(X)), model.effective_count_, rtol=1e-8)
-    similarities = model.transform(X)
-    assert similarities.shape == (len(X), model.n_representatives_)
-    np.testing.assert_allclose(
-        similarities[model.representative_indices_].diagonal(),
-        model.selection_.kernel.diagonal()[model.selection_.chosen],
-        rtol=1e-10,
-    )
+    own = model.selection_.kernel.diagonal()[model.selection_.chosen]
+    np.testing.assert_allclose(model.transform(X)[model.representative_indices_].diagonal(), own, rtol=1e-10)

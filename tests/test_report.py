@@ -1,15 +1,17 @@
 """The facts in the page of a report: what it shows at every k and threshold is what the model says."""
 
-from __future__ import annotations
-
 import base64
+import hashlib
 import json
 import pickle
 import re
 import zlib
+from io import BytesIO
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.manifold import trustworthiness
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Sketch, datasets
@@ -23,14 +25,15 @@ from mosaic.show import page_columns, report_html, write_report
 
 pytest.importorskip("jinja2")
 
-
-def facts_of(model, **about):
-    """The facts in the page."""
-    return facts_in(report_html(model, **about))
+BLOBS = datasets.blobs_with_gross_outliers()
 
 
 def facts_in(page):
     return json.loads(zlib.decompress(base64.b64decode(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.S)[1])))
+
+
+def facts_of(model, **about):
+    return facts_in(report_html(model, **about))
 
 
 def unpacked(text, kind):
@@ -45,13 +48,8 @@ def labels_at(facts, k):
 
 
 @pytest.fixture(scope="module")
-def blobs():
-    return datasets.blobs_with_gross_outliers()
-
-
-@pytest.fixture(scope="module")
-def model(blobs):
-    return MOSAIC(20).fit(blobs.X)
+def model():
+    return MOSAIC(20).fit(BLOBS.X)
 
 
 @pytest.fixture(scope="module")
@@ -59,40 +57,41 @@ def facts(model):
     return facts_of(model)
 
 
-def test_the_ranking_begins_with_the_representatives(model, facts):
+def test_the_ranking_begins_with_the_representatives(model, facts, monkeypatch):
     rows = [entry["row"] for entry in facts["ranking"]]
     assert rows[:20] == model.representative_indices_.tolist()
     assert ["would come next" in entry["reason"] for entry in facts["ranking"]] == [False] * 20 + [True] * 20
     assert len(set(rows)) == len(rows) == 40
     assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
     assert facts["coverage"] == sorted(facts["coverage"])
+    monkeypatch.setattr(ranks, "MOST_MULTIPLICATIONS", 0)  # coverage of a sample is that of the model at k
+    coverage = Facts(model).ranking.coverage
+    assert coverage[19] == pytest.approx(model.coverage_, abs=1e-5)
+    assert coverage.tolist() == sorted(coverage)
+    assert len(coverage) == 40
     assert not np.isin(rows, np.flatnonzero(model.is_outlier_)).any()
+    paper = facts_of(MOSAIC(algorithm=Paper(alpha=20.0)).fit(BLOBS.X), certificate=False)
+    assert len(paper["ranking"]) == paper["k"]
+    assert paper["suggested"] is None
 
 
-def test_stands_for_is_moves_less_the_outliers(model, facts):
-    odd = unpacked(facts["map"]["bin"], "u1") < facts["bins"]["threshold"]
+def test_threshold_is_an_edge_and_bins_and_the_lowest_tell_outliers(model, facts):
+    bins, outliers = facts["bins"], model.is_outlier_
+    assert bins["edges"][bins["threshold"]] == pytest.approx(model.outlier_threshold_, rel=1e-5)
+    assert sum(bins["rows"][: bins["threshold"]]) == outliers.sum() == 8
+    assert sum(bins["rows"]) == 400
+    rows, odd = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["bin"], "u1") < bins["threshold"]
+    assert (odd == outliers[rows]).all()
     found = np.bincount(labels_at(facts, 20)[~odd], minlength=20)
     assert found.tolist() == [entry["stands_for"] for entry in facts["ranking"][:20]]
-
-
-def test_threshold_is_an_edge_and_bins_tell_outliers(model, facts):
-    bins = facts["bins"]
-    assert bins["edges"][bins["threshold"]] == pytest.approx(model.outlier_threshold_, rel=1e-5)
-    assert sum(bins["rows"][: bins["threshold"]]) == model.is_outlier_.sum() == 8
-    assert sum(bins["rows"]) == 400
-    rows, of = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["bin"], "u1")
-    assert ((of < bins["threshold"]) == model.is_outlier_[rows]).all()
-
-
-def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
     counts = [entry["count"] for entry in facts["lowest"]]
     assert counts == sorted(counts)
-    assert {entry["row"] for entry in facts["lowest"][:8]} == set(np.flatnonzero(model.is_outlier_).tolist())
+    assert counts[0] < 1.05
+    assert {entry["row"] for entry in facts["lowest"][:8]} == set(np.flatnonzero(outliers).tolist())
     assert facts["lowest"][0]["reason"] == ""  # columns have no names
-    assert facts["lowest"][0]["count"] < 1.05
 
 
-def test_excess_is_proven_for_every_k(model, facts):
+def test_excess_is_proven_for_every_k_and_not_mentioned_above_a_hundred_percent(model, facts):
     excesses = facts["certificate"]["excesses"]
     assert len(excesses) == 40
     assert excesses[19] == pytest.approx(model.certificate_.excess, rel=1e-2)
@@ -100,8 +99,14 @@ def test_excess_is_proven_for_every_k(model, facts):
     kernel, bounds = model.selection_.kernel, model.certificate_.bounds
     for k in (3, 12, 30):
         best = mosaic.path(model.selection_.kernel.X, max_representatives=k).indices
-        other = unexplained(kernel, best, bounds.ridge).sum()
-        assert other >= bounds.at(k)
+        assert unexplained(kernel, best, bounds.ridge).sum() >= bounds.at(k)
+    weights, ranked = np.random.default_rng(0).random(400), np.array([5, 80, 3, 200, 7])
+    each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
+    assert unexplained_along(kernel, ranked, 0.3, weights) == pytest.approx(each, rel=1e-10)
+    poor = MOSAIC(1, kernel="linear", outliers="keep").fit(BLOBS.X)
+    assert poor.certificate_.excess > 1
+    assert "provably" not in poor.facts_.sentence
+    assert "e+" not in str(poor.certificate_)
 
 
 def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
@@ -118,10 +123,11 @@ def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
     assert sum(facts["bins"]["rows"]) == 3000  # numbers are those of all
 
 
-def test_must_include_rows_are_never_outliers_of_the_page(blobs):
-    odd = int(np.flatnonzero(blobs.is_outlier)[0])
-    model = MOSAIC(20).fit(blobs.X, must_include=[odd])
-    facts = facts_of(model, certificate=False)
+def test_rows_that_must_be_included_are_never_outliers_and_those_without_weight_have_no_representative():
+    odd, weights = int(np.flatnonzero(BLOBS.is_outlier)[0]), np.arange(400) % 2
+    weights[odd] = 1
+    model = MOSAIC(20).fit(BLOBS.X, must_include=[odd], sample_weight=weights)
+    facts = facts_of(model, groups=np.where(weights, "odd", "even"), certificate=False)
     first, bins = facts["ranking"][0], facts["bins"]
     assert (first["row"], first["safe"], first["reason"]) == (odd, True, "must be included.")
     assert first["bin"] < bins["threshold"]
@@ -129,20 +135,11 @@ def test_must_include_rows_are_never_outliers_of_the_page(blobs):
     low = np.array(bins["rows"]) - np.array(bins["safe"])
     assert low[: bins["threshold"]].sum() == model.is_outlier_.sum() == facts["n_outliers"] == 7
     assert odd not in [entry["row"] for entry in facts["lowest"]]
-
-
-def test_paper_mode_ranks_only_the_representatives(blobs):
-    facts = facts_of(MOSAIC(algorithm=Paper(alpha=20.0)).fit(blobs.X), certificate=False)
-    assert len(facts["ranking"]) == facts["k"]
-    assert facts["suggested"] is None
-
-
-def test_many_groups_are_shown_as_the_largest_and_the_others(blobs):
-    model = MOSAIC(5).fit(blobs.X)
-    groups = facts_of(model, groups=[f"g{i % 100}" for i in range(400)], certificate=False)["groups"]
-    assert len(groups["labels"]) == 41
-    assert groups["labels"][-1] == "60 others"
-    assert sum(groups["rows"]) == 400
+    assert facts["n"] == sum(bins["rows"]) == 400
+    assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_[weights > 0] >= 0).sum()
+    absent = 400 - weights.sum()
+    assert facts["groups"]["rows"] == [400 - absent, absent]
+    assert any(f"{absent} rows without weight were not compared with others." in note for note in facts["settings"]["notes"])
 
 
 def test_gross_outliers_do_not_flatten_the_map():
@@ -156,14 +153,8 @@ def test_gross_outliers_do_not_flatten_the_map():
         assert unpacked(view["x"], "u2")[rows != 0].std() > 5000
 
 
-@pytest.fixture(scope="module")
-def by_passes():
-    X = datasets.swiss_roll(3000).astype(np.float32)
-    X[7] = 900.0
-    return MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
-
-
-def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_without_a_proof(by_passes):
+def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_without_a_proof():
+    by_passes = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(3000).astype(np.float32))
     copied = facts_of(pickle.loads(pickle.dumps(by_passes)))
     assert copied["certificate"]["excess"] is None
     assert any("There is no certificate" in note for note in copied["settings"]["notes"])
@@ -179,9 +170,9 @@ def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_withou
     assert sum(facts["bins"]["rows"]) == sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
 
 
-def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, model, tmp_path):
+def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(model, tmp_path):
     page = report_html(model)
-    assert page == report_html(MOSAIC(20).fit(blobs.X))
+    assert page == report_html(MOSAIC(20).fit(BLOBS.X))
     path = write_report(model, tmp_path / "report.html")
     assert path.read_text("utf-8") == page
     with pytest.raises(Exception, match="force"):
@@ -190,86 +181,42 @@ def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, m
     assert "<title>Another &lt;title&gt;" in path.read_text("utf-8")
 
 
-def test_hostile_strings_remain_text(model):
+def test_hostile_strings_remain_text_and_the_policy_allows_exactly_the_page_s_own_style_and_program(model):
     evil = "</script><script>alert(1)</script>\u2028<!--"
     page = report_html(model, names=[evil] * 400, columns={evil: [evil] * 400}, groups=[evil] * 400, title=evil, command=evil)
     assert "<script>alert(1)" not in page
     held = facts_in(page)
     assert held["title"] == held["settings"]["command"] == evil
     assert page.count("<script") == page.count("</script>") == 2
-
-
-def test_policy_allows_exactly_the_page_s_own_style_and_program(model):
-    import hashlib
-
-    page = report_html(model)
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    css = re.search(r"<style>(.*?)</style>", page, re.S)[1]
-    js = re.search(r'<script(?: type="module")?>(.*?)</script>', page, re.S)[1]
-    for text in (css, js):
+    for part in (r"<style>(.*?)</style>", r'<script(?: type="module")?>(.*?)</script>'):
+        text = re.search(part, page, re.S)[1]
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
 
 
-def test_bad_arguments_are_refused(blobs, model):
-    with pytest.raises(InvalidInputError, match="names must have one entry for each of 400 rows; got 3"):
-        report_html(model, names=["a", "b", "c"])
-    with pytest.raises(InvalidInputError, match="height × width"):
-        report_html(model, images=np.zeros((400, 5)))
-
-
-@pytest.fixture(scope="module")
-def twins(blobs):
-    """The first 150 rows once more, and fifty of them a third time."""
-    return np.vstack([blobs.X, blobs.X[:100], blobs.X[:50]])
-
-
-def test_of_equal_rows_the_chosen_one_is_shown(twins):
-    model = MOSAIC(20).fit(twins, must_include=[410, 30])
+def test_of_equal_rows_the_chosen_one_is_shown_and_groups_count_every_copy_for_its_own_group():
+    twins = np.vstack([BLOBS.X, BLOBS.X[:100], BLOBS.X[:50]])
+    labels = np.array(["a"] * 400 + ["b"] * 150)
+    model = MOSAIC(20).fit(twins, groups=labels, quotas="equal", must_include=[410, 30])
     facts = facts_of(model, certificate=False)
-    rows = [entry["row"] for entry in facts["ranking"][:20]]
+    rows, groups = [entry["row"] for entry in facts["ranking"][:20]], facts["groups"]
     assert rows == model.representative_indices_.tolist()
     assert rows[:2] == [410, 30]
     assert np.isin(rows, unpacked(facts["map"]["row"], "u4")).all()
     assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_ >= 0).sum()
-
-
-def test_groups_count_every_copy_for_its_own_group(twins):
-    labels = np.array(["a"] * 400 + ["b"] * 150)
-    model = MOSAIC(20).fit(twins, groups=labels, quotas="equal")
-    facts = facts_of(model, certificate=False)
-    groups = facts["groups"]
     assert dict(zip(groups["labels"], groups["rows"], strict=True)) == {"a": 400, "b": 150}
-    picked = [groups["labels"][entry["group"]] for entry in facts["ranking"][:20]]
-    assert picked == labels[model.representative_indices_].tolist()
+    assert [groups["labels"][entry["group"]] for entry in facts["ranking"][:20]] == labels[rows].tolist()
     low = np.array(groups["low"])[:, : facts["bins"]["threshold"]].sum(axis=1)
     assert low.tolist() == [model.is_outlier_[labels == label].sum() for label in groups["labels"]]
+    many = facts_of(model, groups=[f"g{i % 100}" for i in range(550)], certificate=False)["groups"]
+    assert (len(many["labels"]), many["labels"][-1], sum(many["rows"])) == (41, "60 others", 550)
 
 
-def test_rows_without_weight_are_looked_at_and_have_no_representative(blobs):
-    weights = np.arange(400) % 2
-    model = MOSAIC(10).fit(blobs.X, sample_weight=weights)
-    facts = facts_of(model, groups=np.where(weights, "odd", "even"), certificate=False)
-    counted = weights > 0
-    assert facts["n"] == sum(facts["bins"]["rows"]) == 400
-    assert facts["n_outliers"] == model.is_outlier_.sum()
-    assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_[counted] >= 0).sum()
-    assert facts["groups"]["rows"] == [200, 200]
-    assert any("200 rows without weight were not compared with others." in note for note in facts["settings"]["notes"])
-
-
-def test_coverage_of_a_sample_is_that_of_the_model_at_k(monkeypatch, model, facts):
-    monkeypatch.setattr(ranks, "MOST_MULTIPLICATIONS", 0)
-    coverage = Facts(model).ranking.coverage
-    assert coverage[19] == pytest.approx(model.coverage_, abs=1e-5)
-    assert coverage.tolist() == sorted(coverage)
-    assert len(coverage) == len(facts["coverage"])
-
-
-def test_groups_that_are_protected_keep_their_counts(blobs):
+def test_groups_that_are_protected_keep_their_counts():
     rng = np.random.default_rng(0)
-    X = np.vstack([blobs.X, [60.0, 60.0] + 0.3 * rng.normal(size=(7, 2)), [[-70.0, 50.0]]])
+    X = np.vstack([BLOBS.X, [60.0, 60.0] + 0.3 * rng.normal(size=(7, 2)), [[-70.0, 50.0]]])
     model = MOSAIC(10, min_group=3).fit(X)
     facts = facts_of(model, certificate=False)
     bins = facts["bins"]
@@ -277,17 +224,8 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
     assert not model.is_outlier_[400:407].any()
     assert facts["n_outliers"] == model.is_outlier_.sum()
     rows, of, safe = (unpacked(facts["map"][part], kind) for part, kind in (("row", "u4"), ("bin", "u1"), ("safe", "u1")))
-    edges = np.array(bins["edges"])
-    counts = model.effective_count_[rows]
-    assert (counts >= edges[of] * (1 - 1e-5)).all()
+    assert (model.effective_count_[rows] >= np.array(bins["edges"])[of] * (1 - 1e-5)).all()
     assert (safe[np.argsort(rows)] == model.selection_.protected).all()
-
-
-def test_an_excess_above_a_hundred_percent_is_not_mentioned(blobs):
-    model = MOSAIC(1, kernel="linear", outliers="keep").fit(blobs.X)
-    assert model.certificate_.excess > 1
-    assert "provably" not in model.facts_.sentence
-    assert "e+" not in str(model.certificate_)
 
 
 def test_polars_and_arrow_columns_are_taken_and_arrays_refused(model):
@@ -298,8 +236,13 @@ def test_polars_and_arrow_columns_are_taken_and_arrays_refused(model):
         facts = facts_of(model, columns=frame, certificate=False)
         assert facts["columns"] == ["who", "x"]
         assert facts["ranking"][0]["cells"] == [f"p{row}", str(row)]
-    with pytest.raises(InvalidInputError, match="columns must be a dataframe"):
-        report_html(model, columns=np.zeros((400, 2)))
+    for bad, message in (
+        ({"columns": np.zeros((400, 2))}, "columns must be a dataframe"),
+        ({"names": ["a", "b", "c"]}, "names must have one entry for each of 400 rows; got 3"),
+        ({"images": np.zeros((400, 5))}, "height × width"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            report_html(model, **bad)
 
 
 def test_names_that_are_invalid_or_too_long_are_shortened_and_repaired(model, tmp_path):
@@ -318,59 +261,53 @@ def test_names_that_are_invalid_or_too_long_are_shortened_and_repaired(model, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [3000, 25_000])
-def test_no_columns_names_or_pictures_make_the_page_large(n):
-    X = datasets.swiss_roll(n)
+def test_no_columns_names_or_pictures_make_the_page_large():
+    n = 25_000
     noise = np.random.default_rng(0).integers(0, 256, (n, 48, 48, 3)).astype(np.uint8)
     columns = {f"text {j}": [("<&>" * 100) + str(i) for i in range(n)] for j in range(12)}
     names = [f"{i}<" * 30 for i in range(n)]
-    page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
+    page = report_html(MOSAIC(500).fit(datasets.swiss_roll(n)), names=names, columns=columns, images=noise, certificate=False)
     assert len(page.encode()) < 1_500_000
     pictures = [entry["picture"] for entry in facts_in(page)["ranking"]]
     assert pictures[0].startswith("data:image/png;base64,")
     assert pictures[-1] is None  # they stop where they would be too many bytes
 
 
-def test_columns_that_are_compared_come_first(blobs):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"code": [f"A-{i}" for i in range(400)], "x": blobs.X[:, 0], "note": "", "y": blobs.X[:, 1]})
-    facts = facts_of(MOSAIC(5).fit(frame[["x", "y"]]), columns=frame, certificate=False)
-    assert (facts["columns"], facts["n_compared"]) == (["x", "y", "code", "note"], 2)
-    assert facts["places"] == [1, 3, 0, 2]
-    assert facts["ranking"][0]["cells"][2] == f"A-{facts['ranking'][0]['row']}"
-    assert "usual" in facts["lowest"][0]["reason"]
-    assert "mean similarity" not in json.dumps(facts["ranking"])
-
-
 def column_of(facts, c):
-    """The texts of a column for each row on the map, by row."""
     column = facts["map_columns"][c]
     codes = unpacked(column["codes"], f"u{column['bytes']}")
     return dict(zip(unpacked(facts["map"]["row"], "u4").tolist(), [column["texts"][code] for code in codes], strict=True))
 
 
-def test_every_point_on_the_map_has_its_cells(blobs):
-    columns = {"x": blobs.X[:, 0], "level": ["a", "b", "b", None] * 100, "n": range(400), "flag": [True, False] * 200}
-    facts = facts_of(MOSAIC(5).fit(blobs.X), columns=columns, certificate=False)
-    assert column_of(facts, 0) == {row: f"{x:.6g}" for row, x in enumerate(blobs.X[:, 0])}
+def test_every_point_on_the_map_has_its_cells_and_columns_that_are_compared_come_first():
+    columns = {"x": BLOBS.X[:, 0], "level": ["a", "b", "b", None] * 100, "n": range(400), "flag": [True, False] * 200}
+    facts = facts_of(MOSAIC(5).fit(BLOBS.X), columns=columns, certificate=False)
+    assert column_of(facts, 0) == {row: f"{x:.6g}" for row, x in enumerate(BLOBS.X[:, 0])}
     assert column_of(facts, 1) == {row: ["a", "b", "b", ""][row % 4] for row in range(400)}
     assert facts["map_columns"][1]["texts"][0] == "b"  # the most frequent
     assert column_of(facts, 2) == {row: str(row) for row in range(400)}
     assert column_of(facts, 3)[7] == "False"
     listed = facts["ranking"][0]
     assert listed["cells"] == [column_of(facts, c)[listed["row"]] for c in range(4)]
-    assert facts_of(MOSAIC(5).fit(blobs.X), certificate=False)["map_columns"] == []
+    assert facts_of(MOSAIC(5).fit(BLOBS.X), certificate=False)["map_columns"] == []
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"code": [f"A-{i}" for i in range(400)], "x": BLOBS.X[:, 0], "note": "", "y": BLOBS.X[:, 1]})
+    facts = facts_of(MOSAIC(5).fit(frame[["x", "y"]]), columns=frame, certificate=False)
+    assert (facts["columns"], facts["n_compared"], facts["places"]) == (["x", "y", "code", "note"], 2, [1, 3, 0, 2])
+    assert facts["ranking"][0]["cells"][2] == f"A-{facts['ranking'][0]['row']}"
+    assert "usual" in facts["lowest"][0]["reason"]
+    assert "mean similarity" not in json.dumps(facts["ranking"])
 
 
-def test_columns_of_the_map_lose_digits_and_then_the_largest_where_the_page_would_be_too_large(monkeypatch, blobs):
-    model, texts = MOSAIC(5).fit(blobs.X), [f"a long note that is different {i**3}" for i in range(400)]
-    columns = {"x": blobs.X[:, 0], "note": texts, "level": ["a", "b"] * 200}
+def test_columns_of_the_map_lose_digits_and_then_the_largest_where_the_page_would_be_too_large(monkeypatch):
+    model, texts = MOSAIC(5).fit(BLOBS.X), [f"a long note that is different {i**3}" for i in range(400)]
+    columns = {"x": BLOBS.X[:, 0], "note": texts, "level": ["a", "b"] * 200}
     without = {name: part for name, part in facts_of(model, columns=columns, certificate=False).items() if name != "map_columns"}
     rest = 4 * len(zlib.compress(json.dumps(without).encode())) // 3
     monkeypatch.setattr(page_columns, "DATA_BYTES", rest + 4000)
     facts = facts_of(model, columns=columns, certificate=False)
     assert facts["map_columns"][1] is None
-    assert column_of(facts, 0)[3] == f"{float(f'{blobs.X[3, 0]:.3g}'):.6g}"
+    assert column_of(facts, 0)[3] == f"{float(f'{BLOBS.X[3, 0]:.3g}'):.6g}"
     assert column_of(facts, 2)[3] == "b"
     assert facts["columns"] == ["x", "note", "level"]  # listed rows have all their cells
 
@@ -391,47 +328,35 @@ def test_a_saved_model_that_kept_some_cells_has_no_columns_on_its_map(monkeypatc
     assert facts["ranking"][0]["cells"][0]
 
 
-def test_page_of_a_detector_is_that_of_the_selector_without_representatives(blobs, model):
-    detector = MOSAICOutlierDetector().fit(blobs.X)
+def test_page_of_a_detector_is_that_of_the_selector_without_representatives(model):
+    detector = MOSAICOutlierDetector().fit(BLOBS.X)
     page = report_html(detector)
-    assert page == report_html(MOSAICOutlierDetector().fit(blobs.X))
+    assert page == report_html(MOSAICOutlierDetector().fit(BLOBS.X))
     found, of_selector = facts_in(page), facts_of(model)
     assert (found["title"], found["k"], found["ranking"]) == ("8 outliers among 400 points", 0, [])
     assert found["n_outliers"] == detector.is_outlier_.sum()
     assert found["bins"] == of_selector["bins"]
     assert found["map"]["x"] == of_selector["map"]["x"]
-    assert [item["row"] for item in found["lowest"]] == [item["row"] for item in of_selector["lowest"]]
     assert len(found["lowest"]) == 300
     for part in ('id="picks"', 'id="number"', 'id="k-range"', 'id="proof"'):
         assert part not in page
     assert facts_of(model, facts=Facts(model, outliers_only=True))["lowest"] == found["lowest"]
-
-
-def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
-    detector = MOSAICOutlierDetector().fit(blobs.X)
-    first = facts_of(detector, images=np.zeros((400, 4, 4)))["lowest"][0]
+    first = facts_of(detector, images=np.zeros((400, 4, 4)))["lowest"][0]  # with the nearest rows that belong
     usual = np.flatnonzero(~detector.is_outlier_)
-    distance = np.linalg.norm(blobs.X[usual] - blobs.X[first["row"]], axis=1)
+    distance = np.linalg.norm(BLOBS.X[usual] - BLOBS.X[first["row"]], axis=1)
     assert [member["row"] for member in first["members"]] == usual[np.argsort(distance)[:3]].tolist()
     assert all(member["picture"].startswith("data:image/png") for member in first["members"])
 
 
 @pytest.mark.slow
-def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_changes():
-    from sklearn.datasets import load_digits
-    from sklearn.manifold import trustworthiness
-
+def test_neighbour_map_keeps_more_neighbours_together_than_two_axes():
     X = load_digits().data[:600]
-    facts = facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)
-    rows = unpacked(facts["map"]["row"], "u4")
-    kept = {
-        view["method"]: trustworthiness(
-            X[rows], np.column_stack([unpacked(view[axis], "u2") for axis in "xy"]).astype(float), n_neighbors=10
-        )
-        for view in (facts["map"], facts["map"]["other"])
-    }
+    shown = facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)["map"]
+    rows, kept = unpacked(shown["row"], "u4"), {}
+    for view in (shown, shown["other"]):
+        places = np.column_stack([unpacked(view[axis], "u2") for axis in "xy"]).astype(float)
+        kept[view["method"]] = trustworthiness(X[rows], places, n_neighbors=10)
     assert kept["neighbours"] > 0.95 > 0.85 > kept["principal axes of the features"]
-    assert facts["map"] == facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)["map"]
 
 
 def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
@@ -452,25 +377,14 @@ def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
         assert (K[own, j] >= K[own, :j].max(axis=1, initial=0.0) - 1e-9).all()
 
 
-def test_errors_along_a_ranking_are_those_of_each_prefix(model):
-    kernel, weights = model.selection_.kernel, np.random.default_rng(0).random(400)
-    ranked = np.array([5, 80, 3, 200, 7])
-    along = unexplained_along(kernel, ranked, 0.3, weights)
-    each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
-    assert along == pytest.approx(each, rel=1e-10)
-    with pytest.raises(InvalidInputError, match="ridge"):
-        unexplained_along(kernel, ranked, -0.1, weights)
-
-
 def test_thumbnails_keep_shape_and_grey_levels():
-    from io import BytesIO
-
     Image = pytest.importorskip("PIL.Image")
-    small = Image.open(BytesIO(thumbnails([np.eye(8)], 64)[0]))
-    assert small.size == (64, 64)
-    assert np.unique(np.asarray(small)).tolist() == [0, 255]
-    wide = Image.open(BytesIO(thumbnails([np.zeros((50, 200, 3), np.uint8)], 64)[0]))
-    assert wide.size == (64, 16)
-    one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
-    assert one.max() == 0
-    assert np.unique(two).tolist() == [63, 255]
+
+    def shown(pictures, side):
+        return [np.asarray(Image.open(BytesIO(picture))) for picture in thumbnails(pictures, side)]
+
+    (small,), (wide,) = shown([np.eye(8)], 64), shown([np.zeros((50, 200, 3), np.uint8)], 64)
+    assert (small.shape, wide.shape[:2]) == ((64, 64), (16, 64))
+    assert np.unique(small).tolist() == [0, 255]
+    one, two = shown([-np.ones((4, 4)), 3 * np.eye(4)], 4)
+    assert (one.max(), np.unique(two).tolist()) == (0, [63, 255])

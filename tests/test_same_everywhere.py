@@ -1,7 +1,5 @@
 """The same rows, picks, flags and reasons, wherever the rows are and in whatever pieces they are read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,23 +7,14 @@ import pytest
 from mosaic import MOSAIC
 
 N = 9_000
-
-
-def rows():
-    """Blobs, rows far from all, copies of some rows, and one row very often."""
-    rng = np.random.default_rng(0)
-    X = 6.0 * rng.normal(size=(8, 4))[rng.integers(0, 8, N)] + rng.normal(size=(N, 4))
-    X[rng.choice(N, 25, replace=False)] *= 30.0
-    X[3000:3200] = X[:200]
-    X[7_000:8_000] = X[77]
-    return X
-
-
-X = rows()
+rng = np.random.default_rng(0)
+#: Blobs, rows far from all, copies of some rows, and one row very often.
+X = 6.0 * rng.normal(size=(8, 4))[rng.integers(0, 8, N)] + rng.normal(size=(N, 4))
+X[rng.choice(N, 25, replace=False)] *= 30.0
+X[3000:3200] = X[:200]
+X[7_000:8_000] = X[77]
 #: Pieces that rows are read in.
 PIECES = (700, 8192)
-#: Too little for the rows and their factor, enough for passes.
-BUDGET = 1.5e8
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,7 +27,10 @@ def few_rows_decide():
 
 @pytest.fixture(scope="module")
 def expected():
-    return facts(MOSAIC(10).fit(X))
+    found = facts(MOSAIC(10).fit(X))
+    assert len(found["rows in memory"]) < N
+    assert len(found["outliers"]) >= 20
+    return found
 
 
 def facts(model):
@@ -58,16 +50,14 @@ def facts(model):
     }
 
 
-def test_rows_are_sampled_and_outliers_are_found(expected):
-    assert len(expected["rows in memory"]) < N
-    assert len(expected["outliers"]) >= 20
-
-
-def test_arrays_by_passes_and_memory_maps(expected, tmp_path):
+def test_arrays_by_passes_and_memory_maps_and_a_budget_that_does_not_hold_the_rows(expected, tmp_path):
     np.save(tmp_path / "X.npy", X)
     assert facts(MOSAIC(10, algorithm="sketch").fit(X)) == expected
     assert facts(MOSAIC(10).fit(np.load(tmp_path / "X.npy", mmap_mode="r"))) == expected
     assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.npy")) == expected
+    limited = MOSAIC(10, memory_budget=1.5e8).fit(X)  # too little for the rows and their factor, enough for passes
+    assert limited.selection_.material.proof.by_passes
+    assert facts(limited) == expected
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -86,17 +76,16 @@ def test_files_of_tables(expected, tmp_path, piece):
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_stored_arrays(expected, tmp_path, piece):
-    zarr = pytest.importorskip("zarr")
+def test_stored_arrays_and_dask_in_threads(expected, tmp_path, piece):
+    zarr, da = pytest.importorskip("zarr"), pytest.importorskip("dask.array")
     array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(piece, 2), dtype=X.dtype)
     array[:] = X
     assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.zarr")) == expected
-
-
-@pytest.mark.parametrize("piece", PIECES)
-def test_dask_in_threads(expected, piece):
-    da = pytest.importorskip("dask.array")
     assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, 2)))) == expected
+    ours, theirs = MOSAIC(10).fit(X[:2500]), MOSAIC(10).fit(da.from_array(X[:2500], chunks=(piece, 2)))  # fewer than the sample
+    np.testing.assert_array_equal(theirs.representative_indices_, ours.representative_indices_)
+    np.testing.assert_array_equal(theirs.labels_, ours.labels_)
+    assert theirs.selection_.material.row_numbers is None
 
 
 @pytest.mark.slow
@@ -127,34 +116,17 @@ def test_ray(expected, piece):
     assert facts(MOSAIC(10).fit(data)) == expected
 
 
-@pytest.mark.slow
-def test_few_rows_on_a_cluster_are_those_of_memory():
-    da = pytest.importorskip("dask.array")
-    few = X[:2500]  # fewer than the sample
-    ours, theirs = MOSAIC(10).fit(few), MOSAIC(10).fit(da.from_array(few, chunks=(700, 2)))
-    np.testing.assert_array_equal(theirs.representative_indices_, ours.representative_indices_)
-    np.testing.assert_array_equal(theirs.labels_, ours.labels_)
-    assert theirs.selection_.material.row_numbers is None
-
-
 def test_constraints(tmp_path):
-    """Picks are the same rows under constraints, too."""
     demanded = {
         "groups": np.where(np.arange(N) % 500 == 3, "rare", "usual"),
-        "quotas": {"rare": 4, "usual": 6},
+        "quotas": {"rare": 12, "usual": 6},  # more rare ones than there would be in a sample without regard to groups
         "must_include": [11, 3103],
         "exclude": np.arange(0, N, 7),
     }
     np.save(tmp_path / "X.npy", X)
-    ours = MOSAIC(10).fit(X, **demanded)
-    theirs = MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.npy", **demanded)
+    ours = MOSAIC(18).fit(X, **demanded)
+    theirs = MOSAIC(18, algorithm="sketch").fit(tmp_path / "X.npy", **demanded)
     assert facts(theirs) == facts(ours)
     assert {11, 3103} <= set(ours.representative_indices_.tolist())
-    assert (np.array(demanded["groups"])[ours.representative_indices_] == "rare").sum() == 4
+    assert (np.array(demanded["groups"])[ours.representative_indices_] == "rare").sum() == 12
     assert not (np.setdiff1d(ours.representative_indices_, [11, 3103]) % 7 == 0).any()
-
-
-def test_a_budget_that_does_not_hold_the_rows_changes_nothing(expected):
-    model = MOSAIC(10, memory_budget=BUDGET).fit(X)
-    assert model.selection_.material.proof.by_passes
-    assert facts(model) == expected

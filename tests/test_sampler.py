@@ -1,11 +1,10 @@
 """Choosing among labelled rows: within each class, without rows whose label does not fit."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
@@ -46,9 +45,8 @@ def test_strategy_divides_the_number_among_the_classes(strategy, expected):
 
 def test_classes_choose_for_themselves():
     """The picks of a class are those of its rows alone, wherever the other classes are."""
-    both = MOSAICSampler(sampling_strategy={0: 5, 1: 5}).fit(X[:180])
+    both, moved = (MOSAICSampler(sampling_strategy={0: 5, 1: 5}) for _ in range(2))
     both.fit_resample(X[:180], Y[:180])
-    moved = MOSAICSampler(sampling_strategy={0: 5, 1: 5})
     moved.fit_resample(X[:180] + 40.0 * Y[:180, None], Y[:180])
     assert set(both.sample_indices_) == set(moved.sample_indices_)
 
@@ -71,32 +69,29 @@ def test_wrong_labels_among_digits_cost_little():
     assert kept > everything
 
 
-def test_frames_with_categories_keep_their_type():
-    frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "shop": np.where(Y == 1, "north", "south")})
-    few, labels = MOSAICSampler(9).fit_resample(frame, pd.Series(Y, name="kind"))
-    assert isinstance(few, pd.DataFrame)
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_frames_and_their_targets_keep_their_type(library):
+    frame = library.DataFrame({"x": X[:, 0], "y": X[:, 1], "shop": np.where(Y == 1, "north", "south")})
+    few, labels = MOSAICSampler(9).fit_resample(frame, library.Series(name="kind", **{"data" if library is pd else "values": Y}))
+    assert type(few) is library.DataFrame
     assert list(few.columns) == ["x", "y", "shop"]
-    assert labels.name == "kind"
+    assert (type(labels), labels.name, len(labels)) == (library.Series, "kind", 9)
 
 
 @pytest.mark.parametrize(
-    ("settings", "y", "message"),
+    ("settings", "constraints", "message"),
     [
-        ({"n_representatives": 2}, Y, "at least 3, one for each class"),
-        ({"sampling_strategy": {7: 1}}, Y, "names 7, which is no class. Classes: 0, 1, 2"),
-        ({"sampling_strategy": "some"}, Y, "sampling_strategy"),
-        ({"kernel": "precomputed"}, Y, "a matrix of similarities cannot be combined"),
+        ({"n_representatives": 2}, {}, "at least 3, one for each class"),
+        ({"sampling_strategy": {7: 1}}, {}, "names 7, which is no class. Classes: 0, 1, 2"),
+        ({"sampling_strategy": "some"}, {}, "sampling_strategy"),
+        ({"kernel": "precomputed"}, {}, "a matrix of similarities cannot be combined"),
+        ({}, {"must_include": [3]}, "must_include cannot be combined with labels"),
     ],
 )
-def test_what_cannot_be_done_is_said(settings, y, message):
+def test_what_cannot_be_done_is_said(settings, constraints, message):
     data = X @ X.T + 100 * np.eye(200) if "kernel" in settings else X
     with pytest.raises(InvalidInputError, match=message):
-        MOSAICSampler(**settings).fit_resample(data, y)
-
-
-def test_labels_and_constraints_are_not_combined():
-    with pytest.raises(InvalidInputError, match="must_include cannot be combined with labels"):
-        MOSAICSampler(9).fit_resample(X, Y, must_include=[3])
+        MOSAICSampler(**settings).fit_resample(data, Y, **constraints)
 
 
 def test_the_command_chooses_within_each_class_and_notes_labels_that_do_not_fit(tmp_path, monkeypatch, capsys):

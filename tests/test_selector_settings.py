@@ -1,7 +1,5 @@
 """Parameters and constraints of MOSAIC: what is refused, and with which words; limits of memory; seeds."""
 
-from __future__ import annotations
-
 import tracemalloc
 import warnings
 
@@ -17,10 +15,6 @@ GROSS = datasets.blobs_with_gross_outliers()
 ROLL = datasets.swiss_roll(250)
 CLOUD = np.random.default_rng(0).normal(size=(200, 4))
 DIGITS = load_digits().data[:600]
-SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
-
-
-# Limits
 
 
 def test_too_small_a_budget_is_refused_with_the_numbers():
@@ -30,17 +24,8 @@ def test_too_small_a_budget_is_refused_with_the_numbers():
         mosaic.estimate(CLOUD, memory_budget=1e5)
 
 
-def test_small_budget_limits_the_rank_and_the_certificate_tells():
-    budget = memory_needed(200, 60, 8, 4)
-    told = MOSAIC(5, memory_budget=budget).fit(CLOUD).certificate_
-    assert 60 <= told.rank < MOSAIC(5).fit(CLOUD).certificate_.rank
-    assert memory_needed(200, told.rank, 8, 4) <= budget
-    assert told.kernel_error > 0
-
-
-@pytest.mark.parametrize("name", ["roll", "gross", "cloud", "digits"])
-def test_limits_of_memory_change_the_certificate_and_nothing_else(name):
-    X = SETS[name]
+@pytest.mark.parametrize("X", [ROLL, GROSS.X, CLOUD, DIGITS], ids=["roll", "gross", "cloud", "digits"])
+def test_limits_of_memory_change_the_certificate_and_nothing_else(X):
     free = MOSAIC(10).fit(X)
     budget = memory_needed(len(X), 20, 8, X.shape[1])
     limited = MOSAIC(10, memory_budget=budget).fit(X)
@@ -49,7 +34,11 @@ def test_limits_of_memory_change_the_certificate_and_nothing_else(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mosaic.ConvergenceWarning)  # a low rank proves little
         rank = limited.certificate_.rank
+    assert 20 <= rank <= free.certificate_.rank
     assert memory_needed(len(X), rank, 8, X.shape[1]) <= budget
+    if X is CLOUD:
+        assert rank < free.certificate_.rank
+        assert limited.certificate_.kernel_error > 0
     assert limited.certificate_.error == pytest.approx(free.certificate_.error)
     assert limited.certificate_.bound <= free.certificate_.error
 
@@ -58,53 +47,32 @@ def test_limits_of_memory_change_the_certificate_and_nothing_else(name):
     "make", [lambda: 3, lambda: np.int64(3), lambda: np.random.default_rng(3), lambda: np.random.RandomState(3)]
 )
 def test_same_seed_same_answer(make):
-    first, second = (MOSAIC(8, random_state=make()).fit(ROLL) for _ in range(2))
+    seeds = [make(), make()]
+    first, second = (MOSAIC(8, random_state=seed).fit(ROLL) for seed in seeds)
     np.testing.assert_array_equal(first.representative_indices_, second.representative_indices_)
     np.testing.assert_array_equal(first.effective_count_, second.effective_count_)
-
-
-def test_generator_moves_on_and_none_is_drawn_anew():
-    rng = np.random.default_rng(3)
-    before = rng.bit_generator.state
-    MOSAIC(8, random_state=rng).fit(ROLL)
-    assert rng.bit_generator.state != before
+    if isinstance(seeds[0], np.random.Generator):
+        assert seeds[0].bit_generator.state != make().bit_generator.state  # it moves on
     assert MOSAIC(8, random_state=None).fit(ROLL).n_representatives_ == 8
-
-
-BAD = [
-    ("n_representatives", 0, "whole number >= 1, a share between 0 and 1, or 'auto'; got 0"),
-    ("n_representatives", 1.5, "got 1.5"),
-    ("n_representatives", True, "got True"),
-    ("n_representatives", "many", "got 'many'"),
-    ("n_representatives", 201, "n_representatives is more than there are points .n_samples = 200.; got 201"),
-    ("coverage", 1.5, "between 0 and 1 .the share of the data to be explained.; got 1.5"),
-    ("coverage", "most", "got 'most'"),
-    ("min_support", 0.5, "min_support must be a finite number >= 1 .*; got 0.5"),
-    ("min_support", 1000, "min_support is more than all 200 points that belong .n_samples = 200.; got 1000"),
-    ("algorithm", Paper(alpha=1.0), "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
-    ("algorithm", Paper(alpha=np.nan), "alpha must be a finite number > 1"),
-    ("algorithm", Paper(lam=0.0), "lam must be a finite number > 0; got 0"),
-    ("gamma", -1.0, "gamma must be a finite number > 0.*; got -1"),
-    ("gamma", "wide", "gamma must be a number, 'scale', 'median' or EffectiveCount.*; got 'wide'"),
-    ("outliers", "drop", "outliers must be 'reject', 'keep' or 'report'; got 'drop'"),
-    ("contamination", 0.6, "between 0 and 0.5 .*; got 0.6"),
-    ("contamination", "lots", "contamination must be .*; got 'lots'"),
-    ("algorithm", Paper(diversity=2.0), "diversity must be a finite number between 0 and 1 .*; got 2"),
-    ("algorithm", "fast", r"algorithm must be None, 'paper', 'sketch', Paper\(…\) or Sketch\(…\); got 'fast'"),
-    ("algorithm", Paper(sketch=3), r"sketch must be None or Sketch\(…\); got 3"),
-    ("algorithm", Paper(solver="simplex"), "solver must be 'auto', .*; got 'simplex'"),
-]
-
-
-@pytest.mark.parametrize(("name", "value", "message"), BAD, ids=[f"{name}={value}" for name, value, _ in BAD])
-def test_bad_parameters_are_refused_with_the_value(name, value, message):
-    with pytest.raises(InvalidInputError, match=message):
-        MOSAIC(**{name: value}).fit(CLOUD)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"n_representatives": 0}, "whole number >= 1, a share between 0 and 1, or 'auto'; got 0"),
+        ({"n_representatives": 201}, "n_representatives is more than there are points .n_samples = 200.; got 201"),
+        ({"coverage": 1.5}, "between 0 and 1 .the share of the data to be explained.; got 1.5"),
+        ({"min_support": 0.5}, "min_support must be a finite number >= 1 .*; got 0.5"),
+        ({"min_support": 1000}, "min_support is more than all 200 points that belong .n_samples = 200.; got 1000"),
+        ({"algorithm": Paper(alpha=1.0)}, "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
+        ({"gamma": -1.0}, "gamma must be a finite number > 0.*; got -1"),
+        ({"gamma": "wide"}, "gamma must be a number, 'scale', 'median' or EffectiveCount.*; got 'wide'"),
+        ({"outliers": "drop"}, "outliers must be 'reject', 'keep' or 'report'; got 'drop'"),
+        ({"contamination": 0.6}, "between 0 and 0.5 .*; got 0.6"),
+        ({"algorithm": Paper(diversity=2.0)}, "diversity must be a finite number between 0 and 1 .*; got 2"),
+        ({"algorithm": "fast"}, r"algorithm must be None, 'paper', 'sketch', Paper\(…\) or Sketch\(…\); got 'fast'"),
+        ({"algorithm": Paper(sketch=3)}, r"sketch must be None or Sketch\(…\); got 3"),
+        ({"algorithm": Paper(solver="simplex")}, "solver must be 'auto', .*; got 'simplex'"),
         ({"algorithm": Paper(alpha=5.0, lam=1.0)}, "give alpha or lam, not both; got alpha=5.0 and lam=1.0. Leave one"),
         ({"n_representatives": 3, "coverage": 0.5}, "coverage=0.5 and n_representatives=3 each say how many"),
         ({"coverage": 0.5, "min_support": 3}, "coverage=0.5 and min_support=3 each say how many"),
@@ -115,11 +83,10 @@ def test_bad_parameters_are_refused_with_the_value(name, value, message):
         ({"algorithm": Paper(op_threshold=2.0)}, "between 0 and 1 .*; got 2"),
         ({"algorithm": Paper(op_threshold=0.0)}, "nothing is left: .* Raise op_threshold"),
         ({"kernel": Polynomial(degree=1.5)}, "degree must be a whole number >= 1; got 1.5"),
-        ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a finite number >= 0"),
         ({"kernel": Diffusion(n_neighbors=0)}, "n_neighbors must be a whole number >= 1; got 0"),
     ],
 )
-def test_parameters_that_exclude_one_another_are_refused(settings, message):
+def test_bad_parameters_and_those_that_exclude_one_another_are_refused_with_the_value(settings, message):
     with pytest.raises(InvalidInputError, match=message):
         MOSAIC(**settings).fit(CLOUD)
 
@@ -133,7 +100,6 @@ HALVES = np.arange(200) % 2
         ({"sample_weight": np.zeros(200)}, "sample_weight is zero for all rows"),
         ({"sample_weight": -np.ones(200)}, "sample_weight must be between 0 and 1e.100; entry 0 is -1"),
         ({"sample_weight": np.ones(3)}, r"one entry for each of 200 points; got shape \(3,\)"),
-        ({"groups": ["a"] * 3}, r"one label for each of 200 rows; got shape \(3,\)"),
         ({"groups": np.where(HALVES, np.nan, 1.0), "quotas": {7: 1}}, "which no row has. Groups are 1.0, 'missing'"),
         ({"groups": HALVES, "quotas": 9}, "quotas ask for 18 .0: 9 . 1: 9. and n_representatives for 20"),
         ({"quotas": {"a": 1}}, "quotas need groups. Give groups, one label for every row"),
@@ -169,26 +135,17 @@ def test_estimate_knows_the_size_of_the_fit():
 
 
 @pytest.mark.slow
-def test_estimated_memory_is_about_what_a_fit_and_its_certificate_take():
-    X = np.random.default_rng(0).normal(size=(20_000, 5))
-    told = mosaic.estimate(X, n_representatives=20).memory
-    tracemalloc.start()
-    try:
-        assert MOSAIC(20).fit(X).certificate_.gap < 1
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert 0.5 <= told / peak <= 2.0
-
-
-@pytest.mark.slow
-def test_a_fit_and_its_certificate_stay_near_their_memory_budget():
+@pytest.mark.parametrize("budget", [None, 4e8])
+def test_a_fit_and_its_certificate_stay_near_their_estimate_or_their_memory_budget(budget):
     """Peak within a tenth of the budget: the rank is limited, and so is the solver's working set."""
     X = np.random.default_rng(0).normal(size=(20_000, 5))
     tracemalloc.start()
     try:
-        assert MOSAIC(20, memory_budget=4e8).fit(X).certificate_.gap < 1
+        assert MOSAIC(20, memory_budget=budget).fit(X).certificate_.gap < 1
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= 1.1 * 4e8
+    if budget:
+        assert peak <= 1.1 * budget
+    else:
+        assert 0.5 <= mosaic.estimate(X, n_representatives=20).memory / peak <= 2.0

@@ -1,7 +1,5 @@
 """More rows, same picks: a fit that starts from the picks of an earlier one."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -25,10 +23,6 @@ def kept_of(model):
     return tuple(int(number) for number in re.findall(r"\d+", told))
 
 
-def mean_similarity(model):
-    return float(model.selection_.gains.sum())
-
-
 @pytest.fixture(scope="module")
 def old():
     return MOSAIC(15).fit(OLD)
@@ -39,16 +33,27 @@ def test_earlier_picks_stay_where_others_are_hardly_better(old):
     kept = np.isin(old.representative_indices_, model.representative_indices_).sum()
     assert kept >= 14
     assert kept > np.isin(old.representative_indices_, fresh.representative_indices_).sum()
-    assert mean_similarity(model) > 0.99 * mean_similarity(fresh)
+    assert model.selection_.gains.sum() > 0.99 * fresh.selection_.gains.sum()
     assert kept_of(model) == (kept, 15)
-    assert f"The mean similarity to the nearest pick is {mean_similarity(model):.4g};" in "\n".join(model.explain())
+    again = MOSAIC(15).fit(OLD, start=old)
+    assert set(again.representative_indices_) == set(old.representative_indices_)
+    assert kept_of(again) == (15, 15)
+    for k in (5, 25):
+        other = MOSAIC(k).fit(MORE, start=old)
+        assert np.isin(other.representative_indices_, old.representative_indices_).sum() >= min(k, 15) - 2
+        assert any("since there is no place for them" in told for told in other.explain()) == (k < 15)
+    itself = MOSAIC(15).fit(OLD)
+    np.testing.assert_array_equal(itself.fit(MORE, start=itself).representative_indices_, model.representative_indices_)
+    many = np.vstack([MORE, np.random.default_rng(3).normal(size=(19_000, 3))])  # of which a sample is drawn
+    assert kept_of(MOSAIC(15).fit(many, start=old))[0] >= 10
+    assert f"The mean similarity to the nearest pick is {model.selection_.gains.sum():.4g};" in "\n".join(model.explain())
 
 
 def test_earlier_picks_go_where_others_are_clearly_better(old):
     fresh, model = MOSAIC(15).fit(ELSEWHERE), MOSAIC(15).fit(ELSEWHERE, start=old)
     kept, n_before = kept_of(model)
     assert (kept < 15, n_before) == (True, 15)
-    assert mean_similarity(model) > 0.98 * mean_similarity(fresh)
+    assert model.selection_.gains.sum() > 0.98 * fresh.selection_.gains.sum()
     told, chosen = "\n".join(model.explain()), set(model.representative_indices_.tolist())
     replaced = re.findall(r"row (\d+) → row (\d+) \(\+(\S+)\)", told)
     assert kept + len(replaced) <= 15
@@ -60,13 +65,7 @@ def test_earlier_picks_go_where_others_are_clearly_better(old):
     assert told in "\n".join(model.facts_.decisions)
 
 
-def test_the_same_rows_give_the_same_picks(old):
-    again = MOSAIC(15).fit(OLD, start=old)
-    assert set(again.representative_indices_) == set(old.representative_indices_)
-    assert "15 of 15 earlier picks kept." in again.explain()
-
-
-def test_rows_are_found_by_value_in_any_order_and_gone_ones_are_named(old):
+def test_rows_are_found_by_value_or_name_in_any_order_and_gone_ones_are_named(old):
     order = np.random.default_rng(1).permutation(len(MORE))
     lost = int(old.representative_indices_[3])
     order = order[order != lost]
@@ -75,86 +74,43 @@ def test_rows_are_found_by_value_in_any_order_and_gone_ones_are_named(old):
     assert len(again & set(old.representative_indices_.tolist())) >= 12
     assert kept_of(model)[1] == 15
     assert f"Not among the rows any more: row {lost}." in model.explain()
-
-
-def test_rows_are_found_by_name_even_where_their_values_have_changed(old):
-    names = [f"C{i}" for i in range(len(MORE))]
-    columns = ["x", "y", "z"]
+    names, columns = [f"C{i}" for i in range(len(MORE))], ["x", "y", "z"]  # by name even where their values have changed
     first = MOSAIC(15).fit(pd.DataFrame(OLD, columns=columns, index=names[:300]))
     frame = pd.DataFrame(MORE + 0.01, columns=columns, index=names).sample(frac=1, random_state=0)
-    pick = names[int(first.representative_indices_[0])]
-    model = MOSAIC(15).fit(frame.drop(index=pick), start=first)
-    assert f"Not among the rows any more: {pick} (row {int(first.representative_indices_[0])})." in model.explain()
+    model = MOSAIC(15).fit(frame.drop(index=f"C{lost}"), start=first)
+    assert f"Not among the rows any more: C{lost} (row {lost})." in model.explain()
     assert kept_of(model)[0] >= 13
 
 
-@pytest.mark.parametrize("k", [5, 25])
-def test_another_number(old, k):
-    model = MOSAIC(k).fit(MORE, start=old)
-    picks = model.representative_indices_
-    assert len(picks) == k
-    assert np.isin(picks, old.representative_indices_).sum() >= min(k, 15) - 2
-    if k < 15:
-        assert any("since there is no place for them" in told for told in model.explain())
-
-
-def test_constraints_hold(old):
-    first, second = (int(row) for row in old.representative_indices_[:2])
+def test_constraints_hold_and_picks_that_may_not_or_cannot_stay_are_named(old):
+    first, second, third = (int(row) for row in old.representative_indices_[:3])
     must = int(np.setdiff1d(np.arange(300), old.representative_indices_)[7])
     groups = np.where(np.arange(len(MORE)) % 2, "odd", "even")
-    model = MOSAIC(15).fit(MORE, start=old, exclude=[first], must_include=[must, second], groups=groups, quotas={"odd": 5})
+    constraints = {"exclude": [first], "must_include": [must, second], "groups": groups, "quotas": {"odd": 5}}
+    model = MOSAIC(15).fit(MORE, start=old, sample_weight=1.0 * (np.arange(len(MORE)) != third), **constraints)
     picks = model.representative_indices_
-    assert must in picks
-    assert second in picks
-    assert first not in picks
+    assert {must, second} <= set(picks)
+    assert not {first, third} & set(picks)
     assert (groups[picks] == "odd").sum() == 5
     assert f"Not kept, since they may not be chosen: row {first}." in model.explain()
+    assert f"Not kept, since their weight is 0: row {third}." in model.explain()
+    odd = np.vstack([OLD, [[40.0, 40.0, 40.0]]])
+    model = MOSAIC(5).fit(odd, start=MOSAIC(5, outliers="keep").fit(odd, must_include=[300]))
+    assert 300 not in model.representative_indices_
+    assert "Not kept, since they are outliers now: row 300." in model.explain()
 
 
-def test_an_earlier_pick_that_has_become_an_outlier_goes():
-    cloud = np.random.default_rng(4).normal(size=(200, 2))
-    X = np.vstack([cloud, [[40.0, 40.0]]])
-    old = MOSAIC(5, outliers="keep").fit(X, must_include=[200])
-    model = MOSAIC(5).fit(X, start=old)
-    assert 200 not in model.representative_indices_
-    assert "Not kept, since they are outliers now: row 200." in model.explain()
-
-
-def test_weights_of_zero(old):
-    first = int(old.representative_indices_[0])
-    weights = np.ones(len(MORE))
-    weights[first] = 0
-    model = MOSAIC(15).fit(MORE, start=old, sample_weight=weights)
-    assert f"Not kept, since their weight is 0: row {first}." in model.explain()
-
-
-def test_a_table_of_mixed_columns():
-    rng = np.random.default_rng(2)
-    frame = pd.DataFrame({"age": rng.normal(40, 12, 260), "income": np.exp(rng.normal(9, 1, 260))})
-    frame["city"] = rng.choice(["Bonn", "Ulm", "Rome"], 260)
-    frame.loc[::9, "age"] = np.nan
-    old = MOSAIC(12).fit(frame[:200])
-    model = MOSAIC(12).fit(frame, start=old)
-    assert "Not among the rows any more" not in "".join(model.explain())
-    assert kept_of(model)[0] >= 10
-    again = old.fit(frame, start=old)  # its own picks of before
-    np.testing.assert_array_equal(again.representative_indices_, model.representative_indices_)
-
-
-def test_start_may_be_rows_or_names(old):
-    by_model = MOSAIC(15).fit(MORE, start=old)
-    by_rows = MOSAICSampler(15).fit(MORE, start=old.representative_indices_)
-    np.testing.assert_array_equal(by_model.representative_indices_, by_rows.representative_indices_)
+def test_start_may_be_a_model_its_path_rows_or_names(old, tmp_path):
+    old.save(tmp_path / "old.mosaic")
     frame = pd.DataFrame(MORE, columns=["x", "y", "z"], index=[f"C{i}" for i in range(len(MORE))])
-    by_names = MOSAIC(15).fit(frame, start=[f"C{i}" for i in old.representative_indices_])
-    np.testing.assert_array_equal(by_model.representative_indices_, by_names.representative_indices_)
-
-
-def test_many_rows_are_sampled_and_earlier_picks_are_in_the_sample():
-    X = np.random.default_rng(0).normal(size=(20_000, 2))
-    old = MOSAIC(10).fit(X[:2000])
-    model = MOSAIC(10).fit(X, start=old)
-    assert kept_of(model)[0] >= 8
+    by_model = MOSAIC(15).fit(MORE, start=old)
+    for found in (
+        MOSAIC(15).fit(MORE, start=tmp_path / "old.mosaic"),
+        MOSAIC(15).fit(MORE, start=str(tmp_path / "old.mosaic")),
+        MOSAICSampler(15).fit(MORE, start=old.representative_indices_),
+        MOSAIC(15).fit(frame, start=[f"C{i}" for i in old.representative_indices_]),
+    ):
+        np.testing.assert_array_equal(found.representative_indices_, by_model.representative_indices_)
 
 
 def test_what_cannot_be_a_start_is_refused(old):
@@ -164,21 +120,11 @@ def test_what_cannot_be_a_start_is_refused(old):
         MOSAIC(5, algorithm=Sketch(n_initial=50)).fit(MORE, start=old)
     with pytest.raises(InvalidInputError, match=r"start must lie in 0 … 359; got 3 … 360"):
         MOSAIC(5).fit(MORE, start=[3, 360])
-    with pytest.raises(InvalidInputError, match="knows no constraints"):
-        MOSAIC(5, algorithm="paper").fit(MORE, start=old)
+    with pytest.raises(InvalidInputError, match="there is no such file"):
+        MOSAIC(5).fit(MORE, start="gone.mosaic")
     K = np.exp(-((OLD[:, None] - OLD) ** 2).sum(axis=2))
     with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Name its picks in must_include"):
         MOSAIC(5, kernel="precomputed").fit(K, start=MOSAIC(5, kernel="precomputed").fit(K))
-
-
-def test_a_saved_model_is_a_start_by_its_path(old, tmp_path):
-    old.save(tmp_path / "old.mosaic")
-    expected = MOSAIC(15).fit(MORE, start=old)
-    for path in (tmp_path / "old.mosaic", str(tmp_path / "old.mosaic")):
-        model = MOSAIC(15).fit(MORE, start=path)
-        assert model.explain() == expected.explain()
-    with pytest.raises(InvalidInputError, match="there is no such file"):
-        MOSAIC(15).fit(MORE, start="gone.mosaic")
 
 
 @pytest.mark.parametrize("ids", [False, True])

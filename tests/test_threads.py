@@ -21,32 +21,20 @@ def library_sizes():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
-@pytest.mark.parametrize("n", [300, 3000, 20_000])
+@pytest.mark.parametrize("n", [300, 3000, 20_000, 40_000])
 def test_the_answer_does_not_depend_on_the_number_of_threads(n):
-    X = datasets.swiss_roll(n)
-    one, three = (MOSAIC(20, n_jobs=jobs).fit(X) for jobs in (1, 3))
-    np.testing.assert_array_equal(one.representative_indices_, three.representative_indices_)
-    np.testing.assert_array_equal(one.effective_count_, three.effective_count_)
-    np.testing.assert_array_equal(one.labels_, three.labels_)
-    assert one.certificate_.error == three.certificate_.error
-    assert one.certificate_.bound == three.certificate_.bound
-    assert one.certificate_.gap == three.certificate_.gap
-    np.testing.assert_array_equal(one.predict(X[:500]), three.predict(X[:500]))
-
-
-def test_passes_use_the_threads_of_a_fit_and_the_answer_does_not_depend_on_their_number():
-    X = datasets.swiss_roll(40_000)
-    one, three = (MOSAIC(20, algorithm=Sketch(n_initial=60, n_rounds=2), n_jobs=jobs).fit(X) for jobs in (1, 3))
+    """Those of the fit, or of the caller; the largest is fitted by passes."""
+    X, algorithm = datasets.swiss_roll(n), Sketch(n_initial=60, n_rounds=2) if n == 40_000 else None
+    one, three = (MOSAIC(20, algorithm=algorithm, n_jobs=jobs).fit(X) for jobs in (1, 3))
     with using_threads(2):
-        default = MOSAIC(20, algorithm=Sketch(n_initial=60, n_rounds=2)).fit(X)
+        default = MOSAIC(20, algorithm=algorithm).fit(X)
         _ = default.labels_, default.certificate_
     for other in (three, default):
-        np.testing.assert_array_equal(one.representative_indices_, other.representative_indices_)
-        np.testing.assert_array_equal(one.labels_, other.labels_)
-        np.testing.assert_array_equal(one.effective_count_, other.effective_count_)
-        np.testing.assert_array_equal(one.representation_error_, other.representation_error_)
+        for name in ("representative_indices_", "labels_", "effective_count_", "representation_error_"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         for name in ("error", "bound", "gap"):
             assert getattr(one.certificate_, name) == getattr(other.certificate_, name)
+        np.testing.assert_array_equal(one.predict(X[:500]), other.predict(X[:500]))
 
 
 def test_every_part_is_done_once_and_in_several_threads():
@@ -78,42 +66,25 @@ def test_parts_in_order_are_held_one_for_each_thread_and_one_more(threads):
 
 
 @pytest.mark.parametrize("bad", [0, 5, 39])
-def test_an_error_ends_work_in_order_before_parts_are_taken_that_nobody_needs(bad):
+def test_an_error_arrives_and_ends_the_work_before_parts_are_taken_that_nobody_needs(bad):
     taken = []
 
-    def parts():
-        for i in range(40):
-            taken.append(i)
-            yield i
-
-    def work(part):
-        if part == bad:
-            raise ValueError(f"part {part}")
-
-    with using_threads(3), pytest.raises(ValueError, match=f"part {bad}"):
-        list(thread_imap(work, parts()))
-    assert len(taken) <= bad + 4
-
-
-@pytest.mark.parametrize("bad", [0, 5, 39])
-def test_an_error_arrives_and_ends_the_work(bad):
     def work(part):
         threading.Event().wait(0.002)
         if part == bad:
             raise ValueError(f"part {part}")
 
-    with using_threads(4), pytest.raises(ValueError, match=f"part {bad}"):
-        thread_map(work, range(40))
+    with using_threads(3):
+        with pytest.raises(ValueError, match=f"part {bad}"):
+            thread_map(work, range(40))
+        with pytest.raises(ValueError, match=f"part {bad}"):
+            list(thread_imap(work, (taken.append(i) or i for i in range(40))))
+    assert len(taken) <= bad + 4
 
 
-def test_parts_of_parts_are_not_divided_again():
-    with using_threads(2):
-        thread_map(lambda _: thread_map(lambda _: threading.Event().wait(0.001), range(4)), range(8))
-
-
-def test_a_thread_treats_overflow_as_its_caller_does():
+def test_a_thread_treats_overflow_as_its_caller_does_and_parts_of_parts_are_not_divided_again():
     def work(_):
-        threading.Event().wait(0.001)
+        thread_map(lambda _: threading.Event().wait(0.001), range(4))
         np.exp(np.array([1e4]))
 
     with warnings.catch_warnings(), using_threads(3), np.errstate(over="ignore"):
@@ -122,33 +93,21 @@ def test_a_thread_treats_overflow_as_its_caller_does():
 
 
 def test_the_library_has_one_thread_inside_and_as_many_as_before_outside():
+    """Whoever ends a limit last, in whatever thread it began."""
+    with threadpool_limits(1, user_api="blas"):
+        assert available_threads() == 1
     with threadpool_limits(2, user_api="blas"):
-        before = library_sizes()
+        before, first, second = library_sizes(), one_thread(), one_thread()
         with using_threads(2):
             assert set(library_sizes()) == {1}
         assert library_sizes() == before
-
-
-def test_limits_of_several_callers_end_with_the_last():
-    with threadpool_limits(2, user_api="blas"):
-        before, first, second = library_sizes(), one_thread(), one_thread()
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert set(library_sizes()) == {1}
+        for step in (first.__enter__, second.__enter__, lambda: first.__exit__(None, None, None)):
+            thread = threading.Thread(target=step)
+            thread.start()
+            thread.join()
+            assert set(library_sizes()) == {1}
         second.__exit__(None, None, None)
         assert library_sizes() == before
-
-
-def test_by_default_as_many_threads_as_the_library_would_use():
-    with threadpool_limits(1, user_api="blas"):
-        assert available_threads() == 1
-
-
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
-def test_wrong_numbers_of_jobs_are_refused(n_jobs):
-    with pytest.raises(InvalidInputError, match="n_jobs"):
-        MOSAIC(n_jobs=n_jobs).fit(np.eye(5))
 
 
 def test_a_forked_process_has_threads_of_its_own():
@@ -200,25 +159,7 @@ def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
     assert len(seen) > 20
 
 
-def test_limits_may_end_in_another_thread_than_they_began_in():
-    with threadpool_limits(2, user_api="blas"):
-        before, entered, left = library_sizes(), threading.Event(), threading.Event()
-
-        def hold():
-            with one_thread():
-                entered.set()
-                left.wait(10)
-
-        thread = threading.Thread(target=hold)
-        with one_thread():
-            thread.start()
-            entered.wait(10)
-        assert set(library_sizes()) == {1}
-        left.set()
-        thread.join()
-        assert library_sizes() == before
-
-
 def test_a_budget_has_room_for_as_many_threads_as_it_has_hundreds_of_megabytes():
-    assert threads_of(MOSAIC(n_jobs=4)) == 4
-    assert threads_of(MOSAIC(n_jobs=4, memory_budget="200MB")) == 2
+    assert (threads_of(MOSAIC(n_jobs=4)), threads_of(MOSAIC(n_jobs=4, memory_budget="200MB"))) == (4, 2)
+    with pytest.raises(InvalidInputError, match="n_jobs"):
+        MOSAIC(n_jobs=0).fit(np.eye(5))
