@@ -115,7 +115,8 @@ def test_who_took_too_long_is_not_asked_for_more():
     def submit(work, job, choice):
         future = Future()
         slow = job.n == 20 and choice is None
-        future.set_result({"method": job.method, "dataset": job.dataset, **(choice or ({"cannot": "took more than 60 s"} if slow else {}))})
+        answer = choice or ({"cannot": "took more than 60 s"} if slow else {})
+        future.set_result({"method": job.method, "dataset": job.dataset, **answer})
         return future
 
     jobs = [Job("t", "time", "random", "msra_b/patches", None, 0.0, n, 5, 0) for n in (10, 20, 30)]
