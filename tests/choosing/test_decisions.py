@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.kernels import EffectiveCount
 
 BLOBS = datasets.blobs_with_gross_outliers()
@@ -57,18 +57,6 @@ def test_number_and_outliers_are_told(settings, expected):
 def test_quotas_are_a_number_that_was_given():
     model = MOSAIC(coverage=0.5).fit(BLOBS.X, groups=np.repeat(["a", "b"], 200), quotas={"a": 3, "b": 2})
     assert "5 representatives: the number that was given." in model.explain()
-
-
-def test_valley_is_told():
-    roll = datasets.embed(datasets.swiss_roll(300, random_state=0), 20, random_state=0)
-    data = datasets.contaminate(roll, 0.3, kind="uniform", random_state=1)
-    for estimator in (MOSAIC(10), MOSAICOutlierDetector()):
-        with pytest.warns(SelectionWarning, match="are taken for outliers"):
-            estimator.fit(data.X)
-        told = f"{estimator.is_outlier_.sum()} outliers: a gap in the effective counts divides them"
-        assert any(text.startswith(told) for text in estimator.explain())
-        row = int(np.flatnonzero(estimator.is_outlier_)[0])
-        assert "It is one of a crowd of such rows." in estimator.explain(row).reason
 
 
 def test_where_many_are_alone_to_be_alone_is_said_not_to_be_odd():
