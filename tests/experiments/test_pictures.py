@@ -1,4 +1,4 @@
-"""Faces under many lights and photos with a salient object: what is read, how it is judged, what the page says of it."""
+"""Faces under many lights and photos with a salient object: what is read, and how it is judged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import pytest
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 
-from experiment_lines import line, row_of
 from experiments.datasets import Case, Picture, five_subjects, patches, picture, pictures
 from experiments.judge import judge_light, judge_saliency, judge_selection
 from experiments.methods import Picks
-from experiments.paper import faces, saliency
 
 pytestmark = pytest.mark.slow
 
@@ -139,53 +137,3 @@ def test_saliency_is_that_of_counting_pixels(rng, levels):
     assert verdict["auc"] == pytest.approx(roc_auc_score(np.array(blocks) > 32, values))
     assert verdict["mae"] == pytest.approx(np.abs(s - task.mask).mean())
     assert verdict["f_best"] == pytest.approx(max(f_beta(s >= t, task.mask) for t in np.unique(s)))
-
-
-# The page
-
-
-def faces_line(method, seed=0, *, balance=0.95, rows=()):
-    numbers = {"class_balance": balance, "classes_hit": 5, "classes": 5, "lights_hit": 3, "n_picks": 15, "accuracy_1nn": None}
-    numbers |= {"smallest_share_of_a_subject": 0.1, "largest_share_of_a_subject": 0.3, "light_groups_hit": 0.6}
-    return line("faces", method, "yaleb/5", seed, k=15, task="faces", more={"rows": list(rows)}, **numbers)
-
-
-def test_table_of_faces_has_means_over_seeds_and_leaves_out_what_nobody_has():
-    lines = [faces_line("MOSAIC", s, balance=b) for s, b in enumerate((0.9, 1.0))]
-    lines += [faces_line("SMRS", s, balance=0.5) for s in range(2)]
-    lines += [line("faces", "K-medoids", "yaleb/5", s, k=15, task="faces", cannot="too large") for s in range(2)]
-    text = faces.parts(lines)[1]
-    assert "1-NN" not in text
-    assert row_of(text, "MOSAIC")[3] == "**0.950 ± 0.071**"
-    assert row_of(text, "SMRS")[3] == "0.500 ± 0.000"
-    assert set(row_of(text, "K-medoids")) == {"—<sup>1</sup>"}
-
-
-def test_figure_of_faces_shows_a_strip_for_each_method(people, tmp_path):
-    lines = [faces_line("MOSAIC", rows=[0, 1, 7, 40]), faces_line("MOSAIC", 1, rows=[3]), faces_line("SMRS", rows=[5, 6])]
-    with Image.open(faces.figure(lines, tmp_path / "two.png")) as found:
-        assert found.height == 2 * (4 + 2 * faces.FRAME + faces.HEAD) + faces.MARGIN
-        colours = {colour for _, colour in found.convert("RGB").getcolors(1 << 20)}
-    assert set(faces.FRAMES[:3]) <= colours  # three subjects, three frames
-
-
-def test_page_of_saliency_shows_ours_and_the_best_other_method_and_less_error_is_better(photos, tmp_path):
-    lines = []
-    for method, auc, mae, values in (
-        ("MOSAIC", 0.7, 0.2, [0, 1, 0, 0, 0, 0.5]), ("LOF", 0.6, 0.9, [3.0] * 6), ("SMRS", 0.9, 0.3, [5, 7, 7, 7, 7, 7])
-    ):  # fmt: skip
-        for number, more in enumerate((-0.1, 0.1)):
-            scores = {"auc": auc + more, "f_best": 0.5, "mae": mae}
-            lines.append(line("saliency", method, "msra_b", number, task="saliency", more={"map": values}, **scores))
-    text = saliency.parts(lines)[1]
-    assert row_of(text, "MOSAIC")[0::2] == ["0.700 ± 0.141", "**0.200 ± 0.000**"]
-    assert row_of(text, "SMRS")[0] == "**0.900 ± 0.141**"
-    step, below = 3 * saliency.ZOOM + saliency.GAP, 2 * saliency.ZOOM + saliency.GAP
-    with Image.open(saliency.figure(lines, tmp_path / "maps.png")) as image:
-        pixels = np.asarray(image.convert("L"))
-    assert pixels.shape == (saliency.HEAD + 2 * below - saliency.GAP, 4 * step - saliency.GAP)
-    for number in range(2):
-        top = saliency.HEAD + number * below + 1
-        patch = [[pixels[top, column * step + saliency.ZOOM * j + 1] for j in range(3)] for column in (1, 2, 3)]
-        # Mask: all of the first patch, half of the second. MOSAIC: the second. SMRS, not LOF: all but the first.
-        assert np.array(patch).tolist() == [[255, pytest.approx(128, abs=6), 0], [0, 255, 0], [0, 255, 255]]
