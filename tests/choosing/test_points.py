@@ -132,19 +132,6 @@ def test_rows_of_zeros_and_ones_are_sampled_whatever_their_number_of_ones(rng, m
     assert len(np.unique(row_priorities(make(hot)))) == 50
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_sample_hardly_changes_when_one_row_in_a_hundred_leaves(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(2000, 4))
-    some = X[np.sort(rng.permutation(2000)[:1980])]
-
-    def sampled(Y):
-        points = Points.of(Y)
-        return {tuple(row) for row in Y[points.first[points.sample(np.arange(points.n), 500)]]}
-
-    assert len(sampled(X) & sampled(some)) >= 0.97 * 500
-
-
 @pytest.mark.parametrize("heavy", [0, 3, 400])
 def test_a_sample_has_the_frequent_points_and_those_with_the_lowest_numbers(rng, heavy):
     X, weights = rng.normal(size=(5000, 3)), np.ones(5000)

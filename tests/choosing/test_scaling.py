@@ -28,7 +28,7 @@ def scale_of(X, *, weights=None, **settings):
     return column_scale(X, weights, given.scale, ours=given.similarity_is_ours)
 
 
-@pytest.mark.parametrize("Estimator", [lambda **s: MOSAIC(12, **s), MOSAICOutlierDetector])
+@pytest.mark.parametrize("Estimator", [lambda **s: MOSAIC(12, tol=1e-7, **s), MOSAICOutlierDetector])
 def test_units_do_not_matter(Estimator, table):
     in_units = Estimator().fit(table * UNITS)
     alike = Estimator(scale=True).fit(table)
@@ -37,15 +37,11 @@ def test_units_do_not_matter(Estimator, table):
     np.testing.assert_array_equal(in_units.is_outlier_, alike.is_outlier_)
     new = table[:20] + 0.1
     np.testing.assert_array_equal(in_units.predict(new * UNITS), alike.predict(new))
-    assert Estimator(scale=False).fit(table * UNITS).column_scale_ is None
-
-
-def test_picks_do_not_depend_on_units_and_would_without_scaling(table):
-    picks = [
-        set(MOSAIC(12, scale=scale, tol=1e-7).fit(X).representative_indices_.tolist())
-        for X, scale in ((table, True), (table * UNITS, "auto"), (table * UNITS, False))
-    ]
-    assert picks[0] == picks[1] != picks[2]
+    unscaled = Estimator(scale=False).fit(table * UNITS)
+    assert unscaled.column_scale_ is None
+    if isinstance(alike, MOSAIC):
+        picks = [set(model.representative_indices_.tolist()) for model in (in_units, alike, unscaled)]
+        assert picks[0] == picks[1] != picks[2]
 
 
 def test_columns_of_one_unit_are_taken_as_they_are_and_one_wrong_entry_is_no_unit(table, rng):

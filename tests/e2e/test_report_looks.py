@@ -7,7 +7,7 @@ from itertools import accumulate, combinations, pairwise
 import numpy as np
 import pytest
 
-from e2e.pages import hostile, invented, with_columns, with_pictures
+from e2e.pages import hostile, invented, with_columns, with_pictures, without_representatives
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -51,12 +51,16 @@ def test_regions_are_where_they_belong_at_every_width(visit, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("facts", [invented, lambda: hostile(invented()), lambda: hostile(with_pictures(invented()))])
-def test_page_never_scrolls_sideways(visit, width, facts):
-    page = visit(facts(), width=width)
+@pytest.mark.parametrize("changes", [(), (hostile,), (with_pictures, hostile), (with_pictures, hostile, without_representatives)])
+def test_page_never_scrolls_sideways_and_hostile_strings_stay_text(visit, width, changes):
+    facts = invented()
+    for change in changes:
+        facts = change(facts)
+    page = visit(facts, width=width)
     page.click("#settings summary")
     page.press("ArrowRight", "Enter", at="#map")
     page.set(t=9)
+    assert page.evaluate("window.pwned") is None
     assert page.evaluate("document.documentElement.scrollWidth") == width
     wide = page.evaluate(
         """() => [...document.querySelectorAll("main *, header *")]

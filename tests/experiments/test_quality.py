@@ -121,56 +121,30 @@ def test_ablation_runs_variants_and_ours_on_the_same_cases():
         assert all(found == each["MOSAIC"] for found in each.values())
 
 
-def hand_made():
-    """Three contestants, two sets of each half, and a few lines of every item of the section."""
+def test_section_has_the_numbers_of_the_lines(tmp_path):
     scores = {"MOSAIC": [0.8, 0.8], "TED": [0.7, 0.7], "random": [0.5, None]}
-    found = accuracies({("usps", 10): scores, ("mnist", 10): scores}, "classification")
-    found += accuracies({("orl", 10): scores, ("yaleb", 10): scores}, "clean")
-    for kind, auc in (("uniform", 0.97), ("shuffled", 0.6)):
-        share = 0.1 if kind == "uniform" else 0.5
-        for dataset, method in (("digits", "MOSAIC"), ("digits", "TED"), ("cifar10", "MOSAIC"), ("cifar10", "TED")):
-            worse = 0.2 * (method == "TED")
-            number = {"accuracy_1nn": 0.5 - worse, "outlier_share": share + worse}
-            found.append(line("spoiled", method, dataset, 0, 1.0, 30, kind=kind, **number))
-            found.append(line("separable", "LOF", dataset, 0, 1.0, kind=kind, auc=auc))
-            found.append(line("separable", "MOSAIC", dataset, 0, 1.0, kind=kind, auc=auc - 0.1))
-    for dataset in adbench_sets()[:2]:
-        for method, own in (("MOSAIC", 0.3), ("LOF", 0.4), ("kNN distance", None)):
-            number = {"auc": 0.8, "f1_outlier_best": 0.6, "f1_outlier_own": own, "flagged_share": own and 0.1}
-            number |= {"f1_outlier_true_share": 0.45} if method == "MOSAIC" else {}  # others ran before there was one
-            found.append(line("adbench", method, dataset, **number))
-    found += [line("unspoilt", method, "usps", flagged_share=v) for method, v in (("MOSAIC", 0.02), ("LOF", 0.05))]
-    for method, value in (("MOSAIC", 0.9), ("no rejection", 0.7)):
-        found.append(line("ablation", method, "digits", task="classify", k=30, accuracy_1nn=value, outlier_share=0.0))
-        number = {"accuracy_1nn": value / 2, "outlier_share": 1 - value}
-        found.append(line("ablation", method, "digits", 0, 1.0, 30, kind="uniform", **number))
-    for method, value in (("MOSAIC", 0.9), ("one program", 0.8)):
-        found.append(line("ablation", method, adbench_sets()[0], task="detect as is", auc=value))
-        found.append(line("ablation", method, adbench_sets()[1], task="detect as is", auc=value - 0.2))
-    return found
-
-
-def test_section_has_every_table_with_the_numbers_of_the_lines(tmp_path):
-    (tmp_path / "all.jsonl").write_text("".join(json.dumps(one) + "\n" for one in hand_made()))
+    lines = accuracies({("usps", 10): scores, ("mnist", 10): scores}, "classification")
+    lines += accuracies({("orl", 10): scores, ("yaleb", 10): scores}, "clean")
+    for dataset, kind, share in (("digits", "uniform", 0.1), ("digits", "shuffled", 0.3), ("usps", "shuffled", 0.5)):
+        lines.append(line("spoiled", "MOSAIC", dataset, 0, 1.0, 30, kind=kind, accuracy_1nn=0.5, outlier_share=share))
+        lines.append(line("separable", "LOF", dataset, 0, 1.0, kind=kind, auc=0.97 if kind == "uniform" else 0.6))
+    for method, own in (("MOSAIC", 0.3), ("LOF", 0.4)):
+        number = {"auc": 0.8, "f1_outlier_best": 0.6, "f1_outlier_own": own, "flagged_share": 0.1}
+        lines.append(line("adbench", method, adbench_sets()[0], **number))
+        lines.append(line("ablation", "no rejection" if own > 0.3 else method, "digits", task="classify", k=30, accuracy_1nn=own))
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     page.main(["--folder", str(tmp_path), "--out", str(tmp_path / "results.md")])
     text = (tmp_path / "how_well_we_choose.md").read_text()
-    assert "- **choosing half**: digits, isolet, orl, pbmc, basehock, adbench/10_cover," in text
-    assert "; added outliers: heavy-tailed, shuffled, images.\n" in text
-    assert "4 cases of 4 sets. Without any run: MOSAIC (paper), SMRS," in text
-    assert "| MOSAIC | **1.0 [1.0, 1.0]** | **0.800 [0.800, 0.800]** |\n" in text
-    assert "| random<sup>1</sup> | 3.0 [3.0, 3.0] | — |" in text
-    assert "<sup>1</sup> no answer in 4 of 4 cases." in text
-    assert "| TED | 2.0 [2.0, 2.0] | 0.700 [0.700, 0.700] | 2.0 [2.0, 2.0] | 0.700 [0.700, 0.700] |" in text
-    # Of both kinds of outliers only the uniform ones can be told apart, and there a tenth of our picks are outliers.
-    assert "In 2 of 4 cases a detector" in text
-    assert "| MOSAIC | **1.0 [1.0, 1.0]** | **0.100 [0.100, 0.100]** |" in text
-    # A set of one half with outliers of the other is in neither half: digits have uniform ones there, cifar10 shuffled ones.
-    halves = "**1.0 [1.0, 1.0]** | **0.500 [0.500, 0.500]** | **{0} [{0}, {0}]**"
-    assert f"| MOSAIC | {halves.format('0.100')} | {halves.format('0.500')} |" in text
-    own = "**0.600 [0.600, 0.600]** | {} | {} | 0.100 [0.100, 0.100] | {}"
-    ours = own.format("**0.450 [0.450, 0.450]**", "0.300 [0.300, 0.300]", "**0.020 [0.020, 0.020]**")
-    assert f"| MOSAIC | {ours} |" in text
-    assert f"| LOF | {own.format('—<sup>1</sup>', '**0.400 [0.400, 0.400]**', '0.050 [0.050, 0.050]')} |" in text
-    assert "| no rejection | 0.700 | 0.350 | 0.300 | outliers are not looked for |" in text
-    assert "| one program | 0.800 | 0.600 | one program |" in text
-    assert "Missing" not in text
+    first = "**1.0 [1.0, 1.0]** | **0.500 [0.500, 0.500]**"
+    for expected in (
+        "- **choosing half**: digits, isolet, orl, pbmc, basehock, adbench/10_cover,",
+        "4 cases of 4 sets. Without any run: MOSAIC (paper), SMRS,",
+        "| MOSAIC | **1.0 [1.0, 1.0]** | **0.800 [0.800, 0.800]** |\n",
+        "| random<sup>1</sup> | 3.0 [3.0, 3.0] | — |",
+        "<sup>1</sup> no answer in 4 of 4 cases.",
+        "In 1 of 3 cases a detector",  # those that can be told apart
+        f"| MOSAIC | {first} | **0.100 [0.100, 0.100]** | {first} | **0.500 [0.500, 0.500]** |",  # outliers of their own half
+        "| LOF | **0.600 [0.600, 0.600]** | **0.400 [0.400, 0.400]** | 0.100 [0.100, 0.100] |",
+        "| no rejection | 0.400 |",
+    ):
+        assert expected in text
