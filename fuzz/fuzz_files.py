@@ -333,7 +333,7 @@ def specials(d):
         "npy pickle": lambda: put("x.npy", evil),
         "npy object dtype": lambda: put("x.npy", npy_header((30, 3), "|O", pickle.dumps(Evil()))),
         "npz pickle member": lambda: npz(X=evil),
-        "npz pickle beside": lambda: npz(X=saved(X), y=evil),
+        "npz pickle beside": lambda: npz(X=saved(X), y=saved(np.array([Evil()] * 30, dtype=object))),
         "npz 1e12 rows": lambda: npz(X=npy_header((10**12, 3), extra=X.tobytes())),
         "npz bomb 6 GB of zeros": lambda: npz(X=npy_header((25_000_000, 4)) + bytes(800_000_000)),
         "npz sparse indices out of range": lambda: sparse(indices=np.full(S.nnz, 10**6, np.int32)),
