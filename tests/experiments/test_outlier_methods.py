@@ -10,16 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, floyd_warshall
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist, pdist
 from sklearn.ensemble import IsolationForest
-from sklearn.manifold import Isomap
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
+from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import OneClassSVM
 
-from experiments.methods import CannotRun, all_detectors, detect_coherence, detect_fdr, detect_l1_kpca, detect_parts, detect_rml
+from experiments.methods import CannotRun, all_detectors, detect_coherence, detect_l1_kpca, detect_parts
 
 pytestmark = pytest.mark.slow
 
@@ -126,14 +125,10 @@ def test_more_points_than_a_method_can_take_are_refused_with_the_reason(detector
 
 
 @pytest.mark.parametrize("power", [1, 2])
-def test_coherence_of_two_orthogonal_lines_counts_companions(power):
+def test_coherence_of_orthogonal_lines_counts_companions_and_is_kernel_coherence_of_the_linear_kernel(rng, power):
     X = np.array([[1.0, 0.0], [-2.0, 0.0], [5.0, 0.0], [0.0, 1.0], [0.0, -3.0]])
     np.testing.assert_allclose(detect_coherence.coherence(X, power), [2, 2, 2, 1, 1])
     np.testing.assert_allclose(BY_NAME["CoP"].run(X, 0, power=power).values, [-1, -1, -1, -0.5, -0.5])
-
-
-@pytest.mark.parametrize("power", [1, 2])
-def test_kernel_coherence_of_the_linear_kernel_is_coherence(rng, power):
     X = rng.normal(size=(30, 4))
     X[2] = 0.0
     expected = detect_coherence.coherence(X, power)
@@ -180,41 +175,7 @@ def test_residual_is_the_diagonal_of_the_deflated_kernel(rng, centred_kernel):
     np.testing.assert_allclose(np.diagonal(centred_kernel) - (S**2).sum(axis=1), np.diagonal(deflated), atol=1e-12)
 
 
-# Surrogates
-
-
-def test_tangent_residuals_written_out(rng):
-    X = rng.normal(size=(20, 3)) * [1.0, 1.0, 0.1]
-    neighbours = NearestNeighbors(n_neighbors=6).fit(X).kneighbors(return_distance=False)
-    ratios = [[] for _ in X]
-    for i, near in enumerate(neighbours):
-        middle = X[near].mean(axis=0)
-        normal = np.linalg.eigh(np.cov(X[near].T))[1][:, 0]  # a plane in three dimensions has one normal
-        usual = np.median(np.abs((X[near] - middle) @ normal))
-        for j in (i, *near):
-            ratios[j].append(abs((X[j] - middle) @ normal) / usual)
-    expected = [np.mean(r) for r in ratios]
-    np.testing.assert_allclose(detect_rml.tangent_residuals(X, neighbours, 2), expected, rtol=1e-9)
-
-
-def test_reconstruction_error_written_out(rng):
-    X = rng.normal(size=(25, 2))
-    neighbours = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
-    for i, error in enumerate(detect_fdr.reconstruction_error(X)):
-        seen = X[neighbours[i]] - X[i]
-        G = seen @ seen.T
-        # min wᵀ(G + ridge)w with Σw = 1, by its Karush–Kuhn–Tucker system
-        system = np.block([[2 * (G + 1e-3 * np.trace(G) * np.eye(10)), np.ones((10, 1))], [np.ones((1, 10)), 0.0]])
-        w = np.linalg.solve(system, np.append(np.zeros(10), 1.0))[:10]
-        assert error == pytest.approx(np.linalg.norm(w @ seen))
-
-
-def test_isomap_of_the_stress_is_that_of_scikit_learn(roll):
-    lengths = detect_parts.path_lengths(detect_parts.neighbour_graph(roll, 10), np.arange(len(roll)))
-    reference = Isomap(n_neighbors=10, n_components=2, eigen_solver="dense")
-    Y = reference.fit_transform(roll)
-    np.testing.assert_allclose(lengths, reference.dist_matrix_, rtol=1e-9)
-    np.testing.assert_allclose(pdist(detect_fdr.classical_map(lengths, 2, 0)), pdist(Y), rtol=1e-6)
+# Surrogates, which are judged by what they find above, and tools that users use
 
 
 def test_components_are_joined_by_the_shortest_bridges(rng):
@@ -229,23 +190,6 @@ def test_components_are_joined_by_the_shortest_bridges(rng):
     added.eliminate_zeros()
     D = cdist(X, X)
     np.testing.assert_allclose(np.sort(added.data), np.sort([D[:20, 20:40].min(), D[20:40, 40:].min()]))
-
-
-def test_conformity_sums_squared_similarities_along_paths(roll):
-    D = np.full((len(roll), len(roll)), np.inf)
-    distances, near = NearestNeighbors(n_neighbors=10).fit(roll).kneighbors()
-    for i in range(len(roll)):
-        D[i, near[i]] = distances[i]
-        D[near[i], i] = distances[i]
-    D = floyd_warshall(D)
-    width = np.median(D[(D > 0) & np.isfinite(D)]) ** 2  # fewer points than the median is sampled from
-    G = np.exp(-(D**2) / width)
-    expected = (G**2).sum(axis=1) - 1.0
-    found = BY_NAME["GCP (surrogate)"].run(roll, 0).values
-    np.testing.assert_allclose(found, -expected / expected.max(), rtol=1e-9)
-
-
-# Tools that users use
 
 
 def test_distances_and_decisions_are_those_of_scikit_learn(blob):
