@@ -7,18 +7,16 @@ The same rows, in blocks of random lengths, must have the representatives that t
 All else is a DEFECT, and the exit status is 1. Libraries that are not installed are left out.
 """
 
-import argparse
-import collections
 import os
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import cases
 import numpy as np
 import scipy.sparse as sp
 from fuzz_api import KINDS, drawn
@@ -29,7 +27,6 @@ HOMES = [name for name in ("ray", "dask", "zarr", "h5py", "anndata", "numpy") if
 
 
 def cluster():
-    """Start Ray once, on this machine."""
     import ray
 
     if not ray.is_initialized():
@@ -75,7 +72,6 @@ def answer(X, settings):
 
 
 def case(number, say=False):
-    """Run the case of this number: what it was, and what is wrong with it."""
     rng = np.random.default_rng([11, number])
     n, d = int(rng.integers(2, 400)), int(rng.integers(1, 12))
     kind, of = drawn(rng, KINDS)
@@ -86,7 +82,7 @@ def case(number, say=False):
     settings = {"n_representatives": int(rng.integers(1, min(n, 8) + 1)), "algorithm": "sketch"}
     if rng.random() < 0.3:
         settings["kernel"] = str(rng.choice(["laplacian", "cosine", "linear"]))
-    label = f"case {number}: {home}, {kind}, {n} x {d} {A.dtype}, cuts {cuts.tolist()}, {settings}"
+    label = {"case": number, "home": home, "data": kind, "shape": [n, d], "dtype": str(A.dtype), "cuts": cuts.tolist()} | settings
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)
@@ -95,32 +91,10 @@ def case(number, say=False):
         except Exception as error:
             if say:
                 traceback.print_exc()
-            return label, f"{type(error).__name__}: {str(error)[:200]}"
-    return label, None if ours == theirs else f"{theirs}, as an array {ours}"
-
-
-def main():
-    """Run many cases, or one."""
-    p = argparse.ArgumentParser()
-    p.add_argument("--start", type=int, default=0)
-    p.add_argument("--cases", type=int, default=300)
-    p.add_argument("--seconds", type=float, default=480)
-    p.add_argument("--case", type=int)
-    a = p.parse_args()
-    if a.case is not None:
-        print(*case(a.case, say=True), sep="\n")
-        return 0
-    counts, end = collections.Counter(), time.monotonic() + a.seconds
-    for number in range(a.start, a.start + a.cases):
-        if time.monotonic() > end:
-            break
-        label, fault = case(number)
-        counts["DEFECT" if fault else "ok"] += 1
-        if fault:
-            print(f"DEFECT {label}: {fault}", flush=True)
-    print(sum(counts.values()), "cases", dict(counts), "in", ", ".join(HOMES))
-    return int(counts["DEFECT"] > 0)
+            return label | {"outcome": "DEFECT", "detail": f"{home}: {type(error).__name__}: {str(error)[:200]}"}
+    return label | {"outcome": "ok" if ours == theirs else "DEFECT", "detail": f"{home}: {theirs}, as an array {ours}"}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print("in", ", ".join(HOMES))
+    sys.exit(cases.run(case, cases.parser(__doc__, 300).parse_args()))

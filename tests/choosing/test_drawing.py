@@ -17,15 +17,9 @@ NUMBERS = np.concatenate([np.arange(30_000), RNG.integers(0, 30_000, 15_000), np
 X = DISTINCT[RNG.permutation(NUMBERS)]
 
 
-def by_passes(rows, size, constraints=None, made=None):
+def by_passes(rows, size, constraints=None):
     source = open_source(rows)
-
-    def run(name, task):
-        if made is not None:
-            made.append(name)
-        return source.run(task)
-
-    return draw_by_passes(run, len(rows), size, constraints)
+    return draw_by_passes(lambda name, task: source.run(task), len(rows), size, constraints)
 
 
 def free(n):
@@ -68,25 +62,17 @@ def test_the_order_of_rows_does_not_matter_and_every_copy_is_counted():
 
 
 def test_rows_with_very_many_copies_are_never_missed_and_cost_a_pass_only_where_they_are():
-    for size in (100, 300, 1000):
-        made = []
-        found = by_passes(X, size, made=made)
-        for number in (77, 20_001):
-            at = np.flatnonzero((found.rows == DISTINCT[number]).all(axis=1))
-            assert len(at) == 1
-            assert found.copies[at[0]] == found.weights[at[0]] >= 4001
-        assert made in (["look"], ["look", "frequent rows"])
-    made = []
-    by_passes(DISTINCT, 500, made=made)
-    assert made == ["look"]
-
-
-def test_where_rows_are_few_all_of_them_are_drawn():
-    rows = np.repeat(DISTINCT[:50], 400, axis=0)
-    found = by_passes(rows, 300)
-    np.testing.assert_array_equal(found.numbers, np.arange(0, 20_000, 400))
-    np.testing.assert_array_equal(found.copies, 400)
-    np.testing.assert_array_equal(found.weights, 400)
+    for rows, size in ((X, 100), (X, 300), (X, 1000), (DISTINCT, 500)):
+        source, made = open_source(rows), []
+        found = draw_by_passes(lambda name, task, s=source, m=made: m.append(name) or s.run(task), len(rows), size, None)
+        assert made == ["look"] or (rows is X and made == ["look", "frequent rows"])
+        for row in DISTINCT[[77, 20_001]] if rows is X else ():
+            (at,) = np.flatnonzero((found.rows == row).all(axis=1))
+            assert found.copies[at] == found.weights[at] >= 4001
+    few = by_passes(np.repeat(DISTINCT[:50], 400, axis=0), 300)
+    np.testing.assert_array_equal(few.numbers, np.arange(0, 20_000, 400))
+    np.testing.assert_array_equal(few.copies, 400)
+    np.testing.assert_array_equal(few.weights, 400)
 
 
 def test_every_row_is_drawn_equally_often():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields, replace
-from typing import ClassVar
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.choosing import Selection
 from mosaic.choosing.choose import Chooser
 from mosaic.kernels import RBF
 from mosaic.metrics import explained_share
@@ -31,49 +29,41 @@ def same(one, other, rtol=1e-9):
 # One value
 
 
-def test_selection_is_frozen_and_holds_what_was_found_and_decided():
-    selection = MOSAIC(6).fit(BLOBS.X).selection_
-    assert isinstance(selection, Selection)
+def test_selection_is_frozen_and_estimators_say_what_it_says():
+    model, detector = MOSAIC(6).fit(BLOBS.X), MOSAICOutlierDetector().fit(BLOBS.X)
+    selection = model.selection_
     with pytest.raises(FrozenInstanceError):
         selection.cut = None
-    names = {field.name for field in fields(Selection)}
-    assert {"material", "settings", "members", "gains", "cut", "groups"} <= names
-    assert len(selection.rows) == len(selection.chosen) == len(selection.gains) == 6
-    assert selection.settings.n_representatives == 6
-    assert selection.n_outliers == selection.answers.is_outlier.sum() == 8
+    assert len(selection.rows) == len(selection.chosen) == len(selection.gains) == selection.settings.n_representatives == 6
+    assert selection.n_outliers == 8
     assert not selection.is_outlier[selection.chosen].any()
-
-
-def test_estimator_says_what_its_selection_says():
-    for estimator in (MOSAIC(6), MOSAICOutlierDetector()):
-        estimator.fit(BLOBS.X)
-        answers = estimator.selection_.answers
+    answers = selection.answers
+    np.testing.assert_array_equal(answers.labels[selection.rows], np.arange(6))
+    np.testing.assert_array_equal(answers.labels == -1, answers.is_outlier)
+    np.testing.assert_array_equal(model.representative_indices_, selection.rows)
+    np.testing.assert_array_equal(model.labels_, answers.labels)
+    for estimator in (model, detector, MOSAIC(40).fit(BLOBS.X)):  # the number chosen changes no count and no outlier
         np.testing.assert_array_equal(estimator.effective_count_, answers.effective_count)
         np.testing.assert_array_equal(estimator.is_outlier_, answers.is_outlier)
-        if isinstance(estimator, MOSAIC):
-            np.testing.assert_array_equal(estimator.representative_indices_, estimator.selection_.rows)
-            np.testing.assert_array_equal(estimator.labels_, answers.labels)
 
 
-class Noted(RBF):
-    """A kernel that notes the rows and the points of the similarities that are computed."""
+def test_coverage_is_the_explained_share_and_gains_the_mean_similarity_of_the_rows_that_belong():
+    model = MOSAIC(6).fit(BLOBS.X)
+    selection = model.selection_
+    weights = selection.material.points.weights * ~selection.is_outlier
+    assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
+    reach = Chooser(selection).cover(6).reach
+    S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / reach)
+    np.testing.assert_allclose(np.cumsum(selection.gains), np.maximum.accumulate(S, axis=1).mean(axis=0), rtol=1e-6)
 
-    computed: ClassVar[list[tuple[int, int]]] = []
 
-    def _between(self, A, B):
-        self.computed.append((A.shape[0], B.shape[0]))
-        return super()._between(A, B)
-
-
-def test_labels_and_errors_share_similarities_that_are_computed_once():
-    selection = MOSAIC(7).fit(BLOBS.X).selection_
-    kernel = Noted(selection.kernel.X, selection.kernel.gamma)
-    material = replace(selection.material, geometry=replace(selection.material.geometry, kernel=kernel))
-    noted = replace(selection, material=material)
-    same(noted.answers_at(BLOBS.X), selection.answers)
-    Noted.computed.clear()
-    same(noted.answers_at(BLOBS.X), selection.answers)
-    assert sum(rows for rows, points in Noted.computed if points == 7) == len(BLOBS.X)
+def test_labels_and_errors_share_similarities_that_are_computed_once(monkeypatch):
+    selection, computed, between = MOSAIC(7).fit(BLOBS.X).selection_, [], RBF._between
+    monkeypatch.setattr(RBF, "_between", lambda self, A, B: computed.append((len(A), len(B))) or between(self, A, B))
+    for _ in range(2):
+        computed.clear()
+        same(selection.answers_at(BLOBS.X), selection.answers)
+    assert sum(rows for rows, points in computed if points == 7) == len(BLOBS.X)
 
 
 def test_without_representatives_nobody_stands_for_a_row_and_nothing_of_it_is_explained():
@@ -82,19 +72,6 @@ def test_without_representatives_nobody_stands_for_a_row_and_nothing_of_it_is_ex
     assert (selection.answers.labels == -1).all()
     np.testing.assert_allclose(selection.answers.representation_error, 1.0)
     assert selection.coverage == pytest.approx(0.0)
-
-
-def test_selector_and_detector_agree_on_counts_and_outliers():
-    one, other = MOSAIC(6).fit(BLOBS.X), MOSAICOutlierDetector().fit(BLOBS.X)
-    np.testing.assert_array_equal(one.effective_count_, other.effective_count_)
-    np.testing.assert_array_equal(one.is_outlier_, other.is_outlier_)
-
-
-def test_representatives_stand_for_themselves_and_outliers_have_none():
-    selection = MOSAIC(6).fit(BLOBS.X).selection_
-    labels = selection.answers.labels
-    np.testing.assert_array_equal(labels[selection.rows], np.arange(6))
-    np.testing.assert_array_equal(labels == -1, selection.answers.is_outlier)
 
 
 def test_program_is_solved_when_somebody_asks_and_not_before():
@@ -108,20 +85,6 @@ def test_program_is_solved_when_somebody_asks_and_not_before():
     assert not selection.material.is_solved  # the certificate has a program of its own
     assert selection.material.solved.influence.max() > 0
     assert selection.material.is_solved
-
-
-def test_coverage_is_the_explained_share_of_the_rows_that_belong():
-    selection = MOSAIC(6).fit(BLOBS.X).selection_
-    weights = selection.material.points.weights * ~selection.is_outlier
-    assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
-
-
-def test_gains_are_the_mean_similarity_to_the_nearest_pick():
-    model = MOSAIC(6).fit(BLOBS.X)
-    cover = Chooser(model.selection_).cover(6)
-    S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / cover.reach)
-    values = [S[:, : k + 1].max(axis=1).mean() for k in range(6)]
-    np.testing.assert_allclose(np.cumsum(model.selection_.gains), values, rtol=1e-6)
 
 
 # Known rows asked as new ones
@@ -142,8 +105,9 @@ SETTINGS = {
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
 def test_rows_of_the_data_get_their_own_answers_when_they_are_asked_for_as_new_ones(settings):
     X = np.vstack([BLOBS.X, BLOBS.X[:20]])
-    selection = MOSAIC(6, **settings).fit(X).selection_
-    same(selection.answers_at(X), selection.answers)
+    for weights in (None, (np.arange(len(X)) % 10 > 0).astype(float)):
+        selection = MOSAIC(6, **settings).fit(X, sample_weight=weights).selection_
+        same(selection.answers_at(X), selection.answers)
 
 
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
@@ -161,13 +125,6 @@ def test_outlier_that_must_be_included_is_none_whether_asked_as_known_or_as_new(
         selection = MOSAIC(6, outliers=outliers).fit(BLOBS.X, must_include=odd).selection_
         assert not selection.answers.is_outlier[odd].any()
         same(selection.answers_at(BLOBS.X), selection.answers)
-
-
-def test_rows_without_weight_are_answered_as_new_ones():
-    weights = np.ones(len(BLOBS.X))
-    weights[::10] = 0.0
-    selection = MOSAIC(6).fit(BLOBS.X, sample_weight=weights).selection_
-    same(selection.answers_at(BLOBS.X), selection.answers)
 
 
 def test_answers_do_not_depend_on_the_batch():
@@ -189,16 +146,29 @@ def sampled(monkeypatch):
 BASE = np.vstack([np.random.default_rng(0).normal(size=(594, 3)), 50.0 * np.eye(3), -50.0 * np.eye(3)])
 
 
-def test_more_points_than_a_sample_get_consistent_answers(sampled):
-    selection = MOSAIC(6).fit(BASE).selection_
-    assert selection.is_sampled
-    assert selection.kernel.n == 200
-    assert set(selection.rows) <= set(selection.material.row_numbers)
-    assert "About " in str(selection.decisions) or not selection.n_outliers
-    same(selection.answers_at(BASE), selection.answers)
-    assert len(selection.answers.labels) == len(BASE)
-    np.testing.assert_array_equal(selection.answers.labels[selection.rows], np.arange(6))
-    assert "About " not in str(selection.decisions)
+def test_more_points_than_a_sample_get_consistent_answers_and_the_sample_has_all_that_constraints_name(sampled, rng):
+    groups, must = np.where(np.arange(len(BASE)) < 15, "few", "many"), rng.permutation(len(BASE))[:5]
+    named = {"groups": groups, "quotas": {"few": 6, "many": 6}, "must_include": must}
+    for constraints in ({}, named):
+        selection = MOSAIC(12).fit(BASE, **constraints).selection_
+        drawn = set(selection.material.row_numbers.tolist())
+        assert selection.is_sampled
+        assert set(selection.rows) <= drawn
+        assert "About " in str(selection.decisions) or not selection.n_outliers
+        same(selection.answers_at(BASE), selection.answers)
+        np.testing.assert_array_equal(selection.answers.labels[selection.rows], np.arange(12))
+        assert "About " not in str(selection.decisions)
+    assert {*must.tolist(), *range(15)} <= drawn
+
+
+def test_groups_are_kept_beyond_the_sample_too(sampled):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(480, 5)), 20.0 + 3.0 * rng.normal(size=(120, 5))])
+    sparse = np.arange(600) >= 480
+    assert MOSAICOutlierDetector(0.2).fit(X).is_outlier_[sparse].mean() > 0.8
+    protected = MOSAICOutlierDetector(0.2, min_group=10).fit(X)
+    assert protected.is_outlier_[sparse].mean() < 0.3
+    np.testing.assert_array_equal(protected.predict(X) == -1, protected.is_outlier_)
 
 
 def test_sample_tells_nearly_what_all_points_tell(monkeypatch):
@@ -209,25 +179,6 @@ def test_sample_tells_nearly_what_all_points_tell(monkeypatch):
     assert part.is_sampled
     assert part.coverage == pytest.approx(whole.coverage, abs=0.03)
     assert part.outlier_share == pytest.approx(whole.outlier_share, abs=0.01)
-
-
-def test_sample_has_all_that_constraints_name(sampled, rng):
-    groups = np.where(np.arange(len(BASE)) < 15, "few", "many")
-    must = rng.permutation(len(BASE))[:5]
-    material = MOSAIC(12).fit(BASE, groups=groups, quotas={"few": 6, "many": 6}, must_include=must).selection_.material
-    assert np.isin(must, material.row_numbers).all()
-    assert np.isin(np.arange(15), material.row_numbers).all()
-
-
-def test_groups_are_kept_beyond_the_sample_too(sampled):
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(480, 5)), 20.0 + 3.0 * rng.normal(size=(120, 5))])
-    sparse = np.arange(600) >= 480
-    condemned = MOSAICOutlierDetector(0.2).fit(X)
-    assert condemned.is_outlier_[sparse].mean() > 0.8
-    protected = MOSAICOutlierDetector(0.2, min_group=10).fit(X)
-    assert protected.is_outlier_[sparse].mean() < 0.3
-    np.testing.assert_array_equal(protected.predict(X) == -1, protected.is_outlier_)
 
 
 # One ruler
@@ -246,11 +197,6 @@ def test_coverage_does_not_fall_when_more_are_chosen(X):
     found = [MOSAIC(k).fit(X).coverage_ for k in range(1, 21)]
     assert (np.diff(found) >= -1e-3).all()
     assert found[-1] > found[0]
-
-
-def test_outliers_do_not_depend_on_the_number_of_representatives():
-    flagged = [MOSAIC(k).fit(BLOBS.X).is_outlier_ for k in (1, 5, 40)]
-    assert all((mask == flagged[0]).all() for mask in flagged)
 
 
 # Other thresholds

@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -28,43 +28,29 @@ X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X, Y = make_blobs(80, centers=4, n_features=3, random_state=3)
 NEW = np.random.default_rng(1).normal(scale=6.0, size=(15, 3))
 
-CONFIGURATIONS = [
-    MOSAIC(),
-    MOSAIC(3, algorithm="paper"),
-    MOSAIC(algorithm="sketch"),
-    MOSAIC(kernel="precomputed"),
-    MOSAICSampler(),
-    MOSAICOutlierDetector(),
-]
+CONFIGURATIONS = [MOSAIC(), MOSAIC(3, algorithm="paper"), MOSAIC(algorithm="sketch"), MOSAIC(kernel="precomputed")]
+CONFIGURATIONS += [MOSAICSampler(), MOSAICOutlierDetector()]
 WITH_WEIGHTS = [
-    "sample_weights_pandas_series",
-    "sample_weights_not_an_array",
-    "sample_weights_list",
-    "all_zero_sample_weights_error",
-    "sample_weights_shape",
-    "sample_weights_not_overwritten",
-    "sample_weight_equivalence_on_dense_data",
-    "sample_weight_equivalence_on_sparse_data",
+    name.removeprefix("check_") for name in dir(estimator_checks) if re.match("check_(all_zero_)?sample_weight", name)
 ]
-WITH_WEIGHTS = [name for name in WITH_WEIGHTS if hasattr(estimator_checks, f"check_{name}")]  # scikit-learn 1.8 lacks one
+
+
+#: Checks that cannot pass: of which estimator, why, and the words that show that the cause is this.
+NO_OUTLIER = ("the check expects an outlier among three clean blobs", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)")
+EXCEPTIONS = {
+    "MOSAIC(algorithm='sketch')": dict.fromkeys(WITH_WEIGHTS, ("passes take no weights", "'sketch' takes no sample_weight")),
+    "MOSAICOutlierDetector()": dict.fromkeys(("outliers_train", "outliers_fit_predict"), NO_OUTLIER),
+    "MOSAIC(kernel='precomputed')": {
+        "positive_only_tag_during_fit": ("less its mean, a similarity is indefinite", r"its diagonal entry \d+ is -"),
+        "estimators_dtypes": ("rounded, a similarity is indefinite", "the smallest eigenvalue is -3.16e-06 and the largest 224"),
+        "estimators_nan_inf": ("it predicts for three columns", "X has 3 features, but MOSAIC is expecting 10 features"),
+        "clustering": ("it passes points where similarities are due", r"must be square; got shape \(50, 2\)"),
+    },
+}
 
 
 def known_exceptions(estimator):
-    """Checks that cannot pass, and why; the tests below show that the causes are these."""
-    if estimator.kernel == "precomputed":
-        points = "the check passes points where similarities are due."
-        return {
-            "check_positive_only_tag_during_fit": "less its mean, a similarity is not positive semi-definite any more.",
-            "check_estimators_dtypes": "rounded to single precision or whole numbers, it is not positive semi-definite.",
-            "check_estimators_nan_inf": "the check predicts for three columns, where one for each of ten points is due.",
-            "check_clustering": points,
-        }
-    if isinstance(estimator, MOSAICOutlierDetector):
-        reason = "the check expects an outlier among three clean blobs, and there is none."
-        return {f"check_{name}": reason for name in ("outliers_train", "outliers_fit_predict")}
-    if getattr(estimator, "algorithm", None) == "sketch":
-        return {f"check_{name}": "fits by passes take no weights, and say so." for name in WITH_WEIGHTS}
-    return {}
+    return {f"check_{name}": why for name, (why, _) in EXCEPTIONS.get(repr(estimator), {}).items()}
 
 
 @pytest.mark.filterwarnings("ignore:.*taken for outliers:mosaic.SelectionWarning")  # some checks pass zeros for the most part
@@ -73,29 +59,27 @@ def test_estimator_keeps_the_contract_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-CAUSES = [
-    *((MOSAIC(algorithm="sketch"), name, r"algorithm='sketch' takes no sample_weight") for name in WITH_WEIGHTS),
-    (MOSAICOutlierDetector(), "outliers_train", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)"),
-    (MOSAICOutlierDetector(), "outliers_fit_predict", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)"),
-    (MOSAIC(kernel="precomputed"), "positive_only_tag_during_fit", r"its diagonal entry \d+ is -"),
-    (MOSAIC(kernel="precomputed"), "estimators_dtypes", r"the smallest eigenvalue is -3.16e-06 and the largest 224"),
-    (MOSAIC(kernel="precomputed"), "estimators_nan_inf", r"X has 3 features, but MOSAIC is expecting 10 features"),
-    (MOSAIC(kernel="precomputed"), "clustering", r"must be square; got shape \(50, 2\)"),
-]
-
-
-@pytest.mark.parametrize(("estimator", "check", "cause"), CAUSES, ids=[f"{e}-{check}" for e, check, _ in CAUSES])
-def test_known_exceptions_have_the_stated_cause(estimator, check, cause):
+@pytest.mark.parametrize(("name", "check"), [(name, check) for name, checks in EXCEPTIONS.items() for check in checks])
+def test_known_exceptions_have_the_stated_cause(name, check):
+    estimator = next(one for one in CONFIGURATIONS if repr(one) == name)
     with pytest.raises((AssertionError, ValueError)) as caught:
         getattr(estimator_checks, f"check_{check}")(type(estimator).__name__, estimator)
     messages, error = [], caught.value
     while error is not None:
         messages.append(str(error))
         error = error.__cause__ or error.__context__
-    assert any(re.search(cause, message) for message in messages), messages
+    assert any(re.search(EXCEPTIONS[name][check][1], message) for message in messages), messages
 
 
 # The same the other way round: without these causes all is well.
+
+
+def test_clean_blobs_have_no_outlier_unless_there_is_one_or_a_share_is_asked_for():
+    blobs = make_blobs(300, random_state=0)[0]
+    assert (MOSAICOutlierDetector().fit_predict(blobs) == 1).all()
+    assert (MOSAICOutlierDetector(0.1).fit_predict(blobs) == -1).sum() == 30
+    spoilt = np.vstack([blobs, [[60.0, -40.0]]])
+    np.testing.assert_array_equal(np.flatnonzero(MOSAICOutlierDetector().fit_predict(spoilt) == -1), [300])
 
 
 def test_cosine_takes_sparse_rows_and_whole_numbers_that_have_a_direction():
@@ -121,15 +105,47 @@ def test_similarities_with_missing_or_infinite_entries_are_refused_in_fit_and_af
             clone(estimator).fit(K).predict(bad)
 
 
-def test_clean_blobs_have_no_outlier_unless_there_is_one_or_a_share_is_asked_for():
-    blobs = make_blobs(300, random_state=0)[0]
-    assert (MOSAICOutlierDetector().fit_predict(blobs) == 1).all()
-    assert (MOSAICOutlierDetector(0.1).fit_predict(blobs) == -1).sum() == 30
-    spoilt = np.vstack([blobs, [[60.0, -40.0]]])
-    np.testing.assert_array_equal(np.flatnonzero(MOSAICOutlierDetector().fit_predict(spoilt) == -1), [300])
-
-
 # Objects
+
+
+def test_clone_has_the_parameters_and_nothing_that_was_learned_and_repr_names_what_differs():
+    model = MOSAIC(6, kernel="laplacian", contamination=0.1).fit(X)
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    assert not [name for name in vars(fresh) if name.endswith("_") or name.startswith("_")]
+    np.testing.assert_array_equal(fresh.fit(X).representative_indices_, model.representative_indices_)
+    assert repr(MOSAIC()) == "MOSAIC()"
+    assert repr(MOSAIC(3, kernel="linear")) == "MOSAIC(kernel='linear', n_representatives=3)"
+
+
+def test_parameters_are_read_and_written_by_name_and_a_fit_keeps_those_it_was_made_with():
+    model = MOSAIC(7)
+    assert model.get_params()["n_representatives"] == 7
+    assert set(model.get_params()) == set(MOSAICSampler().get_params()) - {"sampling_strategy"}
+    assert model.set_params(n_representatives=3, kernel="linear") is model
+    assert (model.n_representatives, model.kernel) == (3, "linear")
+    model = MOSAIC(5, kernel=Polynomial(2), algorithm="paper").set_params(algorithm__alpha=5.0, kernel__degree=4)
+    assert (model.algorithm, model.kernel) == (Paper(alpha=5.0), Polynomial(degree=4))
+    assert model.get_params()["algorithm__alpha"] == 5.0
+    copied = clone(model)
+    assert copied.algorithm == model.algorithm
+    assert copied.algorithm is not model.algorithm
+    model = MOSAIC(5, algorithm=Paper(alpha=5.0), gamma=0.1).fit(X)
+    model.algorithm.alpha = 50.0
+    assert model.alpha_ == pytest.approx(5.0)
+
+
+def test_kinds_of_estimators_are_told_by_their_tags_and_the_sampler_does_nothing_but_choose():
+    assert is_clusterer(MOSAIC())
+    assert is_clusterer(MOSAICSampler())
+    assert is_outlier_detector(MOSAICOutlierDetector())
+    for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector):
+        assert kind().__sklearn_tags__().input_tags.sparse
+        assert not kind().__sklearn_tags__().input_tags.pairwise
+        assert kind(kernel="precomputed").__sklearn_tags__().input_tags.pairwise
+    for name in (*ANSWERS, "score"):
+        assert hasattr(MOSAIC(), name)
+        assert not hasattr(MOSAICSampler(), name)
 
 
 ANSWERS = ["predict", "transform", "score_samples"]
@@ -145,30 +161,6 @@ def test_copies_answer_as_the_original(kernel, duplicate):
     assert twin.score(NEW) == model.score(NEW)
     assert twin.certificate_ == model.certificate_
     np.testing.assert_array_equal(twin.rethreshold(n_representatives=4).labels_, model.rethreshold(n_representatives=4).labels_)
-
-
-def test_clone_has_the_parameters_and_nothing_that_was_learned():
-    model = MOSAIC(6, kernel="laplacian", contamination=0.1).fit(X)
-    fresh = clone(model)
-    assert fresh.get_params() == model.get_params()
-    assert not [name for name in vars(fresh) if name.endswith("_") or name.startswith("_")]
-    np.testing.assert_array_equal(fresh.fit(X).representative_indices_, model.representative_indices_)
-
-
-def test_parameters_are_read_and_written_by_name():
-    model = MOSAIC(7)
-    names = model.get_params()
-    assert names["n_representatives"] == 7
-    assert names["outliers"] == "reject"
-    assert set(names) == set(MOSAICSampler().get_params()) - {"sampling_strategy"}
-    assert model.set_params(n_representatives=3, kernel="linear") is model
-    assert (model.n_representatives, model.kernel) == (3, "linear")
-    model = MOSAIC(kernel=Polynomial(2), algorithm="paper").set_params(algorithm__alpha=5.0, kernel__degree=4)
-    assert (model.algorithm, model.kernel) == (Paper(alpha=5.0), Polynomial(degree=4))
-    assert model.get_params()["algorithm__alpha"] == 5.0
-    copied = clone(model)
-    assert copied.algorithm == model.algorithm
-    assert copied.algorithm is not model.algorithm
 
 
 @pytest.mark.parametrize(
@@ -188,72 +180,48 @@ def test_a_name_that_is_unknown_is_answered_with_the_one_that_was_meant(call, me
         call()
 
 
-def test_a_fit_keeps_the_settings_that_it_was_made_with():
-    model = MOSAIC(5, algorithm=Paper(alpha=5.0), gamma=0.1).fit(X)
-    model.algorithm.alpha = 50.0
-    assert model.alpha_ == pytest.approx(5.0)
-
-
-def test_repr_names_what_differs_from_the_defaults():
-    assert repr(MOSAIC()) == "MOSAIC()"
-    assert repr(MOSAIC(3, kernel="linear")) == "MOSAIC(kernel='linear', n_representatives=3)"
-    assert repr(MOSAICSampler(9)) == "MOSAICSampler(n_representatives=9)"
-
-
-def test_kinds_of_estimators_are_told_by_their_tags():
-    assert is_clusterer(MOSAIC())
-    assert is_clusterer(MOSAICSampler())
-    assert is_outlier_detector(MOSAICOutlierDetector())
-    for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector):
-        assert kind().__sklearn_tags__().input_tags.sparse
-        assert not kind().__sklearn_tags__().input_tags.pairwise
-        assert kind(kernel="precomputed").__sklearn_tags__().input_tags.pairwise
-
-
-@pytest.mark.parametrize("name", ["predict", "transform", "score_samples", "score"])
-def test_sampler_does_nothing_but_choose(name):
-    assert hasattr(MOSAIC(), name)
-    assert not hasattr(MOSAICSampler(), name)
-
-
-def test_sampler_chooses_what_the_estimator_chooses():
-    sampler = MOSAICSampler(12)
-    X_few, y_few = sampler.fit_resample(X_IRIS)
-    rows = MOSAIC(12).fit(X_IRIS).representative_indices_
-    np.testing.assert_array_equal(sampler.sample_indices_, rows)
-    np.testing.assert_array_equal(X_few, X_IRIS[rows])
-    assert y_few is None
-
-
 # Tools of scikit-learn
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_transform_gives_frames_with_named_columns(library):
-    model = MOSAIC(4).fit(X).set_output(transform=library)
-    frame = model.transform(NEW)
-    assert type(frame).__module__.startswith(library)
-    assert list(frame.columns) == ["mosaic0", "mosaic1", "mosaic2", "mosaic3"]
-    np.testing.assert_array_equal(model.get_feature_names_out(), list(frame.columns))
-    np.testing.assert_array_equal(frame.to_numpy(), MOSAIC(4).fit(X).transform(NEW))
-    assert len(model.rethreshold(n_representatives=2).transform(NEW).columns) == 2
-
-
-def test_transform_is_the_similarity_to_the_representatives_by_rank():
+def test_transform_is_the_similarity_to_the_representatives_by_rank_also_in_frames(library):
     model = MOSAIC(4).fit(X)
     expected = rbf_kernel(NEW, X[model.representative_indices_], gamma=model.gamma_)
     np.testing.assert_allclose(model.transform(NEW), expected, rtol=1e-12)
     np.testing.assert_allclose(model.fit_transform(X)[model.representative_indices_].diagonal(), 1.0, rtol=1e-12)
+    frame = model.set_output(transform=library).transform(NEW)
+    assert type(frame).__module__.startswith(library)
+    assert list(frame.columns) == list(model.get_feature_names_out()) == ["mosaic0", "mosaic1", "mosaic2", "mosaic3"]
+    np.testing.assert_allclose(frame.to_numpy(), expected, rtol=1e-12)
+    assert len(model.rethreshold(n_representatives=2).transform(NEW).columns) == 2
 
 
-def test_pipeline_scales_before_it_clusters():
-    stretched = X * [1.0, 100.0, 0.01]
-    pipeline = Pipeline([("scale", StandardScaler()), ("choose", MOSAIC())])
-    labels = pipeline.fit_predict(stretched)
-    direct = MOSAIC().fit(StandardScaler().fit_transform(stretched))
-    np.testing.assert_array_equal(labels, direct.labels_)
-    np.testing.assert_array_equal(pipeline.predict(stretched), labels)
-    assert pipeline.score(stretched) == pytest.approx(direct.score(StandardScaler().fit_transform(stretched)))
+def test_pipeline_scales_before_it_clusters_and_routes_weights():
+    stretched, weights = X * [1.0, 100.0, 0.01], np.random.default_rng(0).integers(0, 4, len(X))
+    scaled = StandardScaler().fit_transform(stretched)
+    pipeline = make_pipeline(StandardScaler(), MOSAIC(6))
+    direct, weighted = MOSAIC(6).fit(scaled), MOSAIC(6).fit(scaled, sample_weight=weights)
+    np.testing.assert_array_equal(pipeline.fit_predict(stretched), direct.labels_)
+    np.testing.assert_array_equal(pipeline.predict(stretched), direct.labels_)
+    assert pipeline.score(stretched) == pytest.approx(direct.score(scaled))
+    assert not np.array_equal(weighted.representative_indices_, direct.representative_indices_)
+    with config_context(enable_metadata_routing=True):
+        step = MOSAIC(6).set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), step)
+        pipeline.fit(stretched, sample_weight=weights)
+    np.testing.assert_array_equal(pipeline[-1].representative_indices_, weighted.representative_indices_)
+
+
+def test_grid_search_finds_the_settings_with_the_best_held_out_score():
+    folds = KFold(3, shuffle=True, random_state=0)
+    grid = {"algorithm__alpha": [5.0, 100.0], "gamma": [0.02, 0.1]}
+    search = GridSearchCV(MOSAIC(6, algorithm="paper"), grid, cv=folds).fit(X)
+    by_hand = []
+    for settings in search.cv_results_["params"]:
+        model = MOSAIC(6, algorithm=Paper(alpha=settings["algorithm__alpha"]), gamma=settings["gamma"])
+        by_hand.append(np.mean([model.fit(X[train]).score(X[test]) for train, test in folds.split(X)]))
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
+    assert search.best_params_ == search.cv_results_["params"][int(np.argmax(by_hand))]
 
 
 def test_score_is_the_share_of_held_out_points_that_the_representatives_express():
@@ -265,45 +233,20 @@ def test_score_is_the_share_of_held_out_points_that_the_representatives_express(
     assert model.score(X) == pytest.approx(explained_share(model.selection_.kernel, model.selection_.chosen), rel=1e-9)
 
 
-def test_grid_search_finds_the_settings_with_the_best_held_out_score():
-    folds = KFold(3, shuffle=True, random_state=0)
-    grid = {"algorithm__alpha": [5.0, 100.0], "gamma": [0.02, 0.1]}
-    search = GridSearchCV(MOSAIC(6, algorithm="paper"), grid, cv=folds).fit(X)
-    by_hand = {
-        (alpha, gamma): np.mean(
-            [MOSAIC(6, algorithm=Paper(alpha=alpha), gamma=gamma).fit(X[train]).score(X[test]) for train, test in folds.split(X)]
-        )
-        for alpha in grid["algorithm__alpha"]
-        for gamma in grid["gamma"]
-    }
-    found = [(p["algorithm__alpha"], p["gamma"]) for p in search.cv_results_["params"]]
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], [by_hand[key] for key in found], rtol=1e-12)
-    assert by_hand[search.best_params_["algorithm__alpha"], search.best_params_["gamma"]] == max(by_hand.values())
-
-
-def test_weights_are_routed_through_a_pipeline():
-    weights = np.random.default_rng(0).integers(0, 4, len(X))
-    scaled = StandardScaler().fit_transform(X)
-    direct = MOSAIC(6).fit(scaled, sample_weight=weights)
-    assert not np.array_equal(direct.representative_indices_, MOSAIC(6).fit(scaled).representative_indices_)
-    with config_context(enable_metadata_routing=True):
-        step = MOSAIC(6).set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), step)
-        pipeline.fit(X, sample_weight=weights)
-    np.testing.assert_array_equal(pipeline[-1].representative_indices_, direct.representative_indices_)
-
-
 # Tools of imbalanced-learn
 
 
-def test_sampler_thins_the_training_data_of_a_classifier_and_nothing_else():
-    pipeline = SamplerPipeline([("scale", StandardScaler()), ("few", MOSAICSampler(30)), ("fit", LogisticRegression())])
-    pipeline.fit(X_IRIS, Y_IRIS)
+def test_sampler_chooses_what_the_estimator_chooses_and_thins_the_training_data_of_a_classifier_only():
     scaled = StandardScaler().fit_transform(X_IRIS)
     sampler = MOSAICSampler(30)
+    X_few, y_few = sampler.fit_resample(scaled)
+    np.testing.assert_array_equal(sampler.sample_indices_, MOSAIC(30).fit(scaled).representative_indices_)
+    np.testing.assert_array_equal(X_few, scaled[sampler.sample_indices_])
+    assert y_few is None
     sampler.fit_resample(scaled, Y_IRIS)
     rows = sampler.sample_indices_
+    pipeline = SamplerPipeline([("scale", StandardScaler()), ("few", MOSAICSampler(30)), ("fit", LogisticRegression())])
+    pipeline.fit(X_IRIS, Y_IRIS)
     direct = LogisticRegression().fit(scaled[rows], Y_IRIS[rows])
     np.testing.assert_array_equal(pipeline.predict(X_IRIS), direct.predict(scaled))
-    assert len(pipeline.predict(X_IRIS)) == 150
     assert pipeline.score(X_IRIS, Y_IRIS) > 0.9

@@ -1,16 +1,14 @@
-"""Invented facts whose every number is known, and a browser that shows them and records its messages and requests."""
+"""Invented facts whose every number is known, and the page of some facts in a browser, as a hand uses it."""
 
 from __future__ import annotations
 
 import base64
-import os
-import shutil
-from collections.abc import Callable, Iterator
+import csv
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 #: Strings that would do harm if they were more than text; all must be readable on the page.
 HOSTILE = {
@@ -63,6 +61,16 @@ def with_two_layouts(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
+def with_columns(facts: dict[str, Any], columns: dict[str, list[str]]) -> dict[str, Any]:
+    """The same with other columns, by name the text of each row; all of them are compared."""
+    places = list(range(len(columns)))
+    facts |= {"columns": list(columns), "n_compared": len(columns), "places": places}
+    facts["map_columns"] = [coded(texts) for texts in columns.values()]
+    for item in [*facts["ranking"], *facts["lowest"]]:
+        item["cells"] = [texts[item["row"]] for texts in columns.values()]
+    return facts
+
+
 class World(NamedTuple):
     """Invented data: the facts about it, distances of its n points to the ranked, and the bins of their counts."""
 
@@ -74,7 +82,7 @@ class World(NamedTuple):
         """Which of the first k are outliers at this threshold."""
         return [pick["bin"] < threshold and not pick["safe"] for pick in self.facts["ranking"][:k]]
 
-    def stands_for(self, k: int, threshold: int) -> list[int]:
+    def stands_for(self, k: int, threshold: int = 8) -> list[int]:
         """Rows whose nearest of those that are left is this one, for each of the first k; outliers are with nobody."""
         distance = np.where(self.struck(k, threshold), np.inf, self.distance[:, :k])
         safe = unpacked(self.facts["map"]["safe"], "u1") if self.facts["map"]["safe"] else np.zeros(len(self.bins))
@@ -141,35 +149,19 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
     x1, y1 = points.max(axis=0)
     grid = np.round(65535 * (points - [x0, y0]) / [x1 - x0, y1 - y0])
     facts = {
-        "title": f"{k} representatives of {n:,} points",
-        "file": {"name": "items.csv", "kind": "CSV file"},
-        "n": n,
-        "n_features": 2,
-        "k": k,
-        "n_outliers": int(is_outlier.sum()),
-        "scaled": False,
-        "outliers": "reject",
-        "ranking": ranking,
-        "columns": ["width", "height", "kind"],
-        "n_compared": 3,
-        "places": [0, 1, 2],
-        "compared_with": 128,
-        "static_cells": True,
+        "title": f"{k} representatives of {n:,} points", "file": {"name": "items.csv", "kind": "CSV file"},
+        "n": n, "n_features": 2, "k": k, "n_outliers": int(is_outlier.sum()), "scaled": False, "outliers": "reject",
+        "ranking": ranking, "columns": ["width", "height", "kind"], "n_compared": 3, "places": [0, 1, 2],
+        "compared_with": 128, "static_cells": True,
         "map_columns": [
             coded([f"{x:.2f}" for x in points[:, 0]]),
             coded([f"{y:.2f}" for y in points[:, 1]]),
             coded([f"kind {c}" for c in crowd]),
         ],
-        "coverage": shares.round(5).tolist(),
-        "suggested": 7,
-        "moves": moves,
+        "coverage": shares.round(5).tolist(), "suggested": 7, "moves": moves,
         "bins": {
-            "edges": edges.tolist(),
-            "rows": np.bincount(bins, minlength=n_bins).tolist(),
-            "safe": [0] * n_bins,
-            "threshold": threshold,
-            "grouped": 0,
-            "must": 0,
+            "edges": edges.tolist(), "rows": np.bincount(bins, minlength=n_bins).tolist(), "safe": [0] * n_bins,
+            "threshold": threshold, "grouped": 0, "must": 0,
         },
         "lowest": [entry(row, f"width {points[row, 0]:.2f}, usual -1 to 5.") | {"members": []} for row in low],
         "map": {
@@ -275,15 +267,13 @@ def thinned(facts: dict[str, Any], kept: np.ndarray, low_complete: int) -> dict[
 
 def with_pictures(facts: dict[str, Any]) -> dict[str, Any]:
     """The same, where each listed row is a small picture."""
-    from io import BytesIO
-
     from PIL import Image
 
     def painted(row: int) -> str:
         rng = np.random.default_rng(row)
         y, x = np.mgrid[:32, :32]
         waves = np.sin(x * rng.uniform(0.1, 0.5) + row) + np.cos(y * rng.uniform(0.1, 0.5))
-        out = BytesIO()
+        out = io.BytesIO()
         Image.fromarray(np.uint8(127 + 60 * waves)).save(out, "PNG")
         return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
 
@@ -320,103 +310,142 @@ def hostile(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-@pytest.fixture(name="browser", scope="module")
-def running_browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        assert "MOSAIC_BROWSER" not in os.environ, "a browser is required here: apt-get install chromium"
-        pytest.skip("no chromium on this machine: apt-get install chromium")
-    # Module by module: while it runs, nothing else in this process can have an event loop.
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+class Report:
+    """A page in the browser. What is done here is painted when it returns; messages, errors and other requests are kept."""
 
-
-@pytest.fixture(name="visit")
-def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Open the page of some facts. At the end there must be no error, no console message and no request besides the page."""
-    contexts, heard = [], []
-
-    def visit(facts: dict[str, Any] | str, width: int = 1280, height: int = 1400, **options: Any) -> Any:
+    def __init__(
+        self, browser: Any, facts: dict[str, Any] | str, file: Path, width: int = 1280, height: int = 1400, **options: Any
+    ):
         from mosaic.show.page import page_of
 
-        file = tmp_path / f"report-{len(contexts)}.html"
         file.write_text(facts if isinstance(facts, str) else page_of(facts), encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: heard.append(f"console {message.type}: {message.text}"))
-        page.on("pageerror", lambda error: heard.append(f"error: {error}"))
-        page.on("request", lambda request: heard.append(f"request: {request.url}") if _leaves(request.url, file) else None)
-        page.goto(file.as_uri())
-        if options.get("java_script_enabled", True):
-            page.locator("html.js").wait_for(state="attached")
-            settled(page)
-        return page
+        self.facts: Any = facts
+        self.url, self.heard = file.as_uri(), list[str]()
+        self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.heard.append(f"console {message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.heard.append(f"error: {error}"))
+        self.page.on("request", lambda request: self._note(request.url))
+        self.runs = options.get("java_script_enabled", True)
+        self.open()
 
-    visit.heard = heard  # type: ignore[attr-defined]
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not heard, heard
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.page, name)
 
+    def _note(self, url: str) -> None:
+        if url != self.url and not url.startswith(("data:", "blob:")):
+            self.heard.append(f"request: {url}")
 
-def _leaves(url: str, file: Path) -> bool:
-    return url != file.as_uri() and not url.startswith(("data:", "blob:"))
+    def open(self) -> None:
+        """As if for the first time, but for what the browser keeps."""
+        self.page.goto("about:blank")
+        self.page.goto(self.url)
+        if self.runs:
+            self.page.locator("html.js").wait_for(state="attached")
+            self.settle()
 
+    def settle(self) -> None:
+        """Wait until all requested parts are painted."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-def settled(page: Any) -> None:
-    """Wait until all requested parts are painted."""
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    def until(self, expression: str) -> None:
+        """Wait for what comes a little later, such as the end of a scroll. The page's policy forbids to wait by ``eval``."""
+        for _ in range(300):
+            if self.page.evaluate(expression):
+                return
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"never came true: {expression}")
 
+    def set(self, k: int | None = None, t: int | None = None) -> None:
+        """Move the sliders of the number and of the threshold as a hand does."""
+        for control, value in (("#k-range", k), ("#t-range", t)):
+            if value is not None:
+                self.page.locator(control).fill(str(value))
+        self.settle()
 
-def until(page: Any, expression: str) -> None:
-    """Wait for what comes a little later, such as the end of a scroll. The page's policy forbids to wait by ``eval``."""
-    for _ in range(300):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError(f"never came true: {expression}")
+    def click(self, selector: str, nth: int = 0) -> None:
+        self.page.locator(selector).nth(nth).click()
+        self.settle()
 
+    def press(self, *keys: str, at: str | None = None) -> None:
+        if at is not None:
+            self.page.locator(at).focus()
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.settle()
 
-def value_of(page: Any, control: str) -> str:
-    """Value of a field after all is painted."""
-    settled(page)
-    return str(page.locator(control).input_value())
+    def point(self, row: int | None = None) -> None:
+        """Move the pointer to a row on the map, or away from all."""
+        self.page.mouse.move(*(5, 5) if row is None else self.place_of(row))
+        self.settle()
 
+    def emulate(self, media: str) -> None:
+        self.page.emulate_media(media=media)
+        self.settle()
 
-def set_range(page: Any, control: str, value: int) -> None:
-    """Move a slider as a hand does."""
-    page.locator(control).fill(str(value))
-    settled(page)
+    def show(self, selector: str) -> None:
+        self.page.locator(selector).scroll_into_view_if_needed()
+        self.settle()
 
+    def text(self, selector: str = "h1") -> str:
+        """Text as it reads, with plain spaces."""
+        found = self.page.locator(selector)
+        is_drawn = found.evaluate("element => element instanceof SVGElement")
+        return " ".join((found.text_content() if is_drawn else found.inner_text()).split())
 
-def text_of(page: Any, selector: str) -> str:
-    """Text as it reads, with plain spaces."""
-    found = page.locator(selector)
-    is_drawn = found.evaluate("element => element instanceof SVGElement")
-    return " ".join((found.text_content() if is_drawn else found.inner_text()).split())
+    def texts(self, selector: str) -> list[str]:
+        return list(self.page.locator(selector).all_inner_texts())
 
+    def count(self, selector: str) -> int:
+        return int(self.page.locator(selector).count())
 
-def place_of(page: Any, facts: dict[str, Any], row: int) -> tuple[float, float]:
-    """Where a row is on the screen, if the map shows the whole range, five per cent beyond it, on two scales."""
-    shown = facts["map"]
-    grid = [unpacked(shown[axis], "u2")[row] / 65535 for axis in "xy"]
-    box = page.locator("#map-points").bounding_box()
-    share_x, share_y = ((value + 0.05) / 1.1 for value in grid)
-    return box["x"] + share_x * box["width"], box["y"] + (1 - share_y) * box["height"]
+    def hides(self, selector: str) -> bool:
+        return bool(self.page.locator(selector).first.is_hidden())
 
+    def attribute(self, selector: str, name: str, nth: int = 0) -> str:
+        return str(self.page.locator(selector).nth(nth).get_attribute(name))
 
-def stands_for(page: Any) -> list[str]:
-    """The third column of the table of picks, as far as it is shown."""
-    rows = page.locator("#picks-list tbody tr:visible td:nth-child(3) > span:first-child")
-    return [text.replace(",", "") for text in rows.all_inner_texts()]
+    def box(self, selector: str) -> dict[str, float]:
+        return dict(self.page.locator(selector).first.bounding_box())
 
+    def value(self, control: str) -> str:
+        self.settle()
+        return str(self.page.locator(control).input_value())
 
-def saved(page: Any, button: str) -> tuple[str, str]:
-    """Name and text of the file that a button saves."""
-    with page.expect_download() as download:
-        page.locator(button).click()
-    return download.value.suggested_filename, download.value.path().read_bytes().decode("utf-8")
+    def pixels(self) -> str:
+        """The map as it is painted."""
+        return str(self.page.evaluate("() => document.getElementById('map-points').toDataURL()"))
+
+    def colour_at(self, place: tuple[float, float]) -> np.ndarray:
+        """Mean red, green and blue around a place on the screen."""
+        from PIL import Image
+
+        picture = self.page.screenshot(clip={"x": place[0] - 1, "y": place[1] - 1, "width": 3, "height": 3})
+        return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), float).mean(axis=(0, 1))
+
+    def place_of(self, row: int) -> tuple[float, float]:
+        """Where a row is on the screen, if the map shows the whole range, five per cent beyond it, on two scales."""
+        grid = [unpacked(self.facts["map"][axis], "u2")[row] / 65535 for axis in "xy"]
+        box = self.box("#map-points")
+        share_x, share_y = ((value + 0.05) / 1.1 for value in grid)
+        return box["x"] + share_x * box["width"], box["y"] + (1 - share_y) * box["height"]
+
+    def stands_for(self) -> list[str]:
+        """The third column of the table of picks, as far as it is shown."""
+        texts = self.texts("#picks-list tbody tr:visible td:nth-child(3) > span:first-child")
+        return [text.replace(",", "") for text in texts]
+
+    def outliers(self) -> list[str]:
+        """Names in the list of outliers."""
+        return self.texts("#outliers-list .odd:not(.next) .link")
+
+    def saved(self, button: str) -> tuple[str, str]:
+        """Name and text of the file that a button saves."""
+        with self.page.expect_download() as download:
+            self.page.locator(button).click()
+        return download.value.suggested_filename, download.value.path().read_bytes().decode("utf-8")
+
+    def saved_rows(self, button: str) -> tuple[str, list[dict[str, str]]]:
+        """Name and rows of the table that a button saves."""
+        name, text = self.saved(button)
+        return name, list(csv.DictReader(io.StringIO(text, newline="")))

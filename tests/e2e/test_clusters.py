@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from mosaic import MOSAIC, Sketch
 from mosaic.rows.dask import DaskSource
+
+pytestmark = pytest.mark.slow
 
 N = 60_000
 SETTINGS = {"algorithm": Sketch(n_initial=100, n_rounds=2), "gamma": 0.02, "tol": 1e-9}
@@ -36,42 +39,37 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found.certificate_.bound, expected.certificate_.bound, rtol=1e-9)
 
 
+@contextmanager
 def cluster_of(n_workers):
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
-    return cluster, distributed.Client(cluster)
+    settings = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster):
+        yield cluster
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n_workers", "rows"), [(1, 20_000), (2, 7000), (3, 8192)])
 def test_dask_with_any_number_of_workers_and_any_chunks(expected, n_workers, rows):
     da = pytest.importorskip("dask.array")
-    cluster, client = cluster_of(n_workers)
-    with cluster, client:
+    with cluster_of(n_workers):
         assert_same(MOSAIC(20, **SETTINGS).fit(da.from_array(data(), chunks=(rows, 4))), expected)
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_middle_of_a_fit(expected, monkeypatch):
     da = pytest.importorskip("dask.array")
-    cluster, client = cluster_of(2)
-    killed = []
-    run = DaskSource.run
+    killed, run = [], DaskSource.run
+    with cluster_of(2) as cluster:
 
-    def deadly(self, task, *, watch=None):
-        if len(killed) < 2 and type(task).__name__ in ("GramSum", "Scores"):
-            killed.append(next(iter(cluster.workers.values())).pid)
-            threading.Timer(0.05, os.kill, (killed[-1], signal.SIGKILL)).start()
-        return run(self, task, watch=watch)
+        def deadly(self, task, *, watch=None):
+            if len(killed) < 2 and type(task).__name__ in ("GramSum", "Scores"):
+                killed.append(next(iter(cluster.workers.values())).pid)
+                threading.Timer(0.05, os.kill, (killed[-1], signal.SIGKILL)).start()
+            return run(self, task, watch=watch)
 
-    monkeypatch.setattr(DaskSource, "run", deadly)
-    with cluster, client:
-        found = MOSAIC(20, verbose=False, **SETTINGS).fit(da.from_array(data(), chunks=(3000, 4)))
-        assert_same(found, expected)
+        monkeypatch.setattr(DaskSource, "run", deadly)
+        assert_same(MOSAIC(20, **SETTINGS).fit(da.from_array(data(), chunks=(3000, 4))), expected)
     assert killed
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")  # of Ray's own settings
 def test_ray(expected):
     ray = pytest.importorskip("ray")

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from typing import Any
+from itertools import accumulate, combinations, pairwise
 
+import numpy as np
 import pytest
 
-from e2e.pages import hostile, invented, running_browser, set_range, settled, visited, with_pictures  # noqa: F401
+from e2e.pages import hostile, invented, with_columns, with_pictures, without_representatives
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 WIDTHS = (390, 1280, 1920)
-REGIONS = {
-    "sentence": "#sentence",
-    "map": "#map",
-    "slider": "#k-range",
-    "curve": "#curve",
-    "histogram": "#histogram",
-    "groups": "#groups",
-    "picks": "#picks",
-    "outliers": "#outliers",
-    "settings": "#settings",
-}
+REGIONS = {name: f"#{name}" for name in ("sentence", "map", "curve", "histogram", "groups", "picks", "outliers", "settings")}
+REGIONS["slider"] = "#k-range"
 TEXTS = (
     "#sentence", "#sentence strong", ".words", ".brand", ".source", "#theme", "h2", ".tally", "#map-text", "#map-keys",
     ".legend li", "#k-text", "#t-text", "#t-count", "#k-number", "#k-first", "#t-none", "#k-more", ".axis-name", "thead th",
@@ -34,51 +25,42 @@ TEXTS = (
 DRAWN = ("#curve .tick", "#curve .value", "#histogram .tick", "#histogram .value", "#column-charts text")
 
 
-def boxes(page: Any) -> dict[str, dict[str, float]]:
-    return {name: page.locator(selector).bounding_box() for name, selector in REGIONS.items()}
-
-
-def below(lower: dict[str, float], upper: dict[str, float]) -> bool:
-    return lower["y"] >= upper["y"] + upper["height"] - 1
-
-
-def beside(right: dict[str, float], left: dict[str, float]) -> bool:
-    return right["x"] >= left["x"] + left["width"] - 1
-
-
 @pytest.mark.parametrize("width", WIDTHS)
-def test_regions_are_where_they_belong_at_every_width(visit: Any, width: int) -> None:
-    at = boxes(visit(invented(), width=width))
-    for name, box in at.items():
-        assert box["width"] > 150, name
-        assert box["x"] >= 0, name
-        assert box["x"] + box["width"] <= width, name
+def test_regions_are_where_they_belong_at_every_width(visit, width):
+    page = visit(invented(), width=width)
+    left, top, right, bottom = {}, {}, {}, {}
+    for name, selector in REGIONS.items():
+        box = page.box(selector)
+        left[name], top[name], right[name], bottom[name] = box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
+        assert right[name] - left[name] > 150, name
+        assert 0 <= left[name] <= right[name] <= width, name
     for upper, lower in [
         ("sentence", "picks"), ("picks", "map"), ("curve", "histogram"), ("histogram", "outliers"), ("map", "outliers"),
         ("outliers", "groups"), ("groups", "settings"),
     ]:  # fmt: skip
-        assert below(at[lower], at[upper]), (upper, lower)
-    assert 0 <= at["slider"]["y"] - at["curve"]["y"] - at["curve"]["height"] + 10 < 30
+        assert top[lower] >= bottom[upper] - 1, (upper, lower)
+    assert 0 <= top["slider"] - bottom["curve"] + 10 < 30
     if width < 1000:
-        assert below(at["curve"], at["map"])
+        assert top["curve"] >= bottom["map"] - 1
     else:
-        assert beside(at["curve"], at["map"])
-        assert beside(at["histogram"], at["map"])
-        assert abs(at["curve"]["x"] - at["histogram"]["x"]) < 1
+        assert min(left["curve"], left["histogram"]) >= right["map"] - 1
+        assert abs(left["curve"] - left["histogram"]) < 1
     if width >= 1600:
-        assert at["map"]["width"] > 850
-        assert at["picks"]["width"] <= 1680
+        assert right["map"] - left["map"] > 850
+        assert right["picks"] - left["picks"] <= 1680
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("facts", [invented, lambda: hostile(invented()), lambda: hostile(with_pictures(invented()))])
-def test_page_never_scrolls_sideways(visit: Any, width: int, facts: Any) -> None:
-    page = visit(facts(), width=width)
-    page.locator("#settings summary").click()
-    page.locator("#map").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    set_range(page, "#t-range", 9)
+@pytest.mark.parametrize("changes", [(), (hostile,), (with_pictures, hostile), (with_pictures, hostile, without_representatives)])
+def test_page_never_scrolls_sideways_and_hostile_strings_stay_text(visit, width, changes):
+    facts = invented()
+    for change in changes:
+        facts = change(facts)
+    page = visit(facts, width=width)
+    page.click("#settings summary")
+    page.press("ArrowRight", "Enter", at="#map")
+    page.set(t=9)
+    assert page.evaluate("window.pwned") is None
     assert page.evaluate("document.documentElement.scrollWidth") == width
     wide = page.evaluate(
         """() => [...document.querySelectorAll("main *, header *")]
@@ -89,7 +71,7 @@ def test_page_never_scrolls_sideways(visit: Any, width: int, facts: Any) -> None
     assert wide == []
 
 
-def test_targets_are_large_enough_for_fingers(visit: Any) -> None:
+def test_targets_are_large_enough_for_fingers(visit):
     page = visit(invented(), width=390, has_touch=True, is_mobile=True)
     small = page.evaluate(
         """() => [...document.querySelectorAll("button, input, summary")]
@@ -123,70 +105,74 @@ LUMINANCE = """([selector, isDrawn]) => {
 
 
 @pytest.mark.parametrize(("scheme", "clicks"), [("light", 0), ("dark", 0), ("dark", 1), ("light", 2)])
-def test_text_stands_out_in_both_themes(visit: Any, scheme: str, clicks: int) -> None:
+def test_text_stands_out_in_both_themes(visit, scheme, clicks):
     page = visit(invented(), color_scheme=scheme)
     for _ in range(clicks):
-        page.locator("#theme").click()
-    set_range(page, "#t-range", 9)
-    page.locator("#map").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    page.keyboard.press("w")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("f")
-    page.locator("#columns").scroll_into_view_if_needed()
+        page.click("#theme")
+    page.set(t=9)
+    page.press("ArrowRight", "Enter", "w", "ArrowRight", "f", at="#map")
+    page.show("#columns")
+    page.point()
     page.locator("#search").fill("item-00")
     page.locator("#picks-list tr.pick").nth(5).dispatch_event("pointerenter")
-    settled(page)
+    page.settle()
     for selector in TEXTS + DRAWN:
         ratios = page.evaluate(LUMINANCE, [selector, selector in DRAWN])
         assert ratios, selector
         assert min(ratios) >= 4.5, selector
 
 
-def test_print_is_light_without_controls_and_with_the_settings(visit: Any) -> None:
+HUES = """() => [...Array.from({length: 12}, (_, i) => `hue-${i}`), "card", "warm", "dust"].map(name => {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = `var(--${name})`;
+    const rgb = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    probe.remove();
+    return rgb;
+})"""
+
+
+def oklab(rgb):
+    """Ottosson's colour space, where distances are about as they are seen; 0.02 is just noticeable side by side."""
+    share = rgb / 255
+    light = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    cones = light @ np.array([[0.4122, 0.2119, 0.0883], [0.5363, 0.6807, 0.2817], [0.0514, 0.1074, 0.6300]])
+    return np.cbrt(cones) @ np.array([[0.2105, 1.9780, 0.0259], [0.7936, -2.4286, 0.7828], [-0.0041, 0.4506, -0.8087]])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_twelve_colours_are_far_apart(visit, scheme):
+    found = oklab(np.array(visit(invented(), color_scheme=scheme).evaluate(HUES)))
+    pairs = [pair for pair in combinations(range(15), 2) if pair[0] < 12]
+    assert min(np.linalg.norm(found[a] - found[b]) for a, b in pairs) > 0.14
+
+
+def test_print_is_light_without_controls_and_with_the_settings(visit):
     page = visit(with_pictures(invented()), color_scheme="dark")
-    page.emulate_media(media="print")
-    settled(page)
-    for control in (
-        "#k-range",
-        "#t-range",
-        "#k-number",
-        "#theme",
-        "#save-picks",
-        ".zoom",
-        "#colour",
-        "#search",
-        ".mark",
-        ".skip",
-    ):
-        assert page.locator(control).first.is_hidden(), control
+    page.emulate("print")
+    controls = ("#k-range", "#t-range", "#k-number", "#theme", "#save-picks", ".zoom", "#colour", "#search", ".mark", ".skip")
+    for control in controls:
+        assert page.hides(control), control
     for part in ("#sentence", "#map", "#curve", "#histogram", "#picks-list li:first-child img", "#settings table"):
-        assert page.locator(part).first.is_visible(), part
+        assert not page.hides(part), part
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('#picks-list li')).breakInside") == "avoid"
     assert page.pdf().startswith(b"%PDF")
-    page.emulate_media(media="screen")
-    settled(page)
-    assert not page.locator("#settings table").first.is_visible()
+    page.emulate("screen")
+    assert page.hides("#settings table")
 
 
 @pytest.mark.parametrize("pictures", [False, True])
-def test_print_mentions_what_it_leaves_out(visit: Any, pictures: bool) -> None:
-    facts = invented()
-    facts |= {"columns": [f"column {c}" for c in range(12)], "n_compared": 12, "places": list(range(12))}
-    for item in [*facts["ranking"], *facts["lowest"]]:
-        item["cells"] = [str(c) for c in range(12)]
+def test_print_mentions_what_it_leaves_out(visit, pictures):
+    facts = with_columns(invented(), {f"column {c}": [str(c)] * 600 for c in range(12)})
     page = visit(with_pictures(facts) if pictures else facts)
     rows = list(accumulate(facts["bins"]["rows"]))
     threshold = next(t for t, n in enumerate(rows, 1) if n > 24)
-    set_range(page, "#t-range", threshold)
-    assert page.locator(".print-only").first.is_hidden()
-    page.emulate_media(media="print")
-    settled(page)
+    page.set(t=threshold)
+    assert page.hides(".print-only")
+    page.emulate("print")
 
-    def said(part: str) -> list[str]:
-        return [" ".join(text.split()) for text in page.locator(f"{part} .print-only:visible").all_inner_texts()]
+    def said(part):
+        return [" ".join(text.split()) for text in page.texts(f"{part} .print-only:visible")]
 
     assert said("#picks") == [f"{9 if pictures else 7} more columns on the page itself."]
     assert said("#outliers") == [
@@ -194,20 +180,16 @@ def test_print_mentions_what_it_leaves_out(visit: Any, pictures: bool) -> None:
         f"The lowest 24; {rows[threshold - 1] - 24} more on the page itself.",
     ]
     if not pictures:
-        assert page.locator("#picks-list thead th:visible").count() == 9
-    page.emulate_media(media="screen")
-    page.locator("#more-outliers").click()
-    page.emulate_media(media="print")
-    settled(page)
+        assert page.count("#picks-list thead th:visible") == 9
+    page.emulate("screen")
+    page.click("#more-outliers")
+    page.emulate("print")
     assert len(said("#outliers")) == 1
 
 
-def test_everything_has_a_name_and_its_place(visit: Any) -> None:
+def test_everything_has_a_name_and_its_place(visit):
     page = visit(with_pictures(invented()))
-    page.locator("#map").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    settled(page)
+    page.press("ArrowRight", "Enter", at="#map")
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, input, a, summary, [role=img], [role=application], [tabindex='0']")]
             .filter(e => !(e.getAttribute("aria-label") || e.textContent.trim() ||
@@ -226,22 +208,18 @@ def test_everything_has_a_name_and_its_place(visit: Any) -> None:
             ["aria-labelledby", "aria-describedby", "for"].flatMap(a => (e.getAttribute(a) || "").split(" ")))"""
     )
     assert set(told) - {""} <= set(ids)
-    assert page.locator("main").count() == page.locator("header.head").count() == page.locator("footer").count() == 1
-    assert page.locator("html").get_attribute("lang") == "en"
-    assert page.locator("img:not([alt])").count() == 0
-    assert page.locator("th:not([scope])").count() == 0
-    assert page.locator("#live").get_attribute("aria-live") == "polite"
+    for once in ("main", "header.head", "footer", "html[lang=en]", "#live[aria-live=polite]"):
+        assert page.count(once) == 1
+    assert page.count("img:not([alt]), th:not([scope])") == 0
 
 
-def test_skip_link_and_focus_can_be_seen(visit: Any) -> None:
-    page = visit(invented())
-    page.keyboard.press("Tab")
+def test_skip_link_and_focus_can_be_seen(page):
+    page.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    assert page.locator(".skip").bounding_box()["y"] >= 0
-    page.keyboard.press("Enter")
+    assert page.box(".skip")["y"] >= 0
+    page.press("Enter")
     assert page.evaluate("document.activeElement.id") == "picks"
     for control in ("#theme", "#map", "#k-range", "#k-number", "#save-picks", "#settings summary"):
-        page.locator(control).focus()
-        page.keyboard.press("Shift")
+        page.press("Shift", at=control)
         style, width = page.locator(control).evaluate("e => [getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]")
         assert (style, width) == ("solid", "3px"), control

@@ -1,154 +1,102 @@
-"""The map of the report in a real browser: pointer, fingers and keys."""
+"""The map of the report in a real browser: pointer, fingers and keys, layouts and colours."""
 
 from __future__ import annotations
-
-import io
-from typing import Any
 
 import numpy as np
 import pytest
 
-from e2e.pages import invented, place_of, running_browser, settled, stands_for, text_of, unpacked, until, value_of, visited  # noqa: F401
+from e2e.pages import coded, invented, with_two_layouts, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
-def test_pointer_shows_points_and_their_representatives(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
+def test_pointer_shows_points_and_their_representatives(page):
+    facts = page.facts
     pick = facts["ranking"][10]
-    page.mouse.move(*place_of(page, facts, pick["row"]))
-    settled(page)
-    assert text_of(page, "#tip") == f"{pick['name']} Representative 11, stands for {pick['stands_for']} rows"
+    page.point(pick["row"])
+    assert page.text("#tip") == f"{pick['name']} Representative 11, stands for {pick['stands_for']} rows"
     outlier = next(item for item in facts["lowest"] if item["bin"] < 8)
-    page.mouse.move(*place_of(page, facts, outlier["row"]))
-    settled(page)
-    assert text_of(page, "#tip") == f"{outlier['name']} Outlier"
+    page.point(outlier["row"])
+    assert page.text("#tip") == f"{outlier['name']} Outlier"
     listed = {item["row"] for item in [*facts["ranking"], *facts["lowest"]]}
-    marks = np.array([place_of(page, facts, ranked["row"]) for ranked in facts["ranking"]])
-    places = {row: np.array(place_of(page, facts, row)) for row in range(600) if row not in listed}
-    row = max(places, key=lambda row: np.linalg.norm(marks - places[row], axis=1).min())
-    page.mouse.move(*places[row])
-    settled(page)
-    assert text_of(page, "#tip").startswith(f"item-{row:04d} Represented by item-")
-    page.mouse.move(5, 5)
-    settled(page)
-    assert page.locator("#tip").is_hidden()
+    marks = np.array([page.place_of(ranked["row"]) for ranked in facts["ranking"]])
+    others = [row for row in range(600) if row not in listed]
+    row = max(others, key=lambda row: np.linalg.norm(marks - page.place_of(row), axis=1).min())
+    page.point(row)
+    assert page.text("#tip").startswith(f"item-{row:04d} Represented by item-")
+    page.point()
+    assert page.hides("#tip")
 
 
-def test_click_pins_a_point_and_leads_to_its_neighbours(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    pick = facts["ranking"][7]
-    page.mouse.click(*place_of(page, facts, pick["row"]))
-    settled(page)
-    assert page.locator("#detail h3").inner_text() == pick["name"]
-    assert f"stands for {pick['stands_for']} rows" in text_of(page, "#detail")
-    assert pick["reason"] in text_of(page, "#detail")
-    box = page.locator("#detail").bounding_box()
+def test_click_pins_a_point_and_leads_to_its_neighbours(page):
+    pick = page.facts["ranking"][7]
+    page.mouse.click(*page.place_of(pick["row"]))
+    page.settle()
+    detail = page.text("#detail")
+    assert page.text("#detail h3") == pick["name"]
+    assert f"stands for {pick['stands_for']} rows" in detail
+    assert pick["reason"] in detail
+    box, frame = page.box("#detail"), page.box("#map")
     assert box["y"] + box["height"] <= 1400  # in sight
-    assert box["x"] >= page.locator("#map").bounding_box()["x"] + page.locator("#map").bounding_box()["width"]  # beside the map
-    assert "lit" in page.locator("#picks-list tbody tr").nth(7).get_attribute("class")
-    name = page.locator("#detail .chip").first.inner_text()
+    assert box["x"] >= frame["x"] + frame["width"]  # beside the map
+    assert "lit" in page.attribute("#picks-list tbody tr", "class", 7)
+    name = page.texts("#detail .chip")[0]
     assert name in [member["name"] for member in pick["members"]]
-    page.locator("#detail .chip").first.click()
-    settled(page)
-    assert page.locator("#detail h3").inner_text() == name
-    assert f"Represented by {pick['name']} (representative 8)" in text_of(page, "#detail")
-    assert page.locator("#detail .chip").first.inner_text() == pick["name"]
-    page.locator("#detail .close").click()
-    settled(page)
-    assert page.locator("#detail").is_hidden()
+    page.click("#detail .chip")
+    assert page.text("#detail h3") == name
+    assert f"Represented by {pick['name']} (representative 8)" in page.text("#detail")
+    assert page.texts("#detail .chip")[0] == pick["name"]
+    page.click("#detail .close")
+    assert page.hides("#detail")
+    odd = page.facts["lowest"][0]
+    page.click("#outliers-list .link")
+    assert page.text("#detail h3") == odd["name"]
+    assert "Outlier" in page.text("#detail")
+    assert odd["reason"] in page.text("#detail")
+    assert page.count("#detail .chip") == 0  # it has no representative
 
 
-def test_names_in_lists_pin_rows_on_the_map(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.locator("#outliers-list .link").first.click()
-    settled(page)
-    assert page.locator("#detail h3").inner_text() == facts["lowest"][0]["name"]
-    assert "Outlier" in text_of(page, "#detail")
-    assert facts["lowest"][0]["reason"] in text_of(page, "#detail")
-    assert page.locator("#detail .chip").count() == 0  # it has no representative
-
-
-def test_pinned_representative_is_lit_and_the_others_fade(visit: Any) -> None:
-    Image = pytest.importorskip("PIL.Image")
-    facts = invented()
-    page = visit(facts)
-    other = facts["ranking"][0]["members"][0]["row"]
-    x, y = place_of(page, facts, other)
-
-    def colour() -> Any:
-        picture = Image.open(io.BytesIO(page.screenshot(clip={"x": x - 1, "y": y - 1, "width": 3, "height": 3})))
-        return np.asarray(picture.convert("RGB"), float).mean(axis=(0, 1))
-
-    before = colour()
-    assert np.abs(before - 255).max() > 50
-    page.mouse.click(*place_of(page, facts, facts["ranking"][10]["row"]))
-    settled(page)
-    assert (colour() - before).sum() > 60  # nearer to the white of the paper
-
-
-def test_keyboard_walks_along_the_ranking(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.locator("#map").focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowLeft")
-    settled(page)
-    name = facts["ranking"][1]["name"]
-    assert text_of(page, "#tip").startswith(f"{name} Representative 2")
+def test_keyboard_walks_along_the_ranking(page):
+    page.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", at="#map")
+    name = page.facts["ranking"][1]["name"]
+    assert page.text("#tip").startswith(f"{name} Representative 2")
     assert page.locator("#live").text_content().startswith(name)
-    page.keyboard.press("Enter")
-    settled(page)
-    assert page.locator("#detail h3").inner_text() == name
+    page.press("Enter")
+    assert page.text("#detail h3") == name
     assert page.locator("#live").text_content().startswith("Pinned: ")
-    page.keyboard.press("Escape")
-    settled(page)
-    assert page.locator("#detail").is_hidden()
-    page.keyboard.press("End")
-    settled(page)
-    assert "Representative 12" in text_of(page, "#tip")
+    page.press("Escape")
+    assert page.hides("#detail")
+    page.press("End")
+    assert "Representative 12" in page.text("#tip")
 
 
-def test_map_zooms_by_keys_and_buttons_and_comes_back(visit: Any) -> None:
-    page = visit(invented())
-    picture = "() => document.getElementById('map-points').toDataURL()"
-    whole = page.evaluate(picture)
-    assert page.locator("#zoom-reset[aria-disabled=true]").count() == 1
-    page.locator("#map").focus()
-    page.keyboard.press("+")
-    settled(page)
-    assert page.evaluate(picture) != whole
-    page.keyboard.press("0")
-    settled(page)
-    assert page.evaluate(picture) == whole
-    page.locator("#zoom-in").click()
-    page.locator("#zoom-in").click()
-    page.locator("#zoom-out").click()
-    settled(page)
-    assert page.evaluate(picture) != whole
-    page.locator("#zoom-reset").click()
-    settled(page)
-    assert page.evaluate(picture) == whole
+def test_map_zooms_by_keys_and_buttons_and_comes_back(page):
+    whole = page.pixels()
+    assert page.count("#zoom-reset[aria-disabled=true]") == 1
+    page.press("+", at="#map")
+    assert page.pixels() != whole
+    page.press("0")
+    assert page.pixels() == whole
+    for button in ("#zoom-in", "#zoom-in", "#zoom-out"):
+        page.click(button)
+    assert page.pixels() != whole
+    page.click("#zoom-reset")
+    assert page.pixels() == whole
 
 
-def test_fingers_tap_and_pinch(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts, width=390, height=844, has_touch=True, is_mobile=True)
-    page.locator("#map").scroll_into_view_if_needed()
-    pick = facts["ranking"][10]
-    page.touchscreen.tap(*place_of(page, facts, pick["row"]))
-    settled(page)
-    assert page.locator("#detail h3").inner_text() == pick["name"]
+def test_fingers_tap_and_pinch(visit):
+    page = visit(invented(), width=390, height=844, has_touch=True, is_mobile=True)
+    page.show("#map")
+    pick = page.facts["ranking"][10]
+    page.touchscreen.tap(*page.place_of(pick["row"]))
+    page.settle()
+    assert page.text("#detail h3") == pick["name"]
     page.locator("#detail .close").tap()
-    box = page.locator("#map").bounding_box()
+    box = page.box("#map")
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    hand = page.context.new_cdp_session(page)
+    hand = page.context.new_cdp_session(page.page)
 
-    def touch(kind: str, spread: float | None) -> None:
+    def touch(kind, spread):
         at = [] if spread is None else [{"x": x - spread, "y": y, "id": 0}, {"x": x + spread, "y": y, "id": 1}]
         hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
 
@@ -156,5 +104,96 @@ def test_fingers_tap_and_pinch(visit: Any) -> None:
     for spread in (30, 50, 80):
         touch("touchMove", spread)
     touch("touchEnd", None)
-    until(page, "document.getElementById('zoom-reset').ariaDisabled === 'false'")
+    page.until("document.getElementById('zoom-reset').ariaDisabled === 'false'")
     assert page.evaluate("visualViewport.scale") == 1
+
+
+def test_map_is_laid_out_by_neighbours_or_along_axes(visit):
+    page = visit(with_two_layouts(invented()))
+    row = page.facts["ranking"][3]["row"]
+    assert "look alike lie together" in page.text("#map-text")
+    middle = page.box("#map")["x"] + page.box("#map")["width"] / 2
+
+    def tip_at():
+        page.press(*["ArrowRight"] * 4, at="#map")
+        assert page.text("#tip").startswith(f"item-{row:04d}")
+        box = page.box("#tip")
+        page.press("Escape")
+        return box["x"] + box["width"] / 2 - middle
+
+    left = tip_at()
+    page.click("[data-view='1']")
+    assert [page.attribute(f"[data-view='{view}']", "aria-pressed") for view in (0, 1)] == ["false", "true"]
+    assert "principal axis 1, principal axis 2" in page.text("#map-text")
+    assert left * tip_at() < -400  # the axes are mirrored
+    assert visit(invented()).count("[data-view]") == 0
+
+
+def test_colour_means_rows_of_the_representative_under_the_pointer_or_pinned_and_others_fade(visit):
+    invention = world()
+    facts, nearest, belongs = invention.facts, invention.distance[:, :12].argmin(axis=1), invention.bins >= 8
+    facts["groups"] = None
+    page = visit(facts)
+    member, other = (
+        int(np.where((nearest == j) & belongs, invention.distance[:, j], -1.0).argmax()) for j in (10, 0)
+    )  # those that are farthest from their representatives
+
+    def coloured(row):
+        red, _, blue = page.colour_at(page.place_of(row))
+        return bool(blue - red > 60)
+
+    before = page.colour_at(page.place_of(other))
+    assert np.abs(before - 255).max() > 50
+    assert (coloured(member), coloured(other)) == (False, False)
+    page.point(facts["ranking"][10]["row"])
+    assert (coloured(member), coloured(other)) == (True, False)
+    page.point()
+    assert not coloured(member)
+    page.locator("#picks-list tr").nth(11).hover()  # its line in the list does the same
+    page.settle()
+    assert coloured(member)
+    page.click("#picks-list .link", 10)
+    page.point()
+    assert coloured(member)
+    assert (page.colour_at(page.place_of(other)) - before).sum() > 60  # nearer to the white of the paper
+
+
+def test_map_is_coloured_by_any_column_of_few_values(visit):
+    facts = invented()
+    size = sorted((str(row % 13) for row in range(600)), key=int)
+    facts |= {"columns": ["width", "height", "size"], "map_columns": [*facts["map_columns"][:2], coded(size)]}
+    page = visit(facts)
+    menu = page.locator("#colour")
+    assert page.texts("#colour option") == ["one colour", "kind", "size"]
+    assert menu.evaluate("menu => menu.selectedOptions[0].text") == "kind"
+    assert page.text("#legend").count("kind ") == 3
+    by_kind = page.pixels()
+    menu.select_option(label="size")
+    page.settle()
+    assert page.texts("#legend li")[2:] == [*(str(i) for i in range(12)), "other values"]
+    colours = page.locator("#legend .sample.dot").evaluate_all("dots => dots.map(dot => getComputedStyle(dot).backgroundColor)")
+    assert len(set(colours)) == 13
+    assert page.pixels() != by_kind
+    menu.select_option(label="one colour")
+    page.settle()
+    assert "other rows" in page.text("#legend")
+
+
+@pytest.mark.parametrize("facts", [invented, lambda: with_two_layouts(invented())])
+def test_map_fills_its_frame_on_a_desktop(visit, facts):
+    page = visit(facts())
+    width, height = page.evaluate(
+        """() => {
+            const canvas = document.getElementById("map-points");
+            const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            let [x0, x1, y0, y1] = [width, 0, height, 0];
+            for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) {
+                const at = 4 * (y * width + x);
+                if (data[at] + data[at + 1] + data[at + 2] >= 700) continue;
+                [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
+            }
+            return [(x1 - x0) / width, (y1 - y0) / height];
+        }"""
+    )
+    assert min(width, height) > 0.85
+    assert page.box("#map")["width"] > 0.9 * page.box("#map-section")["width"]

@@ -50,6 +50,13 @@ def test_sizes_are_those_of_the_components_of_mutual_nearest_rows(seed, name):
     sizes, reach = group_sizes(make_kernel(X, name, gamma=0.3), low, np.ones(120))
     np.testing.assert_array_equal(sizes, plain_sizes(X, low))
     assert len(np.unique(sizes)) > 3
+    for smallest in (2, 4):
+        groups = find_groups(make_kernel(X, name, gamma=0.3), low, np.ones(120), smallest)
+        np.testing.assert_array_equal(groups.members, sizes >= smallest)
+        np.testing.assert_array_equal(groups.near(X[low]), groups.members[low])  # of the outliers exactly the members
+    nobody = find_groups(make_kernel(X, name, gamma=0.3), np.zeros(120, bool), np.ones(120), 2)
+    assert not nobody.members.any()
+    assert not nobody.near(X).any()
     assert (reach[sizes <= 1] == 0).all()
     assert (reach[sizes > 1] > 0).all()
 
@@ -64,14 +71,15 @@ def test_sparse_group_is_found_however_narrow_the_kernel_is(rng):
         assert not groups.near(np.array([[-500.0, -500.0], [5000.0, 0.0]])).any()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_of_the_outliers_exactly_the_members_are_near_a_group(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_t(2, size=(200, 2))
-    low = (X**2).sum(axis=1) > 6
-    for smallest in (2, 4, 8):
-        groups = find_groups(make_kernel(X, "rbf", gamma=0.1), low, np.ones(200), smallest)
-        np.testing.assert_array_equal(groups.near(X[low]), groups.members[low])
+def test_copies_count_as_members_and_too_many_outliers_are_refused(crowded):
+    X, in_group = crowded
+    kernel, low, weights = make_kernel(X, "rbf", gamma=0.5), np.arange(366) >= 300, np.ones(366)
+    assert not find_groups(kernel, low, weights, 7).members[in_group].any()
+    weights[in_group] = 2.0
+    assert find_groups(kernel, low, weights, 7).members[in_group].all()
+    many = make_kernel(np.arange(5001.0)[:, None], "rbf", gamma=1.0)
+    with pytest.raises(InvalidInputError, match="min_group looks for groups among 5,000 outliers at most, and there are 5,001"):
+        find_groups(many, np.ones(5001, dtype=bool), np.ones(5001), 5)
 
 
 def test_tight_pair_beside_a_group_does_not_join_it_as_new_points(rng):
@@ -83,13 +91,6 @@ def test_tight_pair_beside_a_group_does_not_join_it_as_new_points(rng):
     sizes, _ = group_sizes(make_kernel(X, "rbf", gamma=0.1), low, np.ones(len(X)))
     groups = find_groups(make_kernel(X, "rbf", gamma=0.1), low, np.ones(len(X)), sizes[-1] + 0.5)
     np.testing.assert_array_equal(groups.near(X[low]), groups.members[low])
-
-
-def test_nobody_is_near_a_group_where_there_is_none(rng):
-    X = rng.normal(size=(30, 2))
-    groups = find_groups(make_kernel(X, "rbf", gamma=1.0), np.zeros(30, dtype=bool), np.ones(30), 2)
-    assert not groups.members.any()
-    assert not groups.near(X).any()
 
 
 # In the estimators
@@ -129,44 +130,31 @@ def test_group_of_enough_points_is_protected_and_points_that_are_nobody_s_neighb
 
 
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-def test_new_points_within_a_protected_group_belong_too(make, crowded):
+def test_new_points_and_rows_without_weight_within_a_protected_group_belong_too(make, crowded):
     X, in_group = crowded
     new = np.vstack([X[in_group].mean(axis=0), X.max(axis=0) + 50.0])
-    np.testing.assert_array_equal(make().fit(X).predict(new) == -1, [True, True])
-    np.testing.assert_array_equal(make(min_group=5).fit(X).predict(new) == -1, [False, True])
+    free, kept = make().fit(X), make(min_group=5).fit(X)
+    np.testing.assert_array_equal(free.predict(new) == -1, [True, True])
+    np.testing.assert_array_equal(kept.predict(new) == -1, [False, True])
+    np.testing.assert_array_equal(kept.predict(X) == -1, kept.is_outlier_)
+    assert free.facts_.outliers.protected == 0
+    protected = kept.facts_.outliers.protected
+    assert protected >= in_group.sum()
+    assert kept.explain()[-1] == f"{protected} more would be outliers, if they were not in groups of at least 5."
+    both, weights = np.vstack([X, new[:1]]), np.append(np.random.default_rng(1).uniform(0.5, 1.5, len(X)), 0.0)
+    weighted = make(min_group=4).fit(both, sample_weight=weights)
+    assert not weighted.is_outlier_[:-1][in_group].any()
+    assert not weighted.is_outlier_[-1]
+    assert weighted.predict(both)[-1] != -1
 
 
-def test_detector_is_at_one_with_itself(crowded):
+def test_scores_of_the_detector_know_of_protection_and_rethreshold_gives_what_a_fit_gives(crowded):
     X, _ = crowded
     detector = MOSAICOutlierDetector(0.18, min_group=5).fit(X)
-    np.testing.assert_array_equal(detector.predict(X) == -1, detector.is_outlier_)
     np.testing.assert_array_equal(detector.decision_function(X) < 0, detector.is_outlier_)
     np.testing.assert_array_equal(detector.predict(X), np.concatenate([detector.predict(x[None]) for x in X]))
-
-
-def test_copies_count_as_members(crowded):
-    X, in_group = crowded
-    kernel = make_kernel(X, "rbf", gamma=0.5)
-    low, weights = np.arange(366) >= 300, np.ones(366)
-    assert not find_groups(kernel, low, weights, 7).members[in_group].any()
-    weights[in_group] = 2.0
-    assert find_groups(kernel, low, weights, 7).members[in_group].all()
-
-
-def test_importance_weights_protect_groups_too(crowded):
-    X, in_group = crowded
-    weights = np.random.default_rng(1).uniform(0.5, 1.5, len(X))
-    model = ESTIMATORS["selector"](min_group=4).fit(X, sample_weight=weights)
-    assert not model.is_outlier_[in_group].any()
-
-
-def test_row_without_weight_in_a_protected_group_belongs(crowded):
-    X, in_group = crowded
-    both = np.vstack([X, X[in_group].mean(axis=0)])
-    for make in ESTIMATORS.values():
-        model = make(min_group=5).fit(both, sample_weight=np.append(np.ones(len(X)), 0.0))
-        assert not model.is_outlier_[-1]
-        assert (model.predict(both)[-1] == -1) == model.is_outlier_[-1]
+    again, fresh = ESTIMATORS["selector"]().fit(X).rethreshold(min_group=5), ESTIMATORS["selector"](min_group=5).fit(X)
+    np.testing.assert_array_equal(again.is_outlier_, fresh.is_outlier_)
 
 
 def test_pyod_and_explanation_know_of_protection(crowded):
@@ -180,36 +168,11 @@ def test_pyod_and_explanation_know_of_protection(crowded):
     assert "one of a group of at least 5" in why.reason
 
 
-def test_paper_mode_knows_no_groups(crowded):
-    with pytest.raises(InvalidInputError, match="min_group"):
-        MOSAIC(5, algorithm="paper", min_group=5).fit(crowded[0])
-
-
-def test_rethreshold_protects_without_solving_again(crowded):
-    X, in_group = crowded
-    again = ESTIMATORS["selector"]().fit(X).rethreshold(min_group=5)
-    fresh = ESTIMATORS["selector"](min_group=5).fit(X)
-    np.testing.assert_array_equal(again.is_outlier_, fresh.is_outlier_)
-    assert not again.is_outlier_[in_group].any()
-
-
-@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-def test_facts_tell_of_protection(make, crowded):
-    X, in_group = crowded
-    free, kept = (make(**s).fit(X).facts_.outliers for s in ({}, {"min_group": 5}))
-    assert free.protected == 0
-    assert kept.protected >= in_group.sum()
-    assert f"{kept.protected} more would be outliers" in make(min_group=5).fit(X).explain()[-1]
-
-
 @pytest.mark.parametrize("wrong", [1, 0, -3, "five", True, np.nan])
-def test_wrong_sizes_are_refused(wrong, rng):
+def test_wrong_sizes_are_refused_and_paper_mode_knows_no_groups(wrong, rng):
+    X = rng.normal(size=(30, 2))
     for estimator in (MOSAIC(5, min_group=wrong), MOSAICOutlierDetector(min_group=wrong)):
         with pytest.raises(InvalidInputError, match="min_group must be"):
-            estimator.fit(rng.normal(size=(30, 2)))
-
-
-def test_too_many_outliers_to_look_for_groups_among_are_refused(rng):
-    kernel = make_kernel(rng.normal(size=(5001, 2)), "rbf", gamma=1.0)
-    with pytest.raises(InvalidInputError, match="min_group looks for groups among 5,000 outliers at most, and there are 5,001"):
-        find_groups(kernel, np.ones(5001, dtype=bool), np.ones(5001), 5)
+            estimator.fit(X)
+    with pytest.raises(InvalidInputError, match="min_group"):
+        MOSAIC(5, algorithm="paper", min_group=5).fit(X)
