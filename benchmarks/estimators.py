@@ -239,7 +239,7 @@ def proofs(repeats: int) -> dict[str, dict[str, float]]:
         fitted = time.process_time()
         _ = model.labels_
         answered = time.process_time()
-        program = model.selection_.material.solved.certificate.gap
+        program = model.selection_.data.solved.certificate.gap
         solved = time.process_time()
         excess = model.certificate_.excess
         proven = time.process_time()

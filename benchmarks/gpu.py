@@ -87,10 +87,10 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
         model = encoding = certificate = None
         torch.cuda.reset_peak_memory_stats()
         fit, model = seconds(lambda: MOSAIC(K, random_state=0).fit(X))
-        program, encoding = seconds(lambda model=model: model.selection_.material.encoding)
+        program, encoding = seconds(lambda model=model: model.selection_.data.encoding)
         bound, certificate = seconds(lambda model=model: model.certificate_)
         peak = torch.cuda.max_memory_allocated() / 2**30
-    kernel, weights = model.selection_.kernel, model.selection_.material.points.weights
+    kernel, weights = model.selection_.kernel, model.selection_.data.points.weights
     # Passes over the factor: a product of n × p with p × p in single precision, and its reading.
     E = torch.rand(encoding.factor.rank, encoding.factor.rank, device="cuda").cpu().numpy().astype("float64")
     problem = DesignProblem(encoding.factor.F, E, 1.0)
@@ -100,7 +100,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     theirs = []
     for rival in (kmeans, farthest):
         spent, picks = seconds(lambda rival=rival: rival(X))
-        places = model.selection_.material.points.group[picks.cpu().numpy()]
+        places = model.selection_.data.points.point_of[picks.cpu().numpy()]
         theirs.append(f"{spent:.2f} ({explained_share(kernel, sorted(set(places.tolist())), sample_weight=weights):.3f})")
     ours = explained_share(kernel, model.selection_.chosen, sample_weight=weights)
     host = "-"

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
-from mosaic.program.problem import RowProgram, bounds_of
+from mosaic.program.problem import RowProgram, primal_dual
 
 
 def exact_factor(K: np.ndarray) -> np.ndarray:
@@ -72,4 +72,4 @@ def certify(problem, eta):
     """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
     point = problem.dual_point(eta)
     z = problem.scores(point.E)
-    return bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
+    return primal_dual(point.inner, point.fit, float(eta @ z), float(z.max()))

@@ -90,9 +90,9 @@ def test_certificate_is_one_for_all_rows(model):
 
 def same(a, b):
     np.testing.assert_array_equal(a.representative_indices_, b.representative_indices_)
-    assert a.selection_.material.solved.certificate == b.selection_.material.solved.certificate
-    np.testing.assert_array_equal(a.selection_.material.encoding.influence, b.selection_.material.encoding.influence)
-    np.testing.assert_array_equal(a.selection_.material.counts, b.selection_.material.counts)
+    assert a.selection_.data.solved.certificate == b.selection_.data.solved.certificate
+    np.testing.assert_array_equal(a.selection_.data.encoding.influence, b.selection_.data.encoding.influence)
+    np.testing.assert_array_equal(a.selection_.data.counts, b.selection_.data.counts)
     assert (a.lam_, a.gamma_, a.coverage_) == (b.lam_, b.gamma_, b.coverage_)
 
 
@@ -144,7 +144,7 @@ def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
     assert "look: " in told
     assert " rows/s\n" in told
     assert "5 representatives, 0 outliers" in told
-    material = found.selection_.material
+    material = found.selection_.data
     rounds = material.proof.sketch(material).rounds
     assert len(rounds) == 3
     candidates = [number for number, _ in rounds]
@@ -161,7 +161,7 @@ def test_paper_mode_is_algorithm_3_as_written():
     paper = Paper(sketch=Sketch(n_initial=80, n_added=10))
     found = MOSAIC(10, algorithm=paper, tol=1e-9, gamma=0.005).fit(datasets.swiss_roll(5000, random_state=0))
     assert (found.n_representatives_, found.selection_.settings.mode) == (10, "paper")
-    assert len(found.selection_.material.proof.cache["sketch"].rounds) == 3  # the fit has made them
+    assert len(found.selection_.data.all_rows.cache["sketch"].rounds) == 3  # the fit has made them
 
 
 def test_directions_are_compared_by_passes_as_in_memory(tmp_path):
@@ -171,7 +171,7 @@ def test_directions_are_compared_by_passes_as_in_memory(tmp_path):
     rows *= rng.uniform(0.8, 1.2, (6000, 1))
     rows = np.concatenate([rows, 2.0 * rows[::100]]).astype(np.float32)
     passes, memory = MOSAIC(16, algorithm=Sketch(n_initial=200)).fit(rows), MOSAIC(16).fit(rows)
-    assert passes.selection_.material.geometry.prepare.directions
+    assert passes.selection_.data.geometry.prepare.directions
     assert "compared by their direction" in str(passes.explain())
     np.testing.assert_array_equal(passes.representative_indices_, memory.representative_indices_)
     np.testing.assert_array_equal(passes.labels_, memory.labels_)
@@ -186,7 +186,7 @@ def test_directions_are_compared_by_passes_as_in_memory(tmp_path):
 def test_copies_are_one_point_and_chosen_by_the_number_that_they_are_demanded_with():
     rows = np.repeat(X[:500], 20, axis=0)
     found = MOSAIC(8, **PLAIN).fit(rows)
-    assert (found.selection_.material.proof.sketch(found.selection_.material).sample.counts == 20).all()
+    assert (found.selection_.data.all_rows.sketch(found.selection_.data).sample.counts == 20).all()
     assert len(np.unique(rows[found.representative_indices_], axis=0)) == 8
     assert (found.representative_indices_ % 20 == 0).all()  # the first of its copies
     found = MOSAIC(5, **PLAIN).fit(rows, must_include=[63])
@@ -220,7 +220,7 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     monkeypatch.setattr(proof, "DECISION_SAMPLE", 600)
     monkeypatch.setattr(proof, "SMALLEST_SAMPLE", 600)
     found = MOSAIC(5, gamma=0.02, algorithm=Sketch(n_initial=100)).fit(data)
-    ours, theirs = found.selection_.material.counting, whole.selection_.material.counting
+    ours, theirs = found.selection_.data.counting, whole.selection_.data.counting
     heaviest = [(c.weights.max(axis=1) / c.weights.sum(axis=1)).max() for c in (ours, theirs)]
     np.testing.assert_allclose(heaviest, 0.5, atol=0.01)
     assert ours.total == pytest.approx(theirs.total, rel=0.01)
@@ -247,7 +247,7 @@ def test_saved_models_answer_for_rows_that_they_are_shown(plain):
 
 def test_rows_are_answered_for_in_one_pass_that_nobody_makes_unasked(plain):
     fitted = clone(plain).fit(X)
-    passes = fitted.selection_.material.proof.passes
+    passes = fitted.selection_.data.all_rows.passes
     made, run = [], passes.run
     passes.run = lambda name, task: made.append(name) or run(name, task)
     few = fitted.rethreshold(n_representatives=0.0005)
@@ -279,7 +279,7 @@ def test_selected_rows_are_those_of_the_data(model, npy):
 
 
 def test_explanations_speak_of_rows_of_the_data(model):
-    first, known = int(model.representative_indices_[0]), model.selection_.material.row_numbers
+    first, known = int(model.representative_indices_[0]), model.selection_.data.row_numbers
     told = model.explain(first)
     assert (told.row, told.rank, told.status) == (first, 1, "representative")
     assert all(model.labels_[row] == 0 for row in told.members)
@@ -334,7 +334,7 @@ def test_other_kernels_work(kernel):
     data = X[:9000].astype(np.float64) if callable(kernel) else X[:9000]
     found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"algorithm": Sketch(60)})).fit(data)
     assert found.n_representatives_ == 10
-    assert 0 <= found.selection_.material.solved.certificate.gap < 0.5
+    assert 0 <= found.selection_.data.solved.certificate.gap < 0.5
 
 
 @pytest.mark.slow

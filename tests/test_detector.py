@@ -51,7 +51,7 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
     np.testing.assert_allclose(scores[:n], np.log(detector.effective_count_), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(detector.predict(spoilt.X) == -1, detector.is_outlier_)
     np.testing.assert_array_equal(clone(detector).fit_predict(spoilt.X), detector.predict(spoilt.X))
-    assert detector.selection_.material.count_total == pytest.approx(128.0)  # points of one small program
+    assert detector.selection_.data.count_total == pytest.approx(128.0)  # points of one small program
     assert not hasattr(detector, "outlier_probability_")
     if contamination != "auto":
         assert abs(detector.is_outlier_.sum() - contamination * n) <= 1
@@ -66,7 +66,7 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
 def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt):
     detector = MOSAICOutlierDetector().fit(spoilt.X)
     assert detector.effective_count_.shape == (360,)
-    assert not detector.selection_.material.is_solved
+    assert not detector.selection_.data.is_solved
     encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=100.0, tol=1e-3)
     assert detector.alpha_ == pytest.approx(100.0)
     assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)
@@ -75,7 +75,7 @@ def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt
 
 def test_score_is_the_mean_of_the_logs_of_four_programs_on_128_rows(spoilt, fitted):
     """Each by the formulas of ``mosaic.choosing.outliers``, with the inverse that they are written with."""
-    counting = fitted.selection_.material.counting
+    counting = fitted.selection_.data.counting
     assert counting.weights.shape == (4, 128)
     logs = []
     for K, among, ω, strengths in zip(
@@ -237,5 +237,5 @@ def test_any_kernel_gives_scores_and_labels_that_agree(spoilt, around, kernel):
 def test_programs_compare_as_many_rows_as_asked_for(spoilt, size):
     detector = MOSAICOutlierDetector(max_samples=size).fit(spoilt.X)
     expected = (4, size) if size < len(spoilt.X) else (1, len(spoilt.X))
-    assert detector.selection_.material.counting.weights.shape == expected
-    assert (detector.effective_count_ <= detector.selection_.material.count_total + 1e-9).all()
+    assert detector.selection_.data.counting.weights.shape == expected
+    assert (detector.effective_count_ <= detector.selection_.data.count_total + 1e-9).all()

@@ -112,7 +112,7 @@ def test_sampled_points_are_the_same(other):
     X = datasets.swiss_roll(20_000)
     ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
     assert ours.selection_.is_sampled
-    np.testing.assert_array_equal(theirs.selection_.material.row_numbers, ours.selection_.material.row_numbers)
+    np.testing.assert_array_equal(theirs.selection_.data.row_numbers, ours.selection_.data.row_numbers)
     same(theirs, ours)
     must = MOSAIC(10).fit(other(X), must_include=[5, 7])
     assert on_host(must.representative_indices_)[:2].tolist() == [5, 7]

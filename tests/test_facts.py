@@ -62,7 +62,7 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert facts.known_certificate.sentence == "The certificate has not been computed."
     share = f"12 representatives cover {100 * model.coverage_:.1f} % of 400 points; 8 outliers set aside"
     assert str(facts) == f"{share}."
-    assert not model.selection_.material.is_solved
+    assert not model.selection_.data.is_solved
     proof, proven = facts.certificate, model.certificate_
     for name in ("gap", "kernel_error", "rank", "error", "bound", "excess", "ridge", "total", "bound_without_ridge"):
         assert getattr(proof, name) == getattr(proven, name)

@@ -170,7 +170,7 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
 
 
 def picks_by_group(model):
-    given = model.selection_.material.constraints
+    given = model.selection_.data.constraints
     return dict(zip(given.names, np.bincount(given.group[model.representative_indices_]).tolist(), strict=True))
 
 

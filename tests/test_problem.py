@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mosaic.program.problem import DesignProblem, RowProgram, bounds_of, critical_lam, feasible_scale, screen
+from mosaic.program.problem import DesignProblem, RowProgram, critical_lam, feasible_scale, primal_dual, screen
 from mosaic.program.solvers import FISTA, InteriorPoint, run
 from oracles import certify, exact_factor, objective
 
@@ -104,7 +104,7 @@ def test_evaluation_is_precise_even_for_tiny_weights(rng, roll_kernel, smallest)
         assert problem.in_candidate_space
         at = problem.evaluate(eta)
         z = np.sqrt(at.v)
-        bounds = bounds_of(at.inner, at.fit, float(eta @ z), float(z.max()))
+        bounds = primal_dual(at.inner, at.fit, float(eta @ z), float(z.max()))
         np.testing.assert_allclose(bounds, certify(problem, eta), rtol=1e-9)
 
 

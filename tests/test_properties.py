@@ -83,7 +83,7 @@ def test_number_that_is_said_is_no_worse_than_a_ranking_and_no_exchange_makes_it
     model = MOSAIC(k, kernel=kernel).fit(X)
     ranked, similarity, _ = rank(model.selection_, k)
     belongs, chosen = (~model.is_outlier_).astype(float), model.representative_indices_
-    points = model.selection_.material.points.group
+    points = model.selection_.data.points.point_of
     cover = Chooser(model.selection_).cover(k)
     S = cover.between(points, points)
     if kernel == "rbf":

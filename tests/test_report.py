@@ -362,10 +362,10 @@ def test_neighbour_map_keeps_more_neighbours_together_than_two_axes():
 def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
     model = MOSAIC(50, outliers="keep").fit(datasets.swiss_roll(3000))
     facts = facts_of(model, certificate=False)
-    rows, points = unpacked(facts["map"]["row"], "u4"), model.selection_.material.points
+    rows, points = unpacked(facts["map"]["row"], "u4"), model.selection_.data.points
     assert len(rows) * len(facts["ranking"]) > BLOCK_ENTRIES
-    ranked = points.group[[entry["row"] for entry in facts["ranking"]]]
-    K = model.selection_.kernel.block(points.group[rows], ranked)
+    ranked = points.point_of[[entry["row"] for entry in facts["ranking"]]]
+    K = model.selection_.kernel.block(points.point_of[rows], ranked)
     for k in (1, 30, 100):
         found = labels_at(facts, k)
         assert np.allclose(K[np.arange(3000), found], K[:, :k].max(axis=1), atol=1e-9)

@@ -39,7 +39,7 @@ def facts(model):
     odd = np.flatnonzero(model.is_outlier_)
     told = [str(model.explain(int(row))) for row in (*picks[:3], *odd[:3], 5, N - 1)]
     return {
-        "rows in memory": model.selection_.material.row_numbers.tolist(),
+        "rows in memory": model.selection_.data.row_numbers.tolist(),
         "picks": picks.tolist(),
         "gains": model.selection_.gains.tolist(),
         "outliers": odd.tolist(),
@@ -56,7 +56,7 @@ def test_arrays_by_passes_and_memory_maps_and_a_budget_that_does_not_hold_the_ro
     assert facts(MOSAIC(10).fit(np.load(tmp_path / "X.npy", mmap_mode="r"))) == expected
     assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.npy")) == expected
     limited = MOSAIC(10, memory_budget=1.5e8).fit(X)  # too little for the rows and their factor, enough for passes
-    assert limited.selection_.material.proof.by_passes
+    assert limited.selection_.data.all_rows.by_passes
     assert facts(limited) == expected
 
 
@@ -85,7 +85,7 @@ def test_stored_arrays_and_dask_in_threads(expected, tmp_path, piece):
     ours, theirs = MOSAIC(10).fit(X[:2500]), MOSAIC(10).fit(da.from_array(X[:2500], chunks=(piece, 2)))  # fewer than the sample
     np.testing.assert_array_equal(theirs.representative_indices_, ours.representative_indices_)
     np.testing.assert_array_equal(theirs.labels_, ours.labels_)
-    assert theirs.selection_.material.row_numbers is None
+    assert theirs.selection_.data.row_numbers is None
 
 
 @pytest.mark.slow

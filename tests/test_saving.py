@@ -146,7 +146,7 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
     for ask, told in (
         (lambda: unsolved.influence_, "the encoding is not kept"),
         (lambda: loaded.certificate_, "certificate_ was not computed before this model was saved"),
-        (lambda: loaded.selection_.material.encoding, "the encoding is not kept"),
+        (lambda: loaded.selection_.data.encoding, "the encoding is not kept"),
     ):
         with pytest.raises(InvalidInputError, match=told):
             ask()
@@ -160,7 +160,7 @@ def test_pickles_and_files_are_not_much_larger_than_what_predictions_need(make, 
     model = make().fit(np.random.default_rng(0).normal(size=(1500, 6)))
     _ = model.certificate_, model.is_outlier_, model.explain(0), model.alpha_
     model.save(tmp_path / "a.mosaic")
-    counting = model.selection_.material.counting
+    counting = model.selection_.data.counting
     arrays = [counting.reference.X, model.selection_.chosen_kernel.X, counting.weights, counting.strengths, counting.complement]
     for size in (len(pickle.dumps(model)), (tmp_path / "a.mosaic").stat().st_size):
         assert size < 2 * sum(array.nbytes for array in arrays)

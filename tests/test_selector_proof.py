@@ -75,8 +75,8 @@ def test_solution_is_that_of_the_exact_layer():
     np.testing.assert_allclose(model.effective_count_, encoding.effective_count, rtol=1e-3)
     assert (model.lam_, model.alpha_) == (pytest.approx(encoding.lam), pytest.approx(30.0))
     assert model.certificate_.encoding.primal == pytest.approx(encoding.certificate.primal, rel=1e-8)
-    assert model.selection_.material.is_solved  # in the fit
-    assert model.certificate_.encoding is model.selection_.material.encoding.certificate
+    assert model.selection_.data.is_solved  # in the fit
+    assert model.certificate_.encoding is model.selection_.data.encoding.certificate
 
 
 @pytest.mark.parametrize("solver", ["interior-point", "admm", "fista", "admm-paper"])
@@ -97,18 +97,18 @@ def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influenc
     assert len(asked) == 5
     model.predict(DIGITS[:5])
     assert model.certificate_.gap <= CERTIFIED_GAP  # by a program of its own, for 10
-    assert not model.selection_.material.is_solved
+    assert not model.selection_.data.is_solved
     assert model.influence_.max() > 0
-    encoding = model.selection_.material.encoding
+    encoding = model.selection_.data.encoding
     assert (len(encoding.influence), model.alpha_) == (600, pytest.approx(DEFAULT_ALPHA))
     assert encoding.dual_gap <= 1e-3
     assert model.n_iter_ >= 1
     again = model.rethreshold(n_representatives=20)
     assert again.certificate_.k == 20
-    assert again.selection_.material.encoding is encoding
+    assert again.selection_.data.encoding is encoding
     detector = MOSAICOutlierDetector().fit(DIGITS)
     detector.predict(DIGITS)
-    assert not detector.selection_.material.is_solved
+    assert not detector.selection_.data.is_solved
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial"])
@@ -122,7 +122,7 @@ def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
     assert certificate.error == pytest.approx(chosen, rel=1e-9)
     assert certificate.error == pytest.approx(metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6)
     assert certificate.bound <= certificate.error
-    assert selection.material.encoding.kernel is selection.kernel
+    assert selection.data.encoding.kernel is selection.kernel
 
 
 @pytest.mark.parametrize(

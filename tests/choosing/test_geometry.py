@@ -139,5 +139,5 @@ def test_where_some_rows_are_much_longer_length_tells_something(rng):
     X = rng.normal(size=(150, 64))
     X[:5] *= 10.0
     model = MOSAIC(6).fit(X)
-    assert not model.selection_.material.geometry.prepare.directions
+    assert not model.selection_.data.geometry.prepare.directions
     assert model.is_outlier_[:5].all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosaic.choosing.choose import in_order
-from mosaic.choosing.objectives import Cover, Similar, Slots, _Nearest
+from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, _Nearest
 from mosaic.kernels import make_kernel
 
 # The cover
@@ -94,11 +94,11 @@ def slots_for(of, room):
 
 
 def picks_of(S, weights, slots, **rules):
-    return list(zip(*Similar(S, weights).ranked(replace(slots, **rules)), strict=True))
+    return list(zip(*FacilityLocation(S, weights).ranked(replace(slots, **rules)), strict=True))
 
 
 def improve(S, weights, chosen, slots, **rules):
-    return Similar(S, weights).exchanged(chosen, replace(slots, **rules))
+    return FacilityLocation(S, weights).exchanged(chosen, replace(slots, **rules))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -233,5 +233,5 @@ def test_scale_of_weights_does_not_decide_on_exchanges(factor):
 
 def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
     """Among equal gains the first candidate wins, but forced ones come before all."""
-    assert in_order(Similar(np.eye(5), np.ones(5)), [3, 4, 0, 1], 1)[0] == [3, 0, 1, 4]
-    assert in_order(Similar(np.diag([1.0, 2.0, 3.0]), np.ones(3)), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])
+    assert in_order(FacilityLocation(np.eye(5), np.ones(5)), [3, 4, 0, 1], 1)[0] == [3, 0, 1, 4]
+    assert in_order(FacilityLocation(np.diag([1.0, 2.0, 3.0]), np.ones(3)), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])

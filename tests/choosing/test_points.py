@@ -63,9 +63,9 @@ def test_copies_are_one_point_with_their_number_as_weight(rng, make):
     points = Points.of(make(X))
     assert points.n == 30
     assert points.total == len(X)
-    np.testing.assert_array_equal(X[points.first][points.group], X)
+    np.testing.assert_array_equal(X[points.first][points.point_of], X)
     for number in range(30):
-        copies = np.flatnonzero(points.group == number)
+        copies = np.flatnonzero(points.point_of == number)
         assert points.first[number] == copies[0]
         assert points.weights[number] == len(copies)
     by_weight = Points.of(make(distinct), times)
@@ -79,7 +79,7 @@ def test_row_without_weight_is_no_point(rng):
     weights[[3, 7]] = 0.0
     points = Points.of(X, weights)
     assert points.n == 18
-    assert points.group[[3, 7]].tolist() == [-1, -1]
+    assert points.point_of[[3, 7]].tolist() == [-1, -1]
     np.testing.assert_array_equal(X[points.first], np.delete(X, [3, 7], axis=0)[Points.of(np.delete(X, [3, 7], axis=0)).first])
     assert points.spread(np.arange(18), -5)[[3, 7]].tolist() == [-5, -5]
     with pytest.raises(InvalidInputError, match="sample_weight is zero for all rows"):

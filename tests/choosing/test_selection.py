@@ -50,7 +50,7 @@ def test_selection_is_frozen_and_estimators_say_what_it_says():
 def test_coverage_is_the_explained_share_and_gains_the_mean_similarity_of_the_rows_that_belong():
     model = MOSAIC(6).fit(BLOBS.X)
     selection = model.selection_
-    weights = selection.material.points.weights * ~selection.is_outlier
+    weights = selection.data.points.weights * ~selection.is_outlier
     assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
     reach = Chooser(selection).cover(6).reach
     S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / reach)
@@ -78,13 +78,13 @@ def test_program_is_solved_when_somebody_asks_and_not_before():
     selection = MOSAIC(6).fit(BLOBS.X).selection_
     assert selection.answers.labels is not None
     assert selection.coverage > 0
-    assert not selection.material.is_solved
+    assert not selection.data.is_solved
     assert not selection.is_proven
     assert selection.certificate.k == 6
     assert selection.is_proven
-    assert not selection.material.is_solved  # the certificate has a program of its own
-    assert selection.material.solved.influence.max() > 0
-    assert selection.material.is_solved
+    assert not selection.data.is_solved  # the certificate has a program of its own
+    assert selection.data.solved.influence.max() > 0
+    assert selection.data.is_solved
 
 
 # Known rows asked as new ones
@@ -151,7 +151,7 @@ def test_more_points_than_a_sample_get_consistent_answers_and_the_sample_has_all
     named = {"groups": groups, "quotas": {"few": 6, "many": 6}, "must_include": must}
     for constraints in ({}, named):
         selection = MOSAIC(12).fit(BASE, **constraints).selection_
-        drawn = set(selection.material.row_numbers.tolist())
+        drawn = set(selection.data.row_numbers.tolist())
         assert selection.is_sampled
         assert set(selection.rows) <= drawn
         assert "About " in str(selection.decisions) or not selection.n_outliers

@@ -34,7 +34,7 @@ def assert_same(found, expected):
     np.testing.assert_array_equal(found.is_outlier_, expected.is_outlier_)
     np.testing.assert_array_equal(found.labels_, expected.labels_)
     np.testing.assert_allclose(found.effective_count_, expected.effective_count_, rtol=1e-9)
-    ours, theirs = found.selection_.material.solved.certificate, expected.selection_.material.solved.certificate
+    ours, theirs = found.selection_.data.solved.certificate, expected.selection_.data.solved.certificate
     np.testing.assert_allclose([ours.primal, ours.dual], [theirs.primal, theirs.dual], rtol=1e-9)
     np.testing.assert_allclose(found.certificate_.bound, expected.certificate_.bound, rtol=1e-9)
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS, EffectiveCounts
+from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS, CountingPrograms
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 
@@ -19,7 +19,7 @@ EXACTLY = {"tol": 1e-8}
 def counts_of(X, name="rbf", *, weights=None, seed=0, tol=3e-4, **settings):
     """Counts of the points themselves, and what counts."""
     kernel = make_kernel(X, name, **settings)
-    counting = EffectiveCounts.of(kernel, np.ones(kernel.n) if weights is None else weights, seed, tol=tol)
+    counting = CountingPrograms.of(kernel, np.ones(kernel.n) if weights is None else weights, seed, tol=tol)
     return counting.of_points(kernel), counting
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_blobs
 from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
 from mosaic.choosing.outliers import (
     LARGEST_OUTLIER_SHARE,
-    NOBODY,
+    NO_OUTLIERS,
     VALLEY_LEVEL,
     Cut,
     cut_for_share,
@@ -37,7 +37,7 @@ def test_outlier_probability_is_the_paper_s_measure_and_the_point_on_a_cut_is_no
     assert found[-1] == found[-2] == 0.0
     assert (np.diff(found[1:5]) < 0).all()
     assert Cut(2.0, "threshold").below(np.array([1.0, 2.0, 3.0])).tolist() == [True, False, False]
-    assert not NOBODY.below(np.ones(3)).any()
+    assert not NO_OUTLIERS.below(np.ones(3)).any()
 
 
 # A share that is known
@@ -73,9 +73,9 @@ def test_counts_that_differ_by_rounding_only_are_flagged_together():
 
 
 def test_nobody_is_flagged_where_all_counts_are_equal_or_the_share_is_too_small():
-    assert cut_for_share(np.full(50, 3.0), np.ones(50), 0.5) is NOBODY
-    assert cut_for_share(np.ones(1), np.ones(1), 0.5) is NOBODY
-    assert cut_for_share(np.arange(1.0, 11.0), np.ones(10), 0.01) is NOBODY
+    assert cut_for_share(np.full(50, 3.0), np.ones(50), 0.5) is NO_OUTLIERS
+    assert cut_for_share(np.ones(1), np.ones(1), 0.5) is NO_OUTLIERS
+    assert cut_for_share(np.arange(1.0, 11.0), np.ones(10), 0.01) is NO_OUTLIERS
 
 
 # Valleys

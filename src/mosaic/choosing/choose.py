@@ -12,9 +12,9 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weight
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.objectives import Cover, Similar, Slots, without_rounding
-from mosaic.choosing.outliers import NOBODY, Cut, cut_for_share, find_groups, find_outliers, just_above
-from mosaic.choosing.points import Material
+from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, quantised
+from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
+from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
@@ -31,13 +31,13 @@ MOST_TARGETS = 10_000
 CLEARLY_BETTER = 0.1
 
 
-def choose(material: Material, settings: Settings) -> Selection:
-    found, constraints, silhouette = flag_only(material, settings), material.constraints, None
+def choose(data: FitData, settings: Settings) -> Selection:
+    found, constraints, silhouette = flag_only(data, settings), data.constraints, None
     if settings.mode == "paper":
         return _choose_like_the_paper(found)
-    chooser, k, must = Chooser(found), settings.number(material.n_rows), len(constraints.must)
-    if k is not None and k > material.n_rows:
-        fault = f"is more than there are points (n_samples = {material.n_rows})"
+    chooser, k, must = Chooser(found), settings.number(data.n_rows), len(constraints.must)
+    if k is not None and k > data.n_rows:
+        fault = f"is more than there are points (n_samples = {data.n_rows})"
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
     k = constraints.fixed_total if k is None else k
     if k is not None:
@@ -54,33 +54,33 @@ def choose(material: Material, settings: Settings) -> Selection:
     return replace(found, members=picks.rows, gains=picks.gains, changes=changes, silhouette=silhouette)
 
 
-def flag_only(material: Material, settings: Settings) -> Selection:
+def flag_only(data: FitData, settings: Settings) -> Selection:
     """The cut, and the groups of outliers that are kept; no representatives are chosen."""
     if settings.outliers == "keep":
-        return Selection(material, settings, NOBODY)
-    points = material.points
+        return Selection(data, settings, NO_OUTLIERS)
+    points = data.points
     if settings.mode == "paper":
         n = points.total
         # No paper states a threshold for OP; ours rejects points that stand for themselves only.
         count = 2.0 if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
-        return Selection(material, settings, Cut(count, "threshold"))
-    counts, groups = material.counts, None
+        return Selection(data, settings, Cut(count, "threshold"))
+    counts, groups = data.counts, None
     if is_auto(settings.contamination):
-        cut, groups = find_outliers(counts, material.kernel, material.seed, mixed=material.geometry.mixed)
+        cut, groups = find_outliers(counts, data.kernel, data.seed, mixed=data.geometry.mixed)
     else:
         cut = cut_for_share(counts, points.weights, float(settings.contamination))
     if settings.min_group is not None:
-        low = Selection(material, settings, cut).is_outlier
-        groups = find_groups(material.kernel, low, points.weights, settings.min_group)
-    return Selection(material, settings, cut, groups)
+        low = Selection(data, settings, cut).is_outlier
+        groups = find_groups(data.kernel, low, points.weights, settings.min_group)
+    return Selection(data, settings, cut, groups)
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
     """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and explained share of each prefix."""
-    k, material = len(selection.rows) or limit, selection.material
+    k, data = len(selection.rows) or limit, selection.data
     if go_on:
-        constraints = replace(material.constraints, must=selection.members)
-        selection = replace(selection, material=replace(material, constraints=constraints))
+        constraints = replace(data.constraints, must=selection.members)
+        selection = replace(selection, data=replace(data, constraints=constraints))
     chooser = Chooser(selection)
     rows, gains = chooser.ranked(min(limit, len(chooser.pool)), k)
     return rows, np.cumsum(gains), chooser.explained(rows)
@@ -107,41 +107,41 @@ class Chooser:
     @cached_property
     def rejected(self) -> BoolArray:
         rejects = self.selection.settings.outliers == "reject"
-        return self.selection.is_outlier if rejects else np.zeros(self.selection.material.points.n, dtype=bool)
+        return self.selection.is_outlier if rejects else np.zeros(self.selection.data.points.n, dtype=bool)
 
     @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, by point, one of each group: one that must be, else an earlier pick, else the first copy."""
-        material, constraints = self.selection.material, self.selection.material.constraints
-        must, group = constraints.must, material.points.group
-        absent = must[group[must] < 0]
+        data, constraints = self.selection.data, self.selection.data.constraints
+        must, point_of = constraints.must, data.points.point_of
+        absent = must[point_of[must] < 0]
         if len(absent):
             fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-        numbers, copies = np.unique(group[must], return_counts=True)
+        numbers, copies = np.unique(point_of[must], return_counts=True)
         if (copies > 1).any():
-            first, second = material.rows_in_data(must[group[must] == numbers[np.argmax(copies > 1)]])[:2]
+            first, second = data.rows_in_data(must[point_of[must] == numbers[np.argmax(copies > 1)]])[:2]
             fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
         may = ~self.rejected
         start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
         if constraints.allowed.all() and len(constraints.names) == 1 and not len(must) and not len(start):
-            return material.points.first[np.flatnonzero(may)]
-        rows = np.flatnonzero(constraints.allowed & (group >= 0))
-        rows = np.setdiff1d(rows[may[group[rows]]], must)
+            return data.points.first[np.flatnonzero(may)]
+        rows = np.flatnonzero(constraints.allowed & (point_of >= 0))
+        rows = np.setdiff1d(rows[may[point_of[rows]]], must)
         rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
-        kinds = group[rows] * len(constraints.names) + constraints.group[rows]
+        kinds = point_of[rows] * len(constraints.names) + constraints.group[rows]
         rows = rows[np.sort(np.unique(kinds, return_index=True)[1])]
-        return np.asarray(rows[np.lexsort((rows, group[rows]))])
+        return np.asarray(rows[np.lexsort((rows, point_of[rows]))])
 
     @cached_property
     def targets(self) -> IntArray:
         """Points that are not rejected; at most ``MOST_TARGETS`` of them."""
-        return self.selection.material.points.sample(np.flatnonzero(~self.rejected), MOST_TARGETS)
+        return self.selection.data.points.sample(np.flatnonzero(~self.rejected), MOST_TARGETS)
 
     @cached_property
     def weights(self) -> FloatArray:
-        everyone = self.selection.material.points.weights
+        everyone = self.selection.data.points.weights
         weights: FloatArray = everyone[self.targets]
         if len(self.targets) < np.count_nonzero(~self.rejected):
             weights = rescale_weights(weights, MOST_TARGETS, float(everyone[~self.rejected].sum()))
@@ -149,12 +149,12 @@ class Chooser:
 
     def picks(self, k: int) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
-        settings, points = self.selection.settings, self.selection.material.points
-        constraints, candidates, pool = self.selection.material.constraints, self._candidates(k), self.pool
-        sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
-        slots = constraints.slots(k, candidates, points.group[candidates], np.asarray(sizes, np.float64))
+        settings, points = self.selection.settings, self.selection.data.points
+        constraints, candidates, pool = self.selection.data.constraints, self._candidates(k), self.pool
+        sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
+        slots = constraints.slots(k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
-        objective = Similar(self.cover(k).between(self.targets, slots.twins), self.weights)
+        objective = FacilityLocation(self.cover(k).between(self.targets, slots.twins), self.weights)
         old = self._earlier(objective, slots, candidates)
         chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
         if len(chosen) < slots.room.sum():  # groups compete for equal rows
@@ -176,9 +176,9 @@ class Chooser:
         self, k: int, covers: float, *, earlier_first: bool = False, most: int | None = None
     ) -> tuple[IntArray, FloatArray]:
         """The first ``most`` of k rows by the objective and their gains, without quotas, for a cover by ``covers`` picks."""
-        material, candidates = self.selection.material, self._candidates(min(k, MOST_AUTOMATIC))
-        slots = material.constraints.slots(min(k, len(candidates)), candidates, material.points.group[candidates])
-        objective = Similar(self.cover(covers).between(self.targets, slots.twins), self.weights)
+        data, candidates = self.selection.data, self._candidates(min(k, MOST_AUTOMATIC))
+        slots = data.constraints.slots(min(k, len(candidates)), candidates, data.points.point_of[candidates])
+        objective = FacilityLocation(self.cover(covers).between(self.targets, slots.twins), self.weights)
         if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = objective.ranked(slots, most)
@@ -186,29 +186,29 @@ class Chooser:
 
     def suggested(self) -> tuple[int, float]:
         """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb; and the silhouette or 0."""
-        n, pool, material = float(self.weights.sum()), len(self.pool), self.selection.material
+        n, pool, data = float(self.weights.sum()), len(self.pool), self.selection.data
         most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
         if most > 1:
-            picks = material.points.group[self.ranked(most, most)[0]]
-            some = self.targets[subsample(len(self.targets), 1000, material.seed)]
-            found = silhouettes(material.kernel.distances(some, picks) ** (1.0 / material.kernel.order))
+            picks = data.points.point_of[self.ranked(most, most)[0]]
+            some = self.targets[subsample(len(self.targets), 1000, data.seed)]
+            found = silhouettes(data.kernel.distances(some, picks) ** (1.0 / data.kernel.order))
             if len(found) and found.max() >= CLEAR:
                 return 2 + int(found.argmax()), float(found.max())
         return int(np.clip(round((n / 2.0) ** 0.5), 1, max(min(MOST_AUTOMATIC, pool), 1))), 0.0
 
     def explained(self, rows: IntArray) -> FloatArray:
         """Share of the points that belong which the first 1, 2, 3, … of these rows explain."""
-        points, kernel = self.selection.material.points, self.selection.kernel
+        points, kernel = self.selection.data.points, self.selection.kernel
         weights = points.weights * ~self.rejected
         total = float(weights @ kernel.diagonal())
         if not (len(rows) and total > 0):
             return np.ones(len(rows))
-        left = unexplained_along(kernel, points.group[rows], 0.0, weights)
+        left = unexplained_along(kernel, points.point_of[rows], 0.0, weights)
         return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
     def explaining(self, share: float) -> Picks:
         """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""
-        k, pool, must = 2, len(self.pool), len(self.selection.material.constraints.must)
+        k, pool, must = 2, len(self.pool), len(self.selection.data.constraints.must)
         while True:
             rows, gains = self.ranked(pool, k, earlier_first=True, most=k)
             enough = np.flatnonzero((self.explained(rows) >= share) & (np.arange(len(rows)) >= must - 1))
@@ -227,9 +227,9 @@ class Chooser:
         rows, gains = self.ranked(most, most, earlier_first=True)
         if not len(rows):
             return Picks(rows, gains)
-        places = self.selection.material.points.group[rows]
+        places = self.selection.data.points.point_of[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
-        D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
+        D = quantised(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
         enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
         for k in range(1, len(rows)):
             closer = D[:, k] < best
@@ -238,9 +238,9 @@ class Chooser:
                 enough = k + 1
         return Picks(rows[:enough], gains[:enough])
 
-    def _earlier(self, objective: Similar, slots: Slots, candidates: IntArray) -> list[int]:
+    def _earlier(self, objective: FacilityLocation, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
-        constraints, points = self.selection.material.constraints, self.selection.material.points.group
+        constraints, points = self.selection.data.constraints, self.selection.data.points.point_of
         if constraints.start is None:
             return []
         earlier = set(zip(points[constraints.start].tolist(), constraints.group[constraints.start].tolist(), strict=True))
@@ -253,24 +253,24 @@ class Chooser:
 
     def changes(self, found: Picks) -> tuple[str, ...]:
         """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
-        material, cover = self.selection.material, self.cover(len(found.rows))
-        constraints, group, start = material.constraints, material.points.group, material.constraints.start
-        chosen = group[found.rows]
+        data, cover = self.selection.data, self.cover(len(found.rows))
+        constraints, point_of, start = data.constraints, data.points.point_of, data.constraints.start
+        chosen = point_of[found.rows]
         assert start is not None
 
         def called(row: int) -> str:
-            return material.called(int(material.rows_in_data(np.array([row]))[0]))
+            return data.called(int(data.rows_in_data(np.array([row]))[0]))
 
         def similarity(points: IntArray) -> float:
             S = on_host(cover.between(self.targets, points))
             return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
 
-        again = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
-        kept = list({int(group[row]): row for row in reversed(again)}.values())[::-1]
+        again = [row for row in start.tolist() if point_of[row] >= 0 and point_of[row] in chosen]
+        kept = list({int(point_of[row]): row for row in reversed(again)}.values())[::-1]
         told = [f"{len(kept):,} of {counted(len(start) + len(constraints.gone), 'earlier pick')} kept."]
-        now, before = similarity(chosen), similarity(np.unique(group[start[group[start] >= 0]]))
+        now, before = similarity(chosen), similarity(np.unique(point_of[start[point_of[start] >= 0]]))
         if found.replaced:
-            without = [similarity(np.where(chosen == group[new], group[old], chosen)) for old, new in found.replaced]
+            without = [similarity(np.where(chosen == point_of[new], point_of[old], chosen)) for old, new in found.replaced]
             pairs = zip(found.replaced, without, strict=True)
             shown = [f"{called(old)} → {called(new)} (+{now - then:.2g})" for (old, new), then in pairs]
             told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
@@ -278,10 +278,10 @@ class Chooser:
         for row in start.tolist():
             if row in kept or row in dict(found.replaced):
                 continue
-            why = "since they are outliers now" if self.rejected[group[row]] else "since there is no place for them"
+            why = "since they are outliers now" if self.rejected[point_of[row]] else "since there is no place for them"
             why = why if constraints.allowed[row] else "since they may not be chosen"
-            why = "since they are equal to another pick" if group[row] in group[kept] else why
-            dropped.setdefault("since their weight is 0" if group[row] < 0 else why, []).append(called(row))
+            why = "since they are equal to another pick" if point_of[row] in point_of[kept] else why
+            dropped.setdefault("since their weight is 0" if point_of[row] < 0 else why, []).append(called(row))
         told += [f"Not kept, {why}: {listed(rows)}." for why, rows in dropped.items()]
         if constraints.gone:
             told.append(f"Not among the rows any more: {listed(constraints.gone)}.")
@@ -290,11 +290,11 @@ class Chooser:
 
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
-        material, cut, pool = self.selection.material, self.selection.cut, self.pool
-        points, constraints, counts, belongs = material.points, material.constraints, material.counts, ~self.rejected
+        data, cut, pool = self.selection.data, self.selection.cut, self.pool
+        points, constraints, counts, belongs = data.points, data.constraints, data.counts, ~self.rejected
         if cut.rule == "valley" and constraints.quotas is None and not belongs.all():
             # Some outliers are just above a valley; such rows are no candidates as long as there are others.
-            is_sure = counts[points.group[pool]] >= just_above(cut.count, counts[belongs])
+            is_sure = counts[points.point_of[pool]] >= just_above(cut.count, counts[belongs])
             is_sure |= np.isin(pool, constraints.must)
             pool = pool[is_sure] if is_sure.sum() >= k else pool
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
@@ -306,16 +306,16 @@ class Chooser:
         for group in groups:
             members = pool[constraints.group[pool] == group]
             size = max(most // len(groups), 2 * k)
-            order = points.sampling_order(points.group[members], size)
+            order = points.sampling_order(points.point_of[members], size)
             kept.append(members[np.argsort(order, kind="stable")[:size]])
         rows = np.unique(np.concatenate(kept))
-        return np.asarray(rows[np.lexsort((rows, points.group[rows]))])
+        return np.asarray(rows[np.lexsort((rows, points.point_of[rows]))])
 
     def cover(self, k: float) -> Cover:
         return Cover.of(self.selection.kernel, self.targets, self.weights, k)
 
 
-def in_order(objective: Similar, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+def in_order(objective: FacilityLocation, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
     """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
     ranked, gains = objective.among(chosen).ranked(Slots.free(len(chosen), len(chosen), range(n_forced)))
@@ -340,20 +340,20 @@ def silhouettes(D: FloatArray) -> FloatArray:
 
 def _choose_like_the_paper(found: Selection) -> Selection:
     """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
-    material, settings, cut = found.material, found.settings, found.cut
-    influence = material.solved.influence
+    data, settings, cut = found.data, found.settings, found.cut
+    influence = data.solved.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
     # The setting of the paper's first author in later work.
     share = 0.95 if is_auto(settings.diversity) else float(settings.diversity)
     novel = located
     if share < 1 and len(located) > 1:
-        own = material.kernel.diagonal()[located]
-        squared = own[:, None] + own - 2.0 * material.kernel.block(located, located)
+        own = data.kernel.diagonal()[located]
+        squared = own[:, None] + own - 2.0 * data.kernel.block(located, located)
         novel = located[prune_similar(np.sqrt(np.maximum(squared, 0.0)), share)]
-    low = cut.below(material.counts[novel])
+    low = cut.below(data.counts[novel])
     if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
-        cut, low = NOBODY, np.zeros_like(low)
+        cut, low = NO_OUTLIERS, np.zeros_like(low)
     kept = novel[~low] if settings.outliers == "reject" else novel
     if not len(kept):
         raise InvalidInputError(
@@ -361,8 +361,8 @@ def _choose_like_the_paper(found: Selection) -> Selection:
             f"{cut.count:.3g} points",
             "Raise `op_threshold`, lower `alpha`, or widen the kernel.",
         )
-    kept = kept[: settings.number(material.n_rows)]
-    return replace(found, cut=cut, members=material.points.first[kept], gains=influence[kept])
+    kept = kept[: settings.number(data.n_rows)]
+    return replace(found, cut=cut, members=data.points.first[kept], gains=influence[kept])
 
 
 def prune_similar(distances: FloatArray, share: float) -> IntArray:

@@ -90,21 +90,21 @@ def explain_rows(
             remedy = NO_NAMES if isinstance(i, str) else None
             raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
     numbers = [int(i) % n for i in rows]
-    missing, proof = sorted({row for row in numbers if where_in_memory(selection, row) < 0}), selection.material.proof
-    if missing and not proof.is_possible:
+    missing, all_rows = sorted({row for row in numbers if where_in_memory(selection, row) < 0}), selection.data.all_rows
+    if missing and not all_rows.is_possible:
         saved = f"the {len(selection.counts_of_rows):,} rows that this model was saved with, and only these can be explained"
         remedy = "predict, transform and score_samples answer for any row."
         raise InvalidInputError(f"`row {missing[0]}` is not among {saved}", remedy)
     if missing:
-        fetched = dict(zip(missing, in_double(proof.rows(np.array(missing), selection.material)), strict=True))
+        fetched = dict(zip(missing, in_double(all_rows.rows(np.array(missing), selection.data)), strict=True))
     return [_explained(selection, row, fetched, columns, file) for row in numbers]
 
 
 def _explained(
     selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, file: Any
 ) -> Explanation:
-    material, rows, kernel, chosen = selection.material, selection.rows, selection.kernel, selection.chosen
-    at, group, known = where_in_memory(selection, row), material.points.group, material.row_names
+    data, rows, kernel, chosen = selection.data, selection.rows, selection.kernel, selection.chosen
+    at, point_of, known = where_in_memory(selection, row), data.points.point_of, data.row_names
 
     def name_of(row: int) -> str | None:
         if known is not None and (known.rows is None or where_in_memory(selection, row) >= 0):
@@ -115,11 +115,11 @@ def _explained(
         name, number = name_of(row), f"row {row}"
         return number if name is None else name if short else f"{name} ({number})"
 
-    point = int(group[at]) if at >= 0 else -1
+    point = int(point_of[at]) if at >= 0 else -1
     if point >= 0:
         y: Any = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
     else:  # elsewhere, or without weight
-        y = fetched[row][None, :] if at < 0 else material.absent[[np.count_nonzero(group[:at] < 0)]]
+        y = fetched[row][None, :] if at < 0 else data.absent[[np.count_nonzero(point_of[:at] < 0)]]
     answers = selection.answers_at(y) if at < 0 else selection.answers_in_memory
     count, is_outlier, label, error = (values[max(at, 0)].item() for values in answers)
     representative, similarity = None, None
@@ -133,9 +133,9 @@ def _explained(
     if at >= 0 and at in selection.members:
         status, rank = "representative", int(np.flatnonzero(selection.members == at)[0])
         members = np.flatnonzero(selection.answers_in_memory.labels == rank)
-        points = members[group[members] >= 0]
-        near = kernel.block(group[points], chosen[[rank]]).ravel()
-        closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
+        points = members[point_of[members] >= 0]
+        near = kernel.block(point_of[points], chosen[[rank]]).ravel()
+        closest = data.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
         stands_for = float(selection.rows_for[members].sum())  # of a sample, scaled up from the rows in memory
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
@@ -143,7 +143,7 @@ def _explained(
     if rank is not None:
         like = [called(other, short=True) for other in closest.tolist() if other != row][:3]
         why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
-        forced = material.constraints.must
+        forced = data.constraints.must
         must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
         reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
@@ -154,18 +154,18 @@ def _explained(
             near = kernel.block(np.array([point]), chosen) if point >= 0 else selection.chosen_kernel.cross(y)
             reason += f" The representative nearest to it is {called(int(rows[int(np.argmax(near))]), short=True)}."
     elif representative is not None:
-        why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
+        why = "" if at < 0 or data.constraints.allowed[at] else " It was not allowed to be chosen."
         reason = (
             f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}, and {100 * error:.0f} % of it "
             f"are left unexplained by all representatives.{why}"
         )
     else:
         protected, smallest = selection.protected, selection.settings.min_group
-        why = likeness(count, material.count_total)
+        why = likeness(count, data.count_total)
         if protected is not None and at >= 0 and protected[at]:
             why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
         reason = f"belongs: {why}."
-    op = float(outlier_probability(np.asarray(count), material.count_total))
+    op = float(outlier_probability(np.asarray(count), data.count_total))
     return Explanation(
         row=row,
         name=name_of(row),
@@ -187,7 +187,7 @@ def _explained(
 
 def why_odd(selection: Selection, count: float, reasons: Sequence[ColumnReason]) -> str:
     """Why a row is an outlier: its unusual values, and how many rows look like it."""
-    alike = likeness(count, selection.material.count_total)
+    alike = likeness(count, selection.data.count_total)
     return f"{f'{oddities(reasons)}. {alike[0].upper()}{alike[1:]}' if reasons else alike}.{RULES[selection.cut.rule][0]}"
 
 
@@ -200,7 +200,7 @@ def likeness(count: float, of: float) -> str:
 
 def where_in_memory(selection: Selection, row: int) -> int:
     """-1 for a row that a fit by passes did not keep."""
-    numbers = selection.material.row_numbers
+    numbers = selection.data.row_numbers
     if numbers is None:
         return row
     place = int(np.searchsorted(numbers, row))
@@ -249,7 +249,7 @@ def odd_columns(
             D[points[part, None] == usual.points] = np.inf
         apart = np.abs(Y[part] - in_double(usual.kernel.X[D.argmin(axis=1)])) ** usual.kernel.order
         apart[np.isinf(D.min(axis=1))] = 0.0  # no other row belongs
-        Z = selection.material.geometry.prepare.undone(Y[part])
+        Z = selection.data.geometry.prepare.undone(Y[part])
         for z, number, sums in zip(Z, numbers[part].tolist(), _sums(apart, columns), strict=True):
             shares = sums / (sums.sum() or 1.0)
             order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
@@ -267,7 +267,7 @@ def typical_columns(
     usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    Z = selection.material.geometry.prepare.undone(Y)
+    Z = selection.data.geometry.prepare.undone(Y)
     for z, number, own in zip(Z, numbers.tolist(), _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
         far = np.argsort(-own, kind="stable")[:MOST_NAMED_COLUMNS]
         reasons = _reasons(columns, z, number, far, own / (own.sum() or 1.0))
@@ -297,10 +297,10 @@ class Decisions(tuple[str, ...]):
 
 
 def decisions(selection: Selection) -> Decisions:
-    material, settings, told = selection.material, selection.settings, [*selection.material.geometry.decisions]
+    data, settings, told = selection.data, selection.settings, [*selection.data.geometry.decisions]
     how = "Chosen so that the rows that belong are as similar as possible to the nearest representative."
     if settings.mode == "paper":
-        solved, ours = material.solved, settings.alpha is None and settings.lam is None
+        solved, ours = data.solved, settings.alpha is None and settings.lam is None
         why = "as in later work of the paper's first author" if ours else "as it was set"
         told.append(
             f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
@@ -320,15 +320,15 @@ def decisions(selection: Selection) -> Decisions:
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
         told.append(f"{about}{selection.n_protected:,} more would be outliers, if they were not {groups}.")
-    if material.row_numbers is not None:
-        some = f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows"
+    if data.row_numbers is not None:
+        some = f"A sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
         told.append(f"{some} says so; the program is that of all rows.")
     return Decisions(told)
 
 
 def _why_so_many(selection: Selection) -> str:
     settings, auto = selection.settings, is_auto(selection.settings.n_representatives)
-    if selection.material.constraints.fixed_total is not None:
+    if selection.data.constraints.fixed_total is not None:
         return "the number that was given"
     if settings.mode == "paper":
         return f"what pruning and outliers leave{'' if auto else ', or the first of it'}"

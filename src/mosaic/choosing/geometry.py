@@ -258,11 +258,11 @@ class UsualRows:
 
     @classmethod
     def of(cls, selection: Selection) -> UsualRows | None:
-        kernel, material = selection.kernel, selection.material
-        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
+        kernel, data = selection.kernel, selection.data
+        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or data.geometry.prepare.directions:
             return None
         points = np.flatnonzero(~selection.is_outlier)
-        weights = material.points.weights[points]
+        weights = data.points.weights[points]
         if not weights.sum() > 0:
             return None
         middle, low, high = (np.empty(kernel.X.shape[1]) for _ in range(3))
@@ -278,6 +278,6 @@ def columns_of(selection: Selection, table: TableColumns | None, names: Sequence
     usual = selection.usual
     if table is not None or names is None or usual is None or len(names) != len(usual.middle):
         return table
-    undone = selection.material.geometry.prepare.undone
+    undone = selection.data.geometry.prepare.undone
     values = zip(*(undone(v).tolist() for v in (usual.low, usual.middle, usual.high)), strict=True)
     return NumberColumns(dict(zip(map(str, names), values, strict=True)))

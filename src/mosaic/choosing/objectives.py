@@ -89,21 +89,21 @@ class Cover:
         return S.T
 
 
-def without_rounding(values: FloatArray, scale: float) -> FloatArray:
+def quantised(values: FloatArray, scale: float) -> FloatArray:
     """Values in whole multiples of 1e-10 · scale: those that differ by rounding only become equal, and the first of them wins."""
     return np.asarray(np.round(values / (1e-10 * scale or 1.0)))
 
 
 @dataclass(frozen=True)
-class Similar:
+class FacilityLocation:
     """Σ_i ω_i max_{j∈S} s_ij: similarities S of targets to candidates, and weights ω of the targets."""
 
     S: Any
     weights: FloatArray
 
-    def among(self, chosen: Sequence[int]) -> Similar:
+    def among(self, chosen: Sequence[int]) -> FacilityLocation:
         """The same objective with these candidates only."""
-        return Similar(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
+        return FacilityLocation(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
 
     def ranked(self, slots: Slots, most: int | None = None) -> tuple[list[int], list[float]]:
         """Candidates, each adding most to Σ_i ω_i max_{j chosen} s_ij, and their gains, until the slots are full.
@@ -174,7 +174,7 @@ class Similar:
                 is_taken[twins[picks]] = True
                 gains[is_taken[twins[block]]] = -np.inf
                 gains[slots.of[block, None] != slots.of[picks]] = -np.inf
-                candidate, place = np.unravel_index(int(without_rounding(gains, 10.0 * start).argmax()), gains.shape)
+                candidate, place = np.unravel_index(int(quantised(gains, 10.0 * start).argmax()), gains.shape)
                 unchanged += 1
                 if gains[candidate, place] > least:
                     nearest = nearest.after_exchange(S, picks, int(place), block.start + int(candidate))

@@ -60,7 +60,7 @@ BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
-class EffectiveCounts:
+class CountingPrograms:
     """Effective counts of any points, by programs on random parts of the data: ``reference`` is the similarity over the points of
     all programs, ``places`` their numbers. ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R
     is programs × points × points. ``total`` is the weight of the points that a point could resemble, the mean over the programs.
@@ -76,7 +76,7 @@ class EffectiveCounts:
     @classmethod
     def of(
         cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = 3e-4
-    ) -> EffectiveCounts:
+    ) -> CountingPrograms:
         """Draw parts of ``size`` points by number, in proportion to their weights, and solve their programs to a gap ``tol``."""
         rng = np.random.default_rng(random_state)
         size = PROGRAM_SIZE if size is None else int(size)
@@ -197,7 +197,7 @@ class Cut:
         return np.asarray(counts < self.count)
 
 
-NOBODY = Cut(0.0, "none")
+NO_OUTLIERS = Cut(0.0, "none")
 
 
 def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:

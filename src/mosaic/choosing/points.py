@@ -21,7 +21,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, res
 from mosaic.arrays.codes import equal_rows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, to_device_of
-from mosaic.choosing.outliers import EffectiveCounts
+from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
@@ -42,12 +42,12 @@ BUCKETS = 1 << 16
 class Points:
     """The distinct points with weight, ordered by their distance from the centre of all, which depends on no order of the rows.
 
-    ``first`` are the rows of the points, of copies the first, ``group`` the points of all rows, -1 without weight. ``weights``
+    ``first`` are the rows of the points, of copies the first, ``point_of`` the points of all rows, -1 without weight. ``weights``
     say how often points count, copies added up; ``priority`` is a random number that depends on the point alone.
     """
 
     first: IntArray
-    group: IntArray
+    point_of: IntArray
     weights: FloatArray
     priority: NDArray[np.uint64]
 
@@ -75,9 +75,9 @@ class Points:
         number[order] = np.arange(len(order))
         if equal.is_trivial and len(rows) == n:  # at many points every step counts
             return cls(order, number, total if sample_weight is None else total[order], drawn[order])
-        group = np.full(n, -1, np.intp)
-        group[rows] = number[equal.group]
-        return cls(rows[equal.first[order]], group, total[order], drawn[order])
+        point_of = np.full(n, -1, np.intp)
+        point_of[rows] = number[equal.group]
+        return cls(rows[equal.first[order]], point_of, total[order], drawn[order])
 
     @property
     def n(self) -> int:
@@ -89,7 +89,7 @@ class Points:
 
     def spread(self, values: Any, absent: Any) -> Any:
         """The value of its point for every row of the data; ``absent`` for rows without weight."""
-        return np.where(self.group >= 0, np.asarray(values)[self.group], absent)
+        return np.where(self.point_of >= 0, np.asarray(values)[self.point_of], absent)
 
     def sample(self, among: IntArray, size: int) -> IntArray:
         """At most ``size`` of the points ``among``, in their order: frequent points, then those with the lowest priorities."""
@@ -333,10 +333,10 @@ class Solved:
 
 
 @dataclass(frozen=True)
-class Material:
+class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
-    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``proof`` solves the program
+    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` solves the program
     and answers for all rows (``mosaic.estimators.proof``).
     """
 
@@ -344,9 +344,9 @@ class Material:
     points: Points
     geometry: Geometry
     constraints: Constraints
-    counting: EffectiveCounts | None
+    counting: CountingPrograms | None
     seed: int
-    proof: Any = field(repr=False)
+    all_rows: Any = field(repr=False)
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
     row_names: Any = field(default=None, repr=False)
@@ -366,7 +366,7 @@ class Material:
     @once
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
-        return self.proof.encoding(self)  # type: ignore[no-any-return]
+        return self.all_rows.encoding(self)  # type: ignore[no-any-return]
 
     @once
     def solved(self) -> Solved:

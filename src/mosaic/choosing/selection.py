@@ -15,9 +15,9 @@ from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
-from mosaic.choosing.objectives import without_rounding
+from mosaic.choosing.objectives import quantised
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
-from mosaic.choosing.points import Material, once
+from mosaic.choosing.points import FitData, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
@@ -46,7 +46,7 @@ class Selection:
     groups : outliers that are kept because they form a group, None without any
     changes : what became of the picks of an earlier fit, in sentences
     silhouette : mean silhouette that speaks for an automatic number, 0 if no number stands out; None if it was given
-    material, settings, computed : points, similarity, constraints and counts; the parameters; what has been computed so far
+    data, settings, computed : points, similarity, constraints and counts; the parameters; what has been computed so far
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Selection:
     (20, 'alone', 8)
     """
 
-    material: Material = field(repr=False)
+    data: FitData = field(repr=False)
     settings: Settings
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
@@ -67,7 +67,7 @@ class Selection:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.is_sampled and self.material.is_solved and self.material.proof.is_possible:
+        if self.is_sampled and self.data.is_solved and self.data.all_rows.is_possible:
             self.influence  # noqa: B018
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
         kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
@@ -75,24 +75,24 @@ class Selection:
 
     @property
     def rows(self) -> IntArray:
-        return self.material.rows_in_data(self.members)
+        return self.data.rows_in_data(self.members)
 
     @cached_property
     def chosen(self) -> IntArray:
-        return self.material.points.group[self.members]
+        return self.data.points.point_of[self.members]
 
     @property
     def n_rows(self) -> int:
-        return self.material.n_rows
+        return self.data.n_rows
 
     @property
     def is_sampled(self) -> bool:
         """Whether the points are a sample of many rows; then numbers of rows are scaled up."""
-        return self.material.row_numbers is not None
+        return self.data.row_numbers is not None
 
     @property
     def kernel(self) -> Kernel:
-        return self.material.kernel
+        return self.data.kernel
 
     @cached_property
     def chosen_kernel(self) -> Kernel:
@@ -101,7 +101,7 @@ class Selection:
     @once
     def certificate(self) -> SelectionCertificate:
         """What is proven about program and choice; the first access solves the program."""
-        return self.material.proof.certificate(self)  # type: ignore[no-any-return]
+        return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
 
     @property
     def is_proven(self) -> bool:
@@ -115,11 +115,11 @@ class Selection:
     @cached_property
     def is_outlier(self) -> BoolArray:
         """Mask of the points that are below the cut, not in a group that is kept, and not to be included in any case."""
-        material = self.material
+        data = self.data
         if self.settings.outliers == "keep":
-            return np.zeros(material.points.n, dtype=bool)
-        low = self.cut.below(material.counts)
-        low[material.points.group[material.constraints.must]] = False
+            return np.zeros(data.points.n, dtype=bool)
+        low = self.cut.below(data.counts)
+        low[data.points.point_of[data.constraints.must]] = False
         return low if self.groups is None else low & ~self.groups.members
 
     @cached_property
@@ -142,7 +142,7 @@ class Selection:
     def _nearest(self, K: FloatArray) -> IntArray:
         """The nearest representative, by the distance k_jj − 2 k_ij (+ k_ii)."""
         lengths = self.chosen_kernel.diagonal()
-        return np.asarray(without_rounding(lengths - 2.0 * K, float(lengths.max())).argmin(axis=1))
+        return np.asarray(quantised(lengths - 2.0 * K, float(lengths.max())).argmin(axis=1))
 
     @cached_property
     def errors(self) -> FloatArray:
@@ -152,14 +152,14 @@ class Selection:
     @cached_property
     def coverage(self) -> float:
         """Share of the points that belong which the representatives express."""
-        amount = self.material.points.weights * ~self.is_outlier * self.kernel.diagonal()
+        amount = self.data.points.weights * ~self.is_outlier * self.kernel.diagonal()
         total = float(amount.sum())
         return 1.0 - float(amount @ self.errors) / total if total > 0 else 1.0
 
     @property
     def outlier_share(self) -> float:
         """Share of the rows that are outliers; estimated from the sample if there is one."""
-        return float(self.material.points.weights[self.is_outlier].sum() / self.material.points.total)
+        return float(self.data.points.weights[self.is_outlier].sum() / self.data.points.total)
 
     @property
     def is_estimated(self) -> bool:
@@ -179,7 +179,7 @@ class Selection:
     @cached_property
     def rows_for(self) -> FloatArray:
         """For each row in memory, how many rows of the data it stands for: 1, or more in a sample."""
-        group, weights = self.material.points.group, self.material.points.weights
+        group, weights = self.data.points.point_of, self.data.points.weights
         if not self.is_sampled:
             return np.ones(len(group))
         return np.asarray(weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum()))
@@ -194,19 +194,19 @@ class Selection:
         """Columns: position of the representative (-1), similarity to it (NaN), unexplained share, effective count, 1 for
         outliers.
         """
-        counts = self.material.counts_at(Y)
+        counts = self.data.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
         labels, errors, similarity = self._represented_at(Y, flagged)
         return np.column_stack([labels, similarity, errors, counts, flagged])
 
     def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
-        counts = self.material.counts_at(Y) if counts is None else counts
+        counts = self.data.counts_at(Y) if counts is None else counts
         flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
             flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
-        must = self.material.points.group[self.material.constraints.must]
+        must = self.data.points.point_of[self.data.constraints.must]
         if len(must) and len(odd):
             flagged[odd[(self.kernel.take(must).distances_at(rows_of(Y, odd)) <= 0).any(axis=1)]] = False
         return flagged
@@ -223,7 +223,7 @@ class Selection:
         return self.chosen_kernel.cross(Y)
 
     def log_counts_at(self, Y: Any) -> FloatArray:
-        return np.log(self.material.counts_at(Y))
+        return np.log(self.data.counts_at(Y))
 
     def explained_at(self, Y: Any) -> FloatArray:
         """Two columns: the amount that the representatives express, and its total k_ii."""
@@ -271,15 +271,15 @@ class Selection:
 
     def _of_rows(self, values: Any, at: Callable[[Any], Any]) -> Any:
         """Values of their points for the rows in memory; rows without weight are answered ``at`` as new rows."""
-        group = self.material.points.group
+        group = self.data.points.point_of
         found, absent = np.asarray(values)[group], group < 0
         if absent.any():
-            found[absent] = at(self.material.absent)
+            found[absent] = at(self.data.absent)
         return found
 
     @cached_property
     def counts_of_rows(self) -> FloatArray:
-        return np.asarray(self._of_rows(self.material.counts, self.material.counts_at))
+        return np.asarray(self._of_rows(self.data.counts, self.data.counts_at))
 
     @cached_property
     def outlier_rows(self) -> BoolArray:
@@ -293,12 +293,12 @@ class Selection:
     @once
     def answers(self) -> Answers:
         """Answers for all rows of the data; of a sample, the first access makes a pass over the rows."""
-        return self.material.proof.answers(self) if self.is_sampled else self.answers_in_memory
+        return self.data.all_rows.answers(self) if self.is_sampled else self.answers_in_memory
 
     @once
     def influence(self) -> FloatArray:
         """For each row of the data, the norm of its row in the encoding; copies share it equally."""
-        return np.asarray(self.material.proof.influence(self.material))
+        return np.asarray(self.data.all_rows.influence(self.data))
 
     @property
     def outlier_probability(self) -> FloatArray:
@@ -306,7 +306,7 @@ class Selection:
         if self.settings.mode != "paper":
             rest = "Use effective_count_, how many rows look like each row, or is_outlier_."
             raise AttributeError(f"outlier_probability_ exists with algorithm='paper' only. {rest}")
-        return outlier_probability(self.effective_count, self.material.count_total)
+        return outlier_probability(self.effective_count, self.data.count_total)
 
     @property
     def effective_count(self) -> FloatArray:
@@ -319,13 +319,13 @@ class Selection:
     @property
     def protected(self) -> BoolArray | None:
         """Mask of the rows in memory with low counts that are kept, near to other rows or in a group; None without any."""
-        return None if self.groups is None else np.asarray(self.material.points.spread(self.groups.members, False), bool)
+        return None if self.groups is None else np.asarray(self.data.points.spread(self.groups.members, False), bool)
 
     @property
     def crowd_share(self) -> float:
         """Share of the rows that are a sparse crowd, noise or a group, and are kept; 0 without one."""
-        points = self.material.points
-        return float(points.weights[self.material.counts < self.cut.sparse_group].sum() / points.total)
+        points = self.data.points
+        return float(points.weights[self.data.counts < self.cut.sparse_group].sum() / points.total)
 
     @property
     def crowd(self) -> IntArray:
@@ -354,7 +354,7 @@ class Selection:
                 "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
             )
         sparse = self.cut.sparse_group
-        if len(self.chosen) and sparse > 0 and (self.material.counts[self.chosen] >= sparse).all():
+        if len(self.chosen) and sparse > 0 and (self.data.counts[self.chosen] >= sparse).all():
             found.append(
                 f"{100 * self.crowd_share:.0f} % of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
                 "Ask for more representatives, or, if they are outliers, set `contamination`."

@@ -40,8 +40,8 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
     with opened(args, open_) as run:
         model = run.fit()
         bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
-        if not bound and run.is_read:
-            bound = not model.selection_.material.proof.by_passes
+        if not bound and run.prints_answer:
+            bound = not model.selection_.data.all_rows.by_passes
             if not bound:
                 run.notes.append("The certificate takes more passes over the rows; --report and --save make them.")
         if args.labels is not None:
@@ -57,7 +57,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         names = ("rank", "row", "stands_for", "effective_count", "reason")
         picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})
         answer: dict[str, Any] = {}
-        if run.is_read:
+        if run.prints_answer:
             answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
             answer["certificate"] = answer.pop("known_certificate")
             for pick, values in zip(answer["picks"], rows_as_dicts(cells), strict=True):

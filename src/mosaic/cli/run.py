@@ -110,7 +110,7 @@ class Run:
             self.outputs["model"] = args.save
 
     @property
-    def is_read(self) -> bool:
+    def prints_answer(self) -> bool:
         """Whether the answer is printed, and not only rows as CSV."""
         return bool(self.args.json) or sys.stdout.isatty()
 

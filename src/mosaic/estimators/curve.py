@@ -76,13 +76,13 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
             raise InvalidInputError(fault, "Read it off the curve.", parameter=name, value=settings[name])
     whole_number("max_representatives", max_representatives)
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
-    must = len(model.selection_.material.constraints.must)
+    must = len(model.selection_.data.constraints.must)
     if must > max_representatives:
         fault = f"names {must} rows, and `max_representatives` is {max_representatives}"
         raise InvalidInputError(fault, "Name fewer, or raise it.", parameter="must_include")
     rows, similarity, coverage = rank(model.selection_, max_representatives)
     suggested = min(len(model.selection_.rows), len(rows))
-    return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, suggested, model)
+    return CoverageCurve(model.selection_.data.rows_in_data(rows), similarity, coverage, suggested, model)
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:

@@ -89,24 +89,24 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
             read, settings = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
-            material = fit_data(self, read, settings, say)
-            self.selection_ = selection = flag_only(material, settings)
+            data = fit_data(self, read, settings, say)
+            self.selection_ = selection = flag_only(data, settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
-            self.offset_ = float(np.log(cut) if cut > 0 else np.log(material.counts).min() - 1.0)
-            say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
+            self.offset_ = float(np.log(cut) if cut > 0 else np.log(data.counts).min() - 1.0)
+            say("done", f"{selection.n_outliers} outliers among {data.n_rows}", 1.0)
         self._warn()
         return self
 
     threshold_rule_: str = found("cut.rule")
-    certificate_: Certificate = found("material.solved.certificate")
+    certificate_: Certificate = found("data.solved.certificate")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
         selection = self.selection_
-        Y = selection.material.geometry.prepare(read_rows(self, X, reset=False))
-        scores = np.log(selection.material.counts_at(Y))
+        Y = selection.data.geometry.prepare(read_rows(self, X, reset=False))
+        scores = np.log(selection.data.counts_at(Y))
         if selection.groups is not None:
             odd = np.flatnonzero(scores < self.offset_)
             scores[odd[selection.groups.near(rows_of(Y, odd))]] = self.offset_

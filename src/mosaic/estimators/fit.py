@@ -14,17 +14,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
-from mosaic.choosing import Constraints, Geometry, Material, Selection, Settings, geometry_of, preparation_of
+from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
-from mosaic.choosing.outliers import EffectiveCounts
+from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.points import Drawn, Points, copies_of_rows, draw_by_passes, draw_in_memory
 from mosaic.door import check_entries, refuse_masked
 from mosaic.estimators.progress import Say
 from mosaic.estimators.proof import (
     FEWEST_FIRST_CANDIDATES,
     SMALLEST_SAMPLE,
+    AllInMemory,
     ByPasses,
-    InMemory,
     Plan,
     memory_by_passes,
     sample_size,
@@ -114,36 +114,36 @@ def _source(estimator: Any, read: ReadRows) -> Source:
 
 def fit_data(
     estimator: Any, read: ReadRows, settings: Settings, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any
-) -> Material:
+) -> FitData:
     """The input of choosing; ``rows`` of constraints are given by number or name."""
     seed, encoder = seed_of(estimator.random_state), read.encoder
     given = {name: as_rows(value, read.row_names, name) for name, value in rows.items()}
     given |= {"groups": read.arguments.groups, "quotas": quotas} | found_again(start, read)
     if read.source is not None:
-        material = _by_passes(settings, read.source, given, seed, say)
+        data = _by_passes(settings, read.source, given, seed, say)
     else:
         say("similarities")
         matrix = read_rows(estimator, read, reset=True)
         constraints = Constraints.read(matrix.shape[0], **given)
         columns = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.number_names
         settings = without_scaling(settings, encoder)
-        material = _in_memory(settings, matrix, read.arguments.sample_weight, constraints, seed, columns, say)
-    geometry = with_encoder(material.geometry, encoder, read.notes)
-    row_names = read.names_of_rows(None if read.source is None else material.row_numbers)
-    return replace(material, geometry=geometry, row_names=row_names)
+        data = _in_memory(settings, matrix, read.arguments.sample_weight, constraints, seed, columns, say)
+    geometry = with_encoder(data.geometry, encoder, read.notes)
+    row_names = read.names_of_rows(None if read.source is None else data.row_numbers)
+    return replace(data, geometry=geometry, row_names=row_names)
 
 
-def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> Material:
+def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> FitData:
     n, d = matrix.shape
     if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
-        proof = InMemory(settings, rank_for(settings, n, matrix), matrix, copies)
+        all_rows = AllInMemory(settings, rank_for(settings, n, matrix), matrix, copies)
         weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
         if len(weightless):
             fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         drawn = draw_in_memory(matrix, sample_size(settings, n, d), constraints, copies)
-        return _of_sample(drawn, n, settings, constraints, seed, proof, say, columns)
+        return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, columns)
     prepare = prepare_for(matrix, weights, settings)
     matrix = prepare(matrix)
     points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
@@ -151,9 +151,12 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
     counting = None
     if settings.mode != "paper":
         say("effective counts")
-        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
-    proof, absent = InMemory(settings, rank_for(settings, points.n, matrix)), rows_of(matrix, np.flatnonzero(points.group < 0))
-    return Material(n, points, geometry, constraints, counting, seed, proof, absent)
+        counting = CountingPrograms.of(geometry.kernel, points.weights, seed, settings.max_samples)
+    all_rows, absent = (
+        AllInMemory(settings, rank_for(settings, points.n, matrix)),
+        rows_of(matrix, np.flatnonzero(points.point_of < 0)),
+    )
+    return FitData(n, points, geometry, constraints, counting, seed, all_rows, absent)
 
 
 def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
@@ -178,7 +181,7 @@ def size_of(matrix: Any) -> float:
     return float(matrix.shape[0] * matrix.shape[1] * numpy_dtype(matrix).itemsize)
 
 
-def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> Material:
+def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> FitData:
     n, columns = source.n, None if source.names is None else tuple(source.names)
     plan = Plan.of(settings, n, source.n_features)
     source.most_threads = plan.threads(settings, n, source.n_features)
@@ -189,29 +192,31 @@ def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: 
     passes, constraints = Passes(source, on_pass), Constraints.read(n, **given)
     free = all(value is None for value in given.values())
     drawn = draw_by_passes(passes.run, n, plan.sample, None if free else constraints, partial(_check_block, columns))
-    proof = ByPasses(n, settings, plan, passes, drawn)
+    all_rows = ByPasses(n, settings, plan, passes, drawn)
     if settings.mode == "paper":
-        return _of_paper(proof, drawn, seed, columns)
-    return _of_sample(drawn, n, settings, constraints, seed, proof, say, columns)
+        return _of_paper(all_rows, drawn, seed, columns)
+    return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, columns)
 
 
 def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
     check_entries(rows, columns, first_row=start)
 
 
-def _of_sample(drawn: Drawn, n: int, settings: Any, constraints: Any, seed: int, proof: Any, say: Say, columns: Any) -> Material:
+def _of_sample(
+    drawn: Drawn, n: int, settings: Any, constraints: Any, seed: int, all_rows: Any, say: Say, columns: Any
+) -> FitData:
     """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
     geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
     rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
     # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
     say("effective counts")
-    counting = EffectiveCounts.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
+    counting = CountingPrograms.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
     points, geometry = _with_named(drawn, points, geometry, matrix)
     numbers = drawn.numbers
     start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
     among = {"allowed": constraints.allowed[numbers], "group": constraints.group[numbers], "start": start}
     constraints = replace(constraints, must=np.searchsorted(numbers, constraints.must), **among)
-    return Material(n, points, geometry, constraints, counting, seed, proof, rows_of(matrix, slice(0, 0)), numbers)
+    return FitData(n, points, geometry, constraints, counting, seed, all_rows, rows_of(matrix, slice(0, 0)), numbers)
 
 
 def geometry_of_sample(drawn: Drawn, settings: Settings, columns: Any, seed: int) -> tuple[Geometry, Points, Any]:
@@ -235,25 +240,25 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     kernel = geometry.kernel
     assert isinstance(kernel, PointKernel)
     codes, known = row_codes(rows_of(matrix, added)), KnownRows.of(row_codes(kernel.X))
-    group = np.empty(len(drawn.numbers), np.intp)
-    group[sampled], group[added] = points.group, known.find(codes)
-    new = added[group[added] < 0]
+    point_of = np.empty(len(drawn.numbers), np.intp)
+    point_of[sampled], point_of[added] = points.point_of, known.find(codes)
+    new = added[point_of[added] < 0]
     _, first, of = np.unique(codes[known.find(codes) < 0], return_index=True, return_inverse=True)
-    group[new] = points.n + of
+    point_of[new] = points.n + of
     numbers = np.concatenate([sampled[points.first], new[first]])
     rows = rows_of(matrix, numbers)
     weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
-    return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
+    return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
-def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Any) -> Material:
-    geometry, points, matrix = geometry_of_sample(drawn, proof.settings, columns, seed)
+def _of_paper(all_rows: ByPasses, drawn: Drawn, seed: int, columns: Any) -> FitData:
+    geometry, points, matrix = geometry_of_sample(drawn, all_rows.settings, columns, seed)
     assert isinstance(geometry.kernel, PointKernel)
-    sample = proof.solve(points, geometry, seed).sample
+    sample = all_rows.solve(points, geometry, seed).sample
     order = np.argsort(sample.first)
-    points = Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows)))
+    points = Points(np.argsort(order), order, sample.standing_for(all_rows.n), priority(row_codes(sample.rows)))
     geometry, free = replace(geometry, kernel=geometry.kernel.over(sample.rows)), Constraints.read(len(sample))
-    return Material(proof.n, points, geometry, free, None, seed, proof, matrix[:0], sample.first[order])
+    return FitData(all_rows.n, points, geometry, free, None, seed, all_rows, matrix[:0], sample.first[order])
 
 
 def found_again(start: Any, read: ReadRows) -> dict[str, Any]:
@@ -276,14 +281,14 @@ def found_again(start: Any, read: ReadRows) -> dict[str, Any]:
     if not isinstance(selection, Selection) or not len(selection.rows):
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
-    material, old = selection.material, selection.rows.tolist()
+    data, old = selection.data, selection.rows.tolist()
     names = read.names_of_rows()
-    if material.row_names is not None and names is not None:
+    if data.row_names is not None and names is not None:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
-        rows = [place.get(material.row_names[row], -1) for row in old]
+        rows = [place.get(data.row_names[row], -1) for row in old]
     else:
         rows = _by_values(start, selection, read.given)
-    gone = tuple(material.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
+    gone = tuple(data.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
     return {"start": np.array([row for row in rows if row >= 0], np.intp), "gone": gone}
 
 
@@ -295,7 +300,7 @@ def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
     if isinstance(X, Rows) and X.encoder is not None:  # its numbers are those of this fit
         X = X.cells(np.arange(X.n))
-    Y = selection.material.geometry.prepare(read_rows(start, X, reset=False))
+    Y = selection.data.geometry.prepare(read_rows(start, X, reset=False))
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")

@@ -99,14 +99,14 @@ class FittedAttributes:
     _facts: Facts | None = None
 
     # The attributes are described in the classes that have them.
-    row_names_: RowNames | None = found("material.row_names")
+    row_names_: RowNames | None = found("data.row_names")
     effective_count_: FloatArray = found("effective_count", per_row=True)
     outlier_probability_: FloatArray = found("outlier_probability", per_row=True)
     is_outlier_: BoolArray = found("outlier_mask", per_row=True)
-    alpha_: float = found("material.solved.alpha")
-    lam_: float = found("material.solved.lam")
-    gamma_: float | None = found("material.geometry.gamma")
-    column_scale_: FloatArray | None = found("material.geometry.prepare.scale")
+    alpha_: float = found("data.solved.alpha")
+    lam_: float = found("data.solved.lam")
+    gamma_: float | None = found("data.geometry.gamma")
+    column_scale_: FloatArray | None = found("data.geometry.prepare.scale")
 
     @property
     def _found(self) -> Selection:
@@ -116,7 +116,7 @@ class FittedAttributes:
 
     @property
     def n_iter_(self) -> int:
-        return max(self._found.material.solved.n_iter, 1)  # checking the start counts as a step
+        return max(self._found.data.solved.n_iter, 1)  # checking the start counts as a step
 
     @property
     def facts_(self) -> Facts:
@@ -206,7 +206,7 @@ class FittedAttributes:
             if source is None:
                 rows = on_host(rows_of(Y, odd))
             else:
-                rows = selection.material.geometry.prepare(source.run(TakeRows(odd))["rows"])
+                rows = selection.data.geometry.prepare(source.run(TakeRows(odd))["rows"])
             reasons = odd_columns(selection, columns, np.asarray(in_double(rows)), odd)
         reason: list[str | None] = [None] * len(places)
         for number, why in zip(odd.tolist(), reasons, strict=True):
@@ -269,13 +269,13 @@ def _by_pass(source: Source, selection: Selection, question: str) -> Any:
 
 def _answers_at(selection: Selection, question: str, names: Any, rows: Any, start: int) -> BlockResult:
     check_entries(rows, names, first_row=start)
-    return {"answer": getattr(selection, question)(selection.material.geometry.prepare(rows))}
+    return {"answer": getattr(selection, question)(selection.data.geometry.prepare(rows))}
 
 
 def prepared(model: Any, X: Any) -> Any:
     if isinstance(X, Rows) and model.table_ is None:
         _check_width(X.n_features, model.n_features_in_)
-    return model.selection_.material.geometry.prepare(read_rows(model, X, reset=False))
+    return model.selection_.data.geometry.prepare(read_rows(model, X, reset=False))
 
 
 def source_of(model: Any, X: Any) -> Source | None:

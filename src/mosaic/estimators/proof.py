@@ -18,7 +18,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import EqualRows, row_codes
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, PerRow, TakeRows, Task, Together
 from mosaic.arrays.xp import is_on_device, on_host, rows_of
-from mosaic.choosing import CERTIFIED_GAP, Answers, Drawn, Geometry, Material, Points, Selection, SelectionCertificate, Settings
+from mosaic.choosing import CERTIFIED_GAP, Answers, Drawn, FitData, Geometry, Points, Selection, SelectionCertificate, Settings
 from mosaic.choosing.budget import DECISION_SAMPLE, DEFAULT_ALPHA, budget_of, memory_of_fit, memory_of_proof
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import Kernel, PointKernel
@@ -49,7 +49,7 @@ def strength(settings: Settings) -> tuple[float | None, float | None]:
 
 
 @dataclass(frozen=True)
-class InMemory:
+class AllInMemory:
     """The program over all distinct points, whose rows are in memory."""
 
     settings: Settings
@@ -65,27 +65,27 @@ class InMemory:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"cache": {}}  # a copy starts anew
 
-    def rows(self, numbers: IntArray, material: Material) -> Any:
-        return on_host(material.geometry.prepare(rows_of(self.X, numbers)))
+    def rows(self, numbers: IntArray, data: FitData) -> Any:
+        return on_host(data.geometry.prepare(rows_of(self.X, numbers)))
 
-    def everyone(self, material: Material) -> tuple[Points, Kernel]:
+    def everyone(self, data: FitData) -> tuple[Points, Kernel]:
         """All distinct points, and their similarity; those of choosing, if it has them all."""
         if self.X is None:
-            return material.points, material.kernel
+            return data.points, data.kernel
         if not self.cache:
-            assert isinstance(material.kernel, PointKernel)
-            matrix = material.geometry.prepare(self.X)
+            assert isinstance(data.kernel, PointKernel)
+            matrix = data.geometry.prepare(self.X)
             points = Points.of(matrix, self.weights, central_first=False)
-            self.cache["everyone"] = points, material.kernel.over(rows_of(matrix, points.first))
+            self.cache["everyone"] = points, data.kernel.over(rows_of(matrix, points.first))
         return self.cache["everyone"]
 
-    def encoding(self, material: Material) -> Encoding:
-        return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
+    def encoding(self, data: FitData) -> Encoding:
+        return self._solve(data, self.settings, self.settings.gap, *strength(self.settings))
 
-    def _solve(self, material: Material, settings: Settings, gap: float, alpha: float | None, lam: Any) -> Encoding:
-        points, kernel = self.everyone(material)
+    def _solve(self, data: FitData, settings: Settings, gap: float, alpha: float | None, lam: Any) -> Encoding:
+        points, kernel = self.everyone(data)
         how: dict[str, Any] = {"solver": settings.solver, "max_iter": settings.max_iter, "max_rank": self.max_rank}
-        how |= {"tol": gap, "thin": not callable(lam), "random_state": material.seed}
+        how |= {"tol": gap, "thin": not callable(lam), "random_state": data.seed}
         encoding = Program(kernel, points.weights, EqualRows.trivial(kernel.n), **how).encode(alpha, lam)
         if not callable(lam):  # what a bound for k is worth is said by the certificate itself
             warn_of_gap(encoding, gap)
@@ -93,9 +93,9 @@ class InMemory:
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """A bound for every choice of k points, from the program at the strength for k, and the gap of the program that chose."""
-        material, settings, k = selection.material, selection.settings, len(selection.chosen)
-        points, kernel = self.everyone(material)
-        weights, chosen = points.weights, points.group[selection.rows]
+        data, settings, k = selection.data, selection.settings, len(selection.chosen)
+        points, kernel = self.everyone(data)
+        weights, chosen = points.weights, points.point_of[selection.rows]
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
         with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
@@ -103,26 +103,26 @@ class InMemory:
         def lam(posed: PosedProblem) -> float:
             return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
-        program = self._solve(material, replace(settings, solver="auto"), settings.tol or CERTIFIED_GAP, None, lam)
+        program = self._solve(data, replace(settings, solver="auto"), settings.tol or CERTIFIED_GAP, None, lam)
         given = program
         if settings.mode == "paper":
             refined = settings.gap != self.settings.gap
-            given = self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.material.encoding
+            given = self._solve(data, settings, settings.gap, *strength(settings)) if refined else selection.data.encoding
         error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
-        constrained = material.constraints.are_given
+        constrained = data.constraints.are_given
         return SelectionCertificate(given.certificate, k, error, bound, total, free_error, constrained)
 
     def answers(self, selection: Selection) -> Answers:
         if sp.issparse(self.X) or is_on_device(self.X):
-            return _with_own(selection, selection.answers_at(selection.material.geometry.prepare(self.X)))
+            return _with_own(selection, selection.answers_at(selection.data.geometry.prepare(self.X)))
         source = open_source(self.X)
         return answers_by_pass(selection, lambda name, task: source.run(task))
 
-    def influence(self, material: Material) -> FloatArray:
+    def influence(self, data: FitData) -> FloatArray:
         """For each row, the norm of its row in the encoding; copies share it equally."""
-        points, _ = self.everyone(material)
-        copies = np.bincount(points.group[points.group >= 0], minlength=points.n)
-        return np.asarray(points.spread(material.solved.influence / copies, 0.0))
+        points, _ = self.everyone(data)
+        copies = np.bincount(points.point_of[points.point_of >= 0], minlength=points.n)
+        return np.asarray(points.spread(data.solved.influence / copies, 0.0))
 
 
 def answers_by_pass(selection: Selection, run: Callable[[str, Task], BlockResult]) -> Answers:
@@ -133,12 +133,12 @@ def _with_own(selection: Selection, found: Answers) -> Answers:
     """The same answers; rows in memory have those of their points, which respect the constraints."""
     values: list[Any] = [np.array(each) for each in found]  # arrays from other processes may be read-only
     for value, own in zip(values, selection.answers_in_memory, strict=True):
-        value[selection.material.row_numbers] = own
+        value[selection.data.row_numbers] = own
     return Answers(*values)
 
 
 def _answers_at(selection: Selection, rows: Any, start: int) -> BlockResult:
-    return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
+    return selection.answers_at(selection.data.geometry.prepare(np.asarray(rows)))._asdict()
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
@@ -234,23 +234,23 @@ class ByPasses:
     def is_possible(self) -> bool:
         return self.passes is not None
 
-    def rows(self, numbers: IntArray, material: Material) -> Any:
+    def rows(self, numbers: IntArray, data: FitData) -> Any:
         assert self.passes is not None
-        return material.geometry.prepare(self.passes.run("rows that are explained", TakeRows(numbers))["rows"])
+        return data.geometry.prepare(self.passes.run("rows that are explained", TakeRows(numbers))["rows"])
 
-    def sketch(self, material: Material) -> SolvedSketch:
+    def sketch(self, data: FitData) -> SolvedSketch:
         """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
         if not self.cache:
             if self.passes is None:
                 raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
-            self.solve(material.points, material.geometry, material.seed)
+            self.solve(data.points, data.geometry, data.seed)
         return self.cache["sketch"]
 
     def solve(self, points: Points, geometry: Geometry, seed: int) -> SolvedSketch:
         kernel, drawn, settings, plan = geometry.kernel, self.drawn, self.settings, self.plan
         assert isinstance(kernel, PointKernel) and drawn is not None and self.passes is not None  # noqa: PT018
         sampled = drawn.is_drawn
-        copies = np.asarray(np.bincount(points.group[sampled], drawn.copies[sampled]), np.float64)
+        copies = np.asarray(np.bincount(points.point_of[sampled], drawn.copies[sampled]), np.float64)
         drawn_points = slice(0, len(copies))
         X, first = kernel.X[drawn_points], drawn.numbers[points.first[drawn_points]]
         sample = Sample(X, row_codes(X), first, copies, points.weights[drawn_points])
@@ -263,8 +263,8 @@ class ByPasses:
         self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, **how)
         return self.cache["sketch"]
 
-    def encoding(self, material: Material) -> Encoding:
-        sketch, kernel = self.sketch(material), material.kernel
+    def encoding(self, data: FitData) -> Encoding:
+        sketch, kernel = self.sketch(data), data.kernel
         assert isinstance(kernel, PointKernel)
         encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.gap)
         if self.settings.mode == "paper":
@@ -276,10 +276,10 @@ class ByPasses:
         if self.passes is None:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
-        certificate = selection.material.solved.certificate
-        sketch, chosen, kernel = self.sketch(selection.material), selection.chosen, selection.kernel
+        certificate = selection.data.solved.certificate
+        sketch, chosen, kernel = self.sketch(selection.data), selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
-        k, prepare = len(chosen), selection.material.geometry.prepare
+        k, prepare = len(chosen), selection.data.geometry.prepare
         trace = certificate.scale / (0.5 * sketch.problem.lam)
         ridge = trace / self.n
         whole = DesignProblem(features(sketch.basis, kernel.over(sketch.sample.rows)), sketch.problem.C, 1.0)
@@ -294,7 +294,7 @@ class ByPasses:
         outside = -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace
         bounds = replace(best, outside=outside, scores=highest, spectrum=spectrum)
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
-        constrained = selection.material.constraints.are_given
+        constrained = selection.data.constraints.are_given
         return SelectionCertificate(certificate, k, error, bounds, trace, without_ridge, constrained)
 
     def answers(self, selection: Selection) -> Answers:
@@ -303,10 +303,10 @@ class ByPasses:
             raise AttributeError(f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. {remedy}")
         return answers_by_pass(selection, self.passes.run)
 
-    def influence(self, material: Material) -> FloatArray:
+    def influence(self, data: FitData) -> FloatArray:
         """For each row the norm of its row in the encoding; only points that Algorithm 3 has in memory have one."""
         influence = np.zeros(self.n)
-        influence[self.sketch(material).sample.first] = material.solved.influence
+        influence[self.sketch(data).sample.first] = data.solved.influence
         return influence
 
 

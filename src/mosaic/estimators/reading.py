@@ -17,7 +17,7 @@ from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of
 from mosaic.door import as_weights, canonical, check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.kernels import where_compared
+from mosaic.kernels import to_kernel_device
 from mosaic.parameters import check_seed
 from mosaic.rows import Rows, is_source, open_source, read
 from mosaic.rows.arrays import owner_of
@@ -228,7 +228,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Rows of an array that stays on its device, if the kernel computes there; otherwise as a NumPy array."""
-    X = where_compared(X, getattr(estimator, "kernel", "rbf"))
+    X = to_kernel_device(X, getattr(estimator, "kernel", "rbf"))
     if not is_on_device(X):
         return read_rows(estimator, X, reset=reset)
     X = points_on_device(X)

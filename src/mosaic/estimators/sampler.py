@@ -21,7 +21,7 @@ from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fitted import prepared, source_of
 from mosaic.estimators.progress import computing_in_threads
-from mosaic.estimators.selector import MOSAIC, Representatives
+from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import one_of
 from mosaic.rows.frames import take_rows
@@ -67,7 +67,7 @@ class _SamplerTags(Tags):  # with those that imbalanced-learn adds
 
 @computing_in_threads
 @dataclass(eq=False, repr=False, kw_only=True)
-class MOSAICSampler(OneToOneFeatureMixin, Representatives):
+class MOSAICSampler(OneToOneFeatureMixin, BaseSelector):
     """MOSAIC as a sampler for imbalanced-learn pipelines: representatives of each class, without rows whose label does not fit.
 
     Parameters

@@ -23,9 +23,9 @@ from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
-from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
+from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
-from mosaic.estimators.proof import ByPasses, InMemory, Plan
+from mosaic.estimators.proof import AllInMemory, ByPasses, Plan
 from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
@@ -51,9 +51,10 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        choosing.Answers, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.Material,
+        choosing.Answers, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.FitData,
         choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
-        Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, EffectiveCounts, InMemory, KeptGroups, SavedRows,
+        Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
+        SavedRows,
         KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
@@ -66,7 +67,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
         raise InvalidInputError(f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself.")
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer)):  # a generator; its draw is known
-        parameters["random_state"] = model.selection_.material.seed
+        parameters["random_state"] = model.selection_.data.seed
     fitted = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
     if table is not None:
         fitted["kept_rows_"] = SavedRows.of(table, model.selection_)

@@ -51,7 +51,7 @@ class SelectorParameters:
 
 
 @computing_in_threads
-class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin, BaseEstimator):
+class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def fit(
@@ -109,11 +109,11 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
             read, settings = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            material = fit_data(self, read, settings, say, quotas=quotas, **rows)
+            data = fit_data(self, read, settings, say, quotas=quotas, **rows)
             say("choosing")
-            self.selection_ = selection = choose(material, settings)
+            self.selection_ = selection = choose(data, settings)
             if read.source is not None and read.file is not None:  # cells that reasons quote
-                odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
+                odd = data.rows_in_data(np.flatnonzero(selection.outlier_rows))
                 self.table_ = with_cells(self.table_, read.file, np.append(selection.rows, odd))
             say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
@@ -159,7 +159,7 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
         other.set_params(**changes)
         last, new = self.selection_, Settings.of(other)
         names = [name.removeprefix("algorithm__") for name in THRESHOLDS]
-        other.selection_ = choose(last.material, replace(last.settings, **{name: getattr(new, name) for name in names}))
+        other.selection_ = choose(last.data, replace(last.settings, **{name: getattr(new, name) for name in names}))
         other._warn()
         return other
 
@@ -177,7 +177,7 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
         (10, 3)
         """
         check_is_fitted(self)
-        n, rows = self.selection_.material.n_rows, self.selection_.rows
+        n, rows = self.selection_.data.n_rows, self.selection_.rows
         source = open_source(X, self.n_jobs) if is_source(X) else None
         given = n_rows(X) if source is None else source.n
         if given != n:
@@ -196,7 +196,7 @@ class Representatives(SelectorParameters, Named, FittedAttributes, ClusterMixin,
 
 
 @computing_in_threads
-class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
+class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
 
     One similarity between rows decides everything. Rows that few others look like, by the counts of small convex programs

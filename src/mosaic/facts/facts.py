@@ -139,7 +139,7 @@ class Facts:
         selection, bins = self.selection, self.bins
         odd = np.flatnonzero(selection.outlier_rows)
         odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:50]]  # these are listed
-        rows = selection.material.rows_in_data(odd).tolist()
+        rows = selection.data.rows_in_data(odd).tolist()
         lowest, cut = tuple(explain_rows(selection, rows, self.columns, self.file)), float(selection.cut.count)
         is_odd, threshold = selection.outlier_rows, cut if cut > 0 else None
         sides = (np.cumsum(bins.sums(self.rows.weight_of * side)) for side in (~is_odd, is_odd))
@@ -149,21 +149,21 @@ class Facts:
 
     @cached_property
     def certificate(self) -> SimpleNamespace:
-        selection, proof = self.selection, self.selection.material.proof
-        if not self.detects and not (selection.is_proven or proof.is_possible):
+        selection, all_rows = self.selection, self.selection.data.all_rows
+        if not self.detects and not (selection.is_proven or all_rows.is_possible):
             return proven(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
-        return proven(selection.material.solved.certificate if self.detects else selection.certificate)
+        return proven(selection.data.solved.certificate if self.detects else selection.certificate)
 
     @property
     def known_certificate(self) -> SimpleNamespace:
-        is_known = self.selection.material.is_solved if self.detects else self.selection.is_proven
+        is_known = self.selection.data.is_solved if self.detects else self.selection.is_proven
         return self.certificate if is_known else proven(None, NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
         if self.detects:
             return None
-        rows = self.selection.material.rows_in_data(self.ranking.members).tolist()
+        rows = self.selection.data.rows_in_data(self.ranking.members).tolist()
         return Curve(rows, self.ranking.similarity.tolist(), self.ranking.coverage.tolist(), self.suggested)
 
     @cached_property
@@ -172,17 +172,17 @@ class Facts:
         selection, shown = self.selection, self.shown
         rest = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
         chosen = np.isin(shown, selection.chosen[: self.k])
-        status, counts = np.where(chosen, "representative", rest).tolist(), np.asarray(selection.material.counts)[shown]
+        status, counts = np.where(chosen, "representative", rest).tolist(), np.asarray(selection.data.counts)[shown]
         plane, rows, (x, y) = self.plane, self.row_of_point[shown], self.plane.points.T
         return Map(plane.method, list(plane.axes), rows, x, y, status, selection.labels[shown], counts)
 
     @property
     def settings(self) -> dict[str, Any]:
-        material, constraints = self.selection.material, None
+        data, constraints = self.selection.data, None
         if not self.detects:
-            given = material.constraints
+            given = data.constraints
             constraints = {
-                "must_include": material.rows_in_data(given.must).tolist(),
+                "must_include": data.rows_in_data(given.must).tolist(),
                 "n_not_allowed": int((~given.allowed).sum()),
                 "quotas": jsonable(given.quotas),
             }
@@ -208,16 +208,16 @@ class Facts:
     @cached_property
     def row_of_point(self) -> IntArray:
         """For each point, the row of the data that names it: the ranked one, or the first."""
-        material = self.selection.material
-        rows = material.rows_in_data(material.points.first).copy()
-        rows[self.ranking.points] = material.rows_in_data(self.ranking.members)
+        data = self.selection.data
+        rows = data.rows_in_data(data.points.first).copy()
+        rows[self.ranking.points] = data.rows_in_data(self.ranking.members)
         return rows
 
     @cached_property
     def shown(self) -> IntArray:
         """Points on the map: the ranked ones, those with the lowest counts, and others drawn at random."""
-        material = self.selection.material
-        counts, everybody, rng = np.asarray(material.counts), np.arange(material.points.n), np.random.default_rng(material.seed)
+        data = self.selection.data
+        counts, everybody, rng = np.asarray(data.counts), np.arange(data.points.n), np.random.default_rng(data.seed)
         few = len(everybody) <= MOST_POINTS
         return everybody if few else thinned(self.ranking.points, everybody, counts, MOST_POINTS, rng)
 
@@ -226,7 +226,7 @@ class Facts:
         """Coordinates of the points on the map; numbers that a table became are no columns."""
         names = self.feature_names if self.model.table_ is None else None
         belongs = ~self.selection.is_outlier[self.shown]
-        return plane_of(self.selection, self.shown, belongs, names, np.random.default_rng(self.selection.material.seed))
+        return plane_of(self.selection, self.shown, belongs, names, np.random.default_rng(self.selection.data.seed))
 
     @cached_property
     @one_thread()
@@ -234,7 +234,7 @@ class Facts:
         """The points on the map, moved so that those that are similar lie together."""
         selection, shown = self.selection, self.shown
         start = framed(self.plane.points, ~selection.is_outlier[shown]).shares
-        first, rng = np.flatnonzero(np.isin(shown, self.ranking.points)), np.random.default_rng(selection.material.seed)
+        first, rng = np.flatnonzero(np.isin(shown, self.ranking.points)), np.random.default_rng(selection.data.seed)
         return plane_of_neighbours(selection.kernel, shown, first, start, rng)
 
     @cached_property

@@ -49,7 +49,7 @@ def plane_of(
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
         X = (kernel.graph if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
         if X.shape[1] == 2:
-            undone = selection.material.geometry.prepare.undone
+            undone = selection.data.geometry.prepare.undone
             return Plane("features", names or ["x0", "x1"], undone(in_double(X)))
         return principal_plane(X, belongs, "features", rng)
     others = np.setdiff1d(points[belongs], chosen)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from mosaic.choosing import Selection, rank, without_rounding
+from mosaic.choosing import Selection, quantised, rank
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
 
@@ -26,7 +26,7 @@ class RowsInMemory:
     """
 
     def __init__(self, selection: Selection):
-        group, weights = selection.material.points.group, selection.material.points.weights
+        group, weights = selection.data.points.point_of, selection.data.points.weights
         self.point_of: IntArray = group
         self.weight_of: FloatArray = selection.rows_for.copy()
         odd, present = selection.outlier_rows, group >= 0
@@ -69,18 +69,18 @@ class CountBins:
 
 
 def bins_of(selection: Selection) -> CountBins:
-    material, cut = selection.material, float(selection.cut.count)
-    group, of_rows = material.points.group, selection.counts_of_rows
-    counts = np.append(np.asarray(material.counts), of_rows[group < 0])
+    data, cut = selection.data, float(selection.cut.count)
+    group, of_rows = data.points.point_of, selection.counts_of_rows
+    counts = np.append(np.asarray(data.counts), of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
     edges, threshold = np.exp(log_edges), 0
     edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
     if cut > 0 and (counts < cut).any():
         threshold = int(np.abs(log_edges - np.log(cut)).argmin())
         edges[threshold] = cut
-    of, of_row = (np.clip(np.searchsorted(edges, some, "right") - 1, 0, len(edges) - 2) for some in (material.counts, of_rows))
+    of, of_row = (np.clip(np.searchsorted(edges, some, "right") - 1, 0, len(edges) - 2) for some in (data.counts, of_rows))
     must = np.zeros(len(of), dtype=bool)
-    must[group[material.constraints.must]] = True
+    must[group[data.constraints.must]] = True
     safe = must if selection.groups is None else must | np.asarray(selection.groups.members)
     safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outlier_rows, safe[group])
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
@@ -104,10 +104,10 @@ def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Rank
     k = len(selection.rows)
     longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
     members, similarity, coverage = rank(selection, longest, go_on=True)
-    kernel, points = selection.kernel, selection.material.points.group[members]
+    kernel, points = selection.kernel, selection.data.points.point_of[members]
     if len(points) <= rows.most_exact_ranks:
         keeps = selection.settings.outliers == "keep"
-        belongs = selection.material.points.weights * (~selection.is_outlier | keeps)
+        belongs = selection.data.points.weights * (~selection.is_outlier | keeps)
         coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
     else:  # the coverage of a sample, shifted to the known coverage at k
         coverage = coverage + (selection.coverage - coverage[k - 1])
@@ -144,7 +144,7 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
     kept: list[tuple[IntArray, IntArray, FloatArray]] = []
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
-        D = without_rounding(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
+        D = quantised(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
         mine = np.flatnonzero(own[points] >= 0)
         D[mine, own[points[mine]]] = -np.inf
         stands_for += np.bincount(D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k)

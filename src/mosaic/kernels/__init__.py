@@ -4,7 +4,7 @@ A kernel holds its points: ``kernel.block(rows, columns)`` is K[rows][:, columns
 """
 
 from mosaic.kernels.diffusion import DiffusionKernel
-from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, stationary, where_compared
+from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, stationary, to_kernel_device
 from mosaic.kernels.points import (
     POINT_KERNELS,
     RBF,
@@ -20,5 +20,5 @@ from mosaic.parameters import KERNELS
 __all__ = [
     "KERNELS", "POINT_KERNELS", "RBF", "STATIONARY_KERNELS", "DiffusionKernel", "EffectiveCount", "Gamma", "Kernel",
     "PointKernel", "Precomputed", "StationaryKernel", "check_similarities", "decay_rate", "make_kernel",
-    "resolve_gamma", "stationary", "where_compared",
+    "resolve_gamma", "stationary", "to_kernel_device",
 ]  # fmt: skip

@@ -74,7 +74,7 @@ def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", r
     [1.0, 0.368, 0.0]
     """
     check_kernel(kernel)
-    X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
+    X = as_points(to_kernel_device(X, kernel), "K" if kernel == "precomputed" else "X")
     match kernel:
         case "precomputed":
             return Precomputed(X)
@@ -104,7 +104,7 @@ def stationary(X: Any, kernel: Any, gamma: float = 1.0) -> StationaryKernel:
     return STATIONARY_KERNELS[name_of(kernel)](X, gamma, **settings)
 
 
-def where_compared(X: Any, kernel: Any) -> Any:
+def to_kernel_device(X: Any, kernel: Any) -> Any:
     """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
     there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
     return on_host(X) if is_on_device(X) and not there else X

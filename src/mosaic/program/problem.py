@@ -35,7 +35,7 @@ RowNorm: TypeAlias = Literal["l2", "linf"]
 MOST_SOLVED_WHOLE = 4000
 
 
-class Bounds(NamedTuple):
+class PrimalDual(NamedTuple):
     """A value of the program and a lower bound for its optimum."""
 
     primal: float
@@ -234,10 +234,10 @@ class DesignProblem:
         return z
 
 
-def bounds_of(inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
+def primal_dual(inner: float, fit: float, penalty: float, largest_score: float) -> PrimalDual:
     """Primal ½ fit + Σ‖w_j‖, w_j = η_j Eᵀ f_j, and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit)."""
     s = feasible_scale(inner, fit, largest_score)
-    return Bounds(0.5 * fit + penalty, s * inner - 0.5 * s * s * fit)
+    return PrimalDual(0.5 * fit + penalty, s * inner - 0.5 * s * s * fit)
 
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
@@ -341,7 +341,7 @@ class RowProgram:
     def row_norms(self, W: FloatArray) -> FloatArray:
         return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
 
-    def bounds(self, W: FloatArray) -> Bounds:
+    def bounds(self, W: FloatArray) -> PrimalDual:
         """Primal at W and dual at the best feasible multiple of E = lam (T − FᵀW)."""
         KW = self.apply_K(W)
         # ‖T − FᵀW‖² = ‖T‖² − 2⟨FT, W⟩ + ⟨W, KW⟩ and ⟨T − FᵀW, T⟩ = ‖T‖² − ⟨FT, W⟩
@@ -350,7 +350,7 @@ class RowProgram:
         inner = self.lam * (TT - cross)
         FE = self.lam * (self.FT - KW)
         z = np.sqrt(row_norms_squared(FE)) if self.norm == "l2" else np.abs(FE).sum(axis=1)
-        return bounds_of(inner, fit, float(self.row_norms(W).sum()), float(z.max()))
+        return primal_dual(inner, fit, float(self.row_norms(W).sum()), float(z.max()))
 
     def prox(self, V: FloatArray, t: float) -> FloatArray:
         """argmin_W t Σ‖w_j‖ + ½‖W − V‖²: rows shrunk (ℓ₂), or clipped at the level that removes ℓ₁ mass t (ℓ_∞)."""

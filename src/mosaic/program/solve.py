@@ -17,13 +17,13 @@ from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import numpy_dtype, on_host, to_device_of
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
-from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
+from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
 from mosaic.parameters import as_bytes, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
 from mosaic.program import SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowNorm, RowProgram, bounds_of, critical_lam, weighted_gram
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowNorm, RowProgram, critical_lam, primal_dual, weighted_gram
 from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
@@ -101,7 +101,7 @@ def solve(
         fault = "`row_norm='linf'` has no interior-point solver"
         raise InvalidInputError(fault, "Use `solver='auto'`, 'fista' or 'admm'.")
     check_kernel(kernel)
-    X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
+    X = as_points(to_kernel_device(X, kernel), "K" if kernel == "precomputed" else "X")
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
     if not 1.0 / LARGEST_WEIGHT <= float(weights.max()) <= LARGEST_WEIGHT:
@@ -262,7 +262,7 @@ class Program:
         eta = found.row_norms
         point = problem.dual_point(eta)
         z = problem.scores(point.E)
-        primal, dual = bounds_of(point.inner, point.fit, float(eta @ z), float(z.max()))
+        primal, dual = primal_dual(point.inner, point.fit, float(eta @ z), float(z.max()))
         dual = max(dual, found.dual)
         return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=(primal - dual) / problem.scale)
 
@@ -321,7 +321,7 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
     rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
     largest = float(problem.scores(point.E).max(initial=0.0)) + rounding
-    return bounds_of(point.inner, point.fit, 0.0, largest).dual
+    return primal_dual(point.inner, point.fit, 0.0, largest).dual
 
 
 def _kernel_excess(

@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.xp import asarray_like, cholesky, on_host, solve_with, sum_of_squares, with_diagonal
-from mosaic.program.problem import Bounds, DesignProblem, Evaluation, RowProgram, bounds_of
+from mosaic.program.problem import DesignProblem, Evaluation, PrimalDual, RowProgram, primal_dual
 
 
 class Status(Enum):
@@ -133,10 +133,10 @@ class InteriorPoint:
         zeta = zeta + min(1.0, 0.99 * _reach(zeta, dz, np.inf)) * dz
         return State(eta, zeta, problem.evaluate(eta))
 
-    def bounds(self, problem: DesignProblem, state: State) -> Bounds:
+    def bounds(self, problem: DesignProblem, state: State) -> PrimalDual:
         at = state.at
         z = np.sqrt(at.v)
-        return bounds_of(at.inner, at.fit, float(state.eta @ z), float(z.max()))
+        return primal_dual(at.inner, at.fit, float(state.eta @ z), float(z.max()))
 
     def result(self, problem: DesignProblem, state: State) -> tuple[FloatArray, FloatArray]:
         return state.eta, np.asarray(state.eta * np.sqrt(state.at.v))
@@ -183,7 +183,7 @@ class _OnRows:
     check_every: ClassVar[int] = 10
     patience: ClassVar[int] = 300
 
-    def bounds(self, problem: RowProgram, state: tuple[Any, ...]) -> Bounds:
+    def bounds(self, problem: RowProgram, state: tuple[Any, ...]) -> PrimalDual:
         return problem.bounds(state[0])
 
     def result(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
-from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, bounds_of, feasible_scale, screen
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, primal_dual, screen
 from mosaic.program.solvers import Solution, Status, run_interior_point
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
@@ -132,7 +132,7 @@ class _WorkingSet:
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
         largest = max(float(self.z.max(initial=0.0)), float(z_members.max(initial=0.0)))
-        primal, dual = bounds_of(point.inner, point.fit, float(self.eta @ z_members), largest)
+        primal, dual = primal_dual(point.inner, point.fit, float(self.eta @ z_members), largest)
         self._record(primal, dual, self.eta * z_members)
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)

@@ -223,9 +223,9 @@ class SavedRows:
     @classmethod
     def of(cls, rows: Rows, selection: Any) -> SavedRows:
         """Of rows and the selection (``mosaic.Selection``) that was found in them."""
-        in_memory = selection.material.rows_in_data(np.arange(len(selection.material.points.group)))
+        in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
         odd = np.flatnonzero(selection.outlier_rows)
-        odd = selection.material.rows_in_data(odd[np.argsort(selection.counts_of_rows[odd], kind="stable")])
+        odd = selection.data.rows_in_data(odd[np.argsort(selection.counts_of_rows[odd], kind="stable")])
         wanted = list(dict.fromkeys([*selection.rows.tolist(), *odd.tolist(), *in_memory.tolist()]))
         flat = [
             c.name

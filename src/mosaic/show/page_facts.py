@@ -49,7 +49,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "n_features": int(facts.model.n_features_in_),
         "k": k,
         "n_outliers": n_outliers,
-        "compared_with": round(selection.material.count_total),
+        "compared_with": round(selection.data.count_total),
         "scaled": facts.scaled,
         "outliers": selection.settings.outliers,
         **_lists(facts, rows_of, group_of),
@@ -78,12 +78,12 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
 
 def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None]:
     """The group of each point, -1 without groups, and for each group its rows, and by bin those that may be outliers."""
-    rows, bins, material = facts.rows, facts.bins, facts.selection.material
-    of_point, names = np.full(len(rows.copies), -1, np.intp), material.constraints.names
+    rows, bins, data = facts.rows, facts.bins, facts.selection.data
+    of_point, names = np.full(len(rows.copies), -1, np.intp), data.constraints.names
     if rows_of.groups is not None:
-        labels = [rows_of.groups[int(row)] for row in material.rows_in_data(np.arange(len(rows.point_of)))]
+        labels = [rows_of.groups[int(row)] for row in data.rows_in_data(np.arange(len(rows.point_of)))]
     elif len(names) > 1:
-        labels = [names[group] for group in material.constraints.group]
+        labels = [names[group] for group in data.constraints.group]
     else:
         return of_point, None
     values, of = np.unique(np.array([shortened(label, LONGEST_NAME) for label in labels]), return_inverse=True)
@@ -111,7 +111,7 @@ def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None
 def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     """The ranked rows and the rows with the lowest counts, with names, cells and pictures within limits of bytes."""
     ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
-    counts, n_ranks = np.asarray(facts.selection.material.counts), len(ranked)
+    counts, n_ranks = np.asarray(facts.selection.data.counts), len(ranked)
     most = min(300, int((~bins.safe).sum()))
     low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
     points = np.concatenate([ranked, low])
@@ -247,7 +247,7 @@ def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
     if proven is None or facts.scaled or len(ranked) > facts.rows.most_exact_ranks:
         return None
     bounds = selection.certificate.bounds
-    left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.material.points.weights)
+    left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.data.points.weights)
     values = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
     return [None if value is None else float(f"{value:.3g}") for value in values]
 

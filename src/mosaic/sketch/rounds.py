@@ -32,7 +32,7 @@ from mosaic.arrays.passes import BlockResult, Task
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Certificate, DesignRows, Encoding
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import DesignProblem, DualPoint, bounds_of, critical_lam, weighted_gram
+from mosaic.program.problem import DesignProblem, DualPoint, critical_lam, primal_dual, weighted_gram
 from mosaic.program.solvers import Solution, Status
 from mosaic.program.working_set import solve_design
 from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
@@ -186,7 +186,7 @@ def run_sketch(
             V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
         task = Scores(basis, triangle(solved.point.E), V, n_added, seed + number, prepare)
         scores = run(f"round {number + 1}, all rows", task)
-        dual = max(dual, bounds_of(solved.point.inner, solved.point.fit, 0.0, float(np.sqrt(scores["largest"]))).dual)
+        dual = max(dual, primal_dual(solved.point.inner, solved.point.fit, 0.0, float(np.sqrt(scores["largest"]))).dual)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
         primal = solved.found.primal + 0.5 * strength * missed
         certificate = Certificate(primal, dual, 0.5 * strength * trace, missed / trace, len(pivots))
