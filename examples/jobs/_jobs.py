@@ -1,0 +1,93 @@
+"""What the jobs share: the table that each prints, the picks of the tools that come up again and again, and a table of customers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas
+from sklearn.metrics import pairwise_distances
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from _shared import real_data
+
+__all__ = ["customers", "facility_location", "gower", "k_medoids", "mean_over_seeds", "print_table", "real_data"]
+
+#: A line for each way of doing the job, with a figure for each column; None where the tool is not installed.
+Figures = dict[str, dict[str, float] | None]
+
+
+def print_table(about: str, figures: Figures) -> None:
+    """The first line of a docstring, and a line of figures for each way of doing the job."""
+    columns = next(list(line) for line in figures.values() if line)
+    width = max(map(len, figures))
+    print(about.split("\n", 1)[0], "\n\n" + " " * width, *columns, sep="  ")
+    for name, line in figures.items():
+        cells = [f"{line[column]:.4g}".rjust(len(column)) for column in columns] if line else ["not installed"]
+        print(name.ljust(width), *cells, sep="  ")
+
+
+def mean_over_seeds(draw: Callable[[int], Figures], n_seeds: int = 3) -> Figures:
+    """The mean of every figure over three draws."""
+    draws = [draw(seed) for seed in range(n_seeds)]
+    mean: Figures = {}
+    for name, line in draws[0].items():
+        mean[name] = line and {column: float(np.mean([one[name][column] for one in draws])) for column in line}
+    return mean
+
+
+def k_medoids(X: np.ndarray, k: int, seed: int = 0, metric: str = "euclidean") -> np.ndarray | None:
+    """The rows that FasterPAM chooses, or None if kmedoids is not installed."""
+    try:
+        import kmedoids
+    except ImportError:
+        return None
+    return kmedoids.fasterpam(pairwise_distances(X, metric=metric), k, random_state=seed, n_cpu=1).medoids.astype(int)
+
+
+def facility_location(X: np.ndarray, k: int) -> np.ndarray | None:
+    """The rows that apricot chooses, or None if it is not installed."""
+    try:
+        from apricot import FacilityLocationSelection
+    except ImportError:
+        return None
+    return FacilityLocationSelection(k, metric="euclidean").fit(X).ranking
+
+
+def customers(n: int, seed: int) -> pandas.DataFrame:
+    """A mixed table of four kinds of customers; their kind is the last column, which the jobs hide."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    age = np.clip(rng.normal(np.array([24, 41, 68, 47])[kind], np.array([4, 7, 6, 9])[kind]), 18, 95).round()
+    income = np.exp(rng.normal(np.log(np.array([18_000, 46_000, 27_000, 95_000])[kind]), 0.25)).round(-2)
+    orders = rng.poisson(np.array([14, 8, 3, 25])[kind])
+    segment = np.array(["basic", "plus", "premium"])
+    likely = np.array([[0.85, 0.14, 0.01], [0.3, 0.6, 0.1], [0.7, 0.25, 0.05], [0.02, 0.18, 0.8]])
+    return pandas.DataFrame(
+        {
+            "customer_id": [f"C{number:05d}" for number in range(n)],
+            "age": age.astype(int),
+            "income": income.astype(int),
+            "orders": orders,
+            "segment": [rng.choice(segment, p=likely[k]) for k in kind],
+            "city": rng.choice(["Berlin", "Paris", "Rome", "Oslo", "Vienna", "Porto"], n, p=[0.3, 0.25, 0.2, 0.15, 0.07, 0.03]),
+            "joined": (np.datetime64("2019-01-01") + rng.integers(0, 2000, n)).astype(str),
+            "newsletter": rng.random(n) < np.array([0.7, 0.4, 0.2, 0.5])[kind],
+            "kind": np.array(["student", "family", "retired", "business"])[kind],
+        }
+    )
+
+
+def gower(frame: pandas.DataFrame, picks: np.ndarray) -> float:
+    """The mean of Gower's distance from each row to the nearest pick: a ruler for mixed tables that neither tool computes with."""
+    total = np.zeros((len(frame), len(picks)))
+    for _, values in frame.items():
+        if values.dtype.kind in "if":
+            numbers = values.to_numpy(float)
+            low, high = np.percentile(numbers, [1, 99])  # a wrong value must not decide the unit
+            total += np.minimum(np.abs(numbers[:, None] - numbers[picks]) / (high - low), 1)
+        else:
+            total += values.to_numpy()[:, None] != values.to_numpy()[picks]
+    return float((total / frame.shape[1]).min(axis=1).mean())
