@@ -21,11 +21,11 @@ Figures = dict[str, dict[str, float] | None]
 
 def print_table(about: str, figures: Figures) -> None:
     """The first line of a docstring, and a line of figures for each way of doing the job."""
-    columns = next(list(line) for line in figures.values() if line)
+    columns = next({column: max(len(column), 6) for column in line} for line in figures.values() if line)
     width = max(map(len, figures))
-    print(about.split("\n", 1)[0], "\n\n" + " " * width, *columns, sep="  ")
+    print(about.split("\n", 1)[0] + "\n\n" + " " * width, *(column.rjust(size) for column, size in columns.items()), sep="  ")
     for name, line in figures.items():
-        cells = [f"{line[column]:.4g}".rjust(len(column)) for column in columns] if line else ["not installed"]
+        cells = [f"{line[column]:.3g}".rjust(size) for column, size in columns.items()] if line else ["not installed"]
         print(name.ljust(width), *cells, sep="  ")
 
 
@@ -80,8 +80,8 @@ def customers(n: int, seed: int) -> pandas.DataFrame:
     )
 
 
-def gower(frame: pandas.DataFrame, picks: np.ndarray) -> float:
-    """The mean of Gower's distance from each row to the nearest pick: a ruler for mixed tables that neither tool computes with."""
+def gower(frame: pandas.DataFrame, picks: np.ndarray) -> np.ndarray:
+    """Gower's distance from each row to each pick: a ruler for mixed tables that none of the tools computes with."""
     total = np.zeros((len(frame), len(picks)))
     for _, values in frame.items():
         if values.dtype.kind in "if":
@@ -90,4 +90,4 @@ def gower(frame: pandas.DataFrame, picks: np.ndarray) -> float:
             total += np.minimum(np.abs(numbers[:, None] - numbers[picks]) / (high - low), 1)
         else:
             total += values.to_numpy()[:, None] != values.to_numpy()[picks]
-    return float((total / frame.shape[1]).min(axis=1).mean())
+    return total / frame.shape[1]
