@@ -25,7 +25,7 @@ def print_table(about: str, figures: Figures) -> None:
     width = max(map(len, figures))
     print(about.split("\n", 1)[0] + "\n\n" + " " * width, *(column.rjust(size) for column, size in columns.items()), sep="  ")
     for name, line in figures.items():
-        cells = [f"{line[column]:.3g}".rjust(size) for column, size in columns.items()] if line else ["not installed"]
+        cells = [f"{line[column]:.3g}".replace("nan", "-").rjust(size) for column, size in columns.items()] if line else ["not installed"]
         print(name.ljust(width), *cells, sep="  ")
 
 

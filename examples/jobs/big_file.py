@@ -1,0 +1,85 @@
+"""A file larger than the memory budget: 20 of 2,000,000 rows; the peak memory of the process and the seconds it takes.
+
+Data: a Parquet file of 2,000,000 × 10 numbers (160 MB in memory) around 20 centres, made on the spot. The budget is 120 MB.
+Instead: pandas and MiniBatchKMeans; or batches of pyarrow and partial_fit, and a second pass for the rows nearest to the means.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet as pq
+from _jobs import print_table
+from sklearn.metrics import pairwise_distances_argmin_min
+
+PANDAS = """
+import sys, numpy, pandas
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.metrics import pairwise_distances_argmin
+X = pandas.read_parquet(sys.argv[1]).to_numpy()
+means = MiniBatchKMeans(20, random_state=0, n_init=3).fit(X).cluster_centers_
+numpy.savetxt(sys.argv[2], X[pairwise_distances_argmin(means, X)], delimiter=",", header="header")
+"""
+BATCHES = """
+import sys, numpy, pyarrow.parquet
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.metrics import pairwise_distances_argmin_min
+def batches():
+    for batch in pyarrow.parquet.ParquetFile(sys.argv[1]).iter_batches(20_000):
+        yield numpy.column_stack([column.to_numpy() for column in batch.columns])
+model = MiniBatchKMeans(20, random_state=0)
+for X in batches():
+    model.partial_fit(X)
+best, rows = numpy.full(20, numpy.inf), numpy.empty((20, 10))
+for X in batches():
+    place, distance = pairwise_distances_argmin_min(model.cluster_centers_, X)
+    nearer = distance < best
+    best[nearer], rows[nearer] = distance[nearer], X[place[nearer]]
+numpy.savetxt(sys.argv[2], rows, delimiter=",", header="header")
+"""
+
+
+def run(arguments):
+    """Run Python with these arguments: its peak memory in MiB, and seconds."""
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *map(str, arguments)])
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return {"peak MiB": used.ru_maxrss / 1024, "seconds": time.perf_counter() - start}
+
+
+def figures():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 4, (20, 10))
+    lines = {}
+    with tempfile.TemporaryDirectory() as name:
+        path, picks = Path(name) / "rows.parquet", Path(name) / "picks.csv"
+        schema = pyarrow.schema([(f"x{i}", pyarrow.float64()) for i in range(10)])
+        with pq.ParquetWriter(path, schema) as file:
+            for _ in range(20):
+                X = centres[rng.choice(20, 100_000)] + rng.normal(size=(100_000, 10))
+                file.write_table(pyarrow.table(list(X.T), schema=schema))
+        ways = {
+            "MOSAIC": ["-m", "mosaic", "select", path, "-k", 20, "--memory-budget", "120MB", "-o", picks, "--force", "--quiet"],
+            "pandas, MiniBatchKMeans": ["-c", PANDAS, path, picks],
+            "pyarrow, partial_fit": ["-c", BATCHES, path, picks],
+        }
+        for way, arguments in ways.items():
+            used = run(arguments)
+            chosen = np.genfromtxt(picks, delimiter=",", skip_header=1, usecols=range(10))
+            lines[way] = used | {"mean distance": pairwise_distances_argmin_min(X, chosen)[1].mean()}  # of the last 100,000 rows
+    return lines
+
+
+def main():
+    print_table(__doc__, figures())
+
+
+if __name__ == "__main__":
+    main()
