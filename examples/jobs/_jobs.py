@@ -1,11 +1,13 @@
-"""What the jobs share: the table that each prints, the picks of the tools that come up again and again, and a table of customers."""
+"""What the jobs share: the table that each prints, the picks of the tools that come up often, and a table of customers."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for every tool, so that seconds can be compared
 import numpy as np
 import pandas
 from sklearn.metrics import pairwise_distances
@@ -25,7 +27,9 @@ def print_table(about: str, figures: Figures) -> None:
     width = max(map(len, figures))
     print(about.split("\n", 1)[0] + "\n\n" + " " * width, *(column.rjust(size) for column, size in columns.items()), sep="  ")
     for name, line in figures.items():
-        cells = [f"{line[column]:.3g}".replace("nan", "-").rjust(size) for column, size in columns.items()] if line else ["not installed"]
+        cells = ("not installed",)
+        if line:
+            cells = (f"{line[column]:.3g}".replace("nan", "-").rjust(size) for column, size in columns.items())
         print(name.ljust(width), *cells, sep="  ")
 
 

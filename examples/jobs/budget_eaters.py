@@ -36,12 +36,14 @@ def draw(seed):
     lines = {}
     for name, choose in ways.items():
         of_blobs, of_digits = choose(blobs.X), choose(digits)
-        lines[name] = None if of_blobs is None else {
-            "outliers picked, blobs": int(blobs.is_outlier[of_blobs].sum()),
-            "distance": pairwise_distances(blobs.X[~blobs.is_outlier], blobs.X[of_blobs]).min(axis=1).mean(),
-            "noise picked, digits": int((of_digits >= 570).sum()),
-            "distance ": pairwise_distances(digits[:570], digits[of_digits]).min(axis=1).mean(),
-        }
+        lines[name] = None
+        if of_blobs is not None:
+            lines[name] = {
+                "outliers picked, blobs": int(blobs.is_outlier[of_blobs].sum()),
+                "distance": pairwise_distances(blobs.X[~blobs.is_outlier], blobs.X[of_blobs]).min(axis=1).mean(),
+                "noise picked, digits": int((of_digits >= 570).sum()),
+                "distance ": pairwise_distances(digits[:570], digits[of_digits]).min(axis=1).mean(),
+            }
     return lines
 
 

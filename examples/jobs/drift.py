@@ -1,7 +1,7 @@
 """Drift between two months: is there an alarm when nothing has changed, when a kind of customers leaves, when cells are mixed up?
 
-Data: two tables of 1500 customers, made on the spot, three draws; an alarm is p < 0.05, and the share of the draws with one is shown.
-Instead: a Kolmogorov-Smirnov test for each number, χ² for each category, Bonferroni. `mosaic compare` gives shares; χ² judges them.
+Data: two tables of 1500 customers, made on the spot, three draws; the share of them that give an alarm (p < 0.05) is shown.
+Instead: a Kolmogorov-Smirnov or χ² test for each column, and Bonferroni. `mosaic compare` gives shares; χ² judges them here.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Fifty thousand embeddings: 50 picks, the seconds they take, how near the rows are to them, and how many topics they hit.
 
 Data: 50,000 vectors of length 1 in 64 dimensions around 40 topics of 0.6 to 23 % of them, made on the spot; three draws.
-Instead: apricot's facility location on 3000 random rows (all would need 20 GB), MiniBatchKMeans and the rows nearest to its centres.
+Instead: apricot's facility location on 3000 random rows (all would need 20 GB); the rows nearest to centres of MiniBatchKMeans.
 """
 
 import time

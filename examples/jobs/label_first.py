@@ -40,12 +40,14 @@ def draw(seed):
     lines = {}
     for name, choose in ways.items():
         few, many, among_noise = choose(pool, 20), choose(pool, K), choose(noisy, K)
-        lines[name] = None if few is None else {
-            "20 labels": accuracy(few),
-            "50 labels": accuracy(many),
-            "50, with noise": accuracy(among_noise),
-            "noise picked": int((among_noise >= 1000).sum()),
-        }
+        lines[name] = None
+        if few is not None:
+            lines[name] = {
+                "20 labels": accuracy(few),
+                "50 labels": accuracy(many),
+                "50, with noise": accuracy(among_noise),
+                "noise picked": int((among_noise >= 1000).sum()),
+            }
     return lines
 
 

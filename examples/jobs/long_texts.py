@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from mosaic import MOSAIC
 
 K = 30
-MODULES = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats".split()
+MODULES = ["fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats"]
 
 
 def texts_and_subjects():

@@ -1,6 +1,6 @@
 """Summary of a mixed table: 12 rows that stand for 1500 customers, judged by Gower's distance to the nearest of them.
 
-Data: numbers, categories, dates; made on the spot, three draws. The kind of customer (student, family, retired, business) is hidden.
+Data: numbers, categories, dates; made on the spot, three draws. The kind of customer (student, family, …) is hidden.
 Instead: skrub's TableVectorizer, scaling and k-medoids; or random rows.
 """
 

@@ -1,6 +1,6 @@
 """Near copies among texts: 60 of 460 texts repeat an earlier one with a few changes.
 
-Data: texts of five sentences from scipy's documentation; copies have a tenth of their words lost, other letters, or one more sentence.
+Data: texts of five sentences from scipy's documentation; copies lost a tenth of their words, have other letters, or a sentence more.
 Instead: SemHash. Its model would be fetched from the network, so it gets an encoder of ours: TF-IDF reduced to 256 directions.
 """
 

@@ -1,6 +1,6 @@
 """Outliers of numeric tables: the area under the ROC curve of the scores, where the outliers are known.
 
-Data: five sets of ADBench on which no rule of MOSAIC was chosen; or scikit-learn's digits, wine and breast cancer with a rare class.
+Data: five sets of ADBench on which no rule of MOSAIC was chosen; or digits, wine and breast cancer with one class made rare.
 Instead: isolation forest, LOF and nearest neighbours (PyOD's KNN), on scaled columns, settings as their authors recommend.
 """
 

@@ -1,7 +1,7 @@
 """A folder of pictures with bad files: 10 cannot be read, 10 are noise, 380 are good.
 
 Data: Frey Face, or scikit-learn's digits, written as PNG files; cut-off, empty and mislabelled files among them; three draws.
-Instead: isolation forest on the pixels of the files that Pillow can read, each opened in a try block; it flags at its own threshold.
+Instead: isolation forest on the pixels of the files that Pillow can read, each opened in a try block; its own threshold.
 """
 
 import json

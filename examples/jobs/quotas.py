@@ -1,7 +1,7 @@
 """Fair quotas by group: four customers from each of six cities, of which one has 3 % of the 2000 rows.
 
 Data: made on the spot, with 10 wrong records among the rows; three draws.
-Instead: pandas' groupby(...).sample, and random rows without quotas. The distance (Gower's) is to the nearest pick of the same city.
+Instead: pandas' groupby(...).sample, and random rows without quotas. Gower's distance is to the nearest pick of the same city.
 """
 
 import numpy as np
