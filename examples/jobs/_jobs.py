@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for every tool, so that seconds can be compared
 import numpy as np
@@ -15,7 +18,17 @@ from sklearn.metrics import pairwise_distances
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from _shared import real_data
 
-__all__ = ["customers", "facility_location", "gower", "k_medoids", "mean_over_seeds", "print_table", "real_data"]
+__all__ = [
+    "customers",
+    "facility_location",
+    "gower",
+    "judge_each",
+    "k_medoids",
+    "mean_of_draws",
+    "mosaic_json",
+    "print_table",
+    "real_data",
+]
 
 #: A line for each way of doing the job, with a figure for each column; None where the tool is not installed.
 Figures = dict[str, dict[str, float] | None]
@@ -33,13 +46,30 @@ def print_table(about: str, figures: Figures) -> None:
         print(name.ljust(width), *cells, sep="  ")
 
 
-def mean_over_seeds(draw: Callable[[int], Figures], n_seeds: int = 3) -> Figures:
-    """The mean of every figure over three draws."""
-    draws = [draw(seed) for seed in range(n_seeds)]
-    mean: Figures = {}
-    for name, line in draws[0].items():
-        mean[name] = line and {column: float(np.mean([one[name][column] for one in draws])) for column in line}
-    return mean
+def mean_of_draws(draw: Callable[[int], Figures]) -> Callable[[], Figures]:
+    """Turn the figures of one draw, which is given a seed, into the means of three draws."""
+
+    def figures() -> Figures:
+        draws = [draw(seed) for seed in range(3)]
+        mean: Figures = {}
+        for name, line in draws[0].items():
+            mean[name] = line and {column: float(np.mean([one[name][column] for one in draws])) for column in line}
+        return mean
+
+    return figures
+
+
+def judge_each(ways: dict[str, Any], judge: Callable[[Any], dict[str, float]]) -> Figures:
+    """What is said of each way's answer; None for tools that gave none, since they are not installed."""
+    return {name: None if answer is None else judge(answer) for name, answer in ways.items()}
+
+
+def mosaic_json(*arguments: Any) -> dict[str, Any]:
+    """What the command answers with --json; exit code 7 says that some pictures cannot be read."""
+    done = subprocess.run([sys.executable, "-m", "mosaic", *map(str, arguments), "--json"], capture_output=True, text=True)
+    if done.returncode not in (0, 7):
+        raise SystemExit(done.stdout)
+    return json.loads(done.stdout)
 
 
 def k_medoids(X: np.ndarray, k: int, seed: int = 0, metric: str = "euclidean") -> np.ndarray | None:

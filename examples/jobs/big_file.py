@@ -1,6 +1,6 @@
 """A file larger than the memory budget: 20 of 2,000,000 rows; the peak memory of the process and the seconds it takes.
 
-Data: a Parquet file of 2,000,000 × 10 numbers (160 MB) around 20 centres, made on the spot. The budget is 120 MB, on top of what imports take.
+Data: a Parquet file of 2,000,000 × 10 numbers around 20 centres (160 MB), made on the spot; the budget is 120 MB.
 Instead: pandas and MiniBatchKMeans; or batches of pyarrow and partial_fit, and a second pass for the rows nearest to the means.
 """
 

@@ -5,7 +5,7 @@ Instead: k-medoids, apricot's facility location, farthest points.
 """
 
 import numpy as np
-from _jobs import facility_location, k_medoids, mean_over_seeds, print_table
+from _jobs import facility_location, k_medoids, mean_of_draws, print_table
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
@@ -23,7 +23,8 @@ def farthest_points(X, k):
     return np.array(picks)
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     blobs = datasets.blobs_with_gross_outliers(random_state=seed)
     digits = np.random.default_rng(seed).permutation(load_digits().data)[:570]
     digits = np.vstack([digits, datasets.noise_images(30, digits, random_state=seed)])
@@ -45,10 +46,6 @@ def draw(seed):
                 "distance ": pairwise_distances(digits[:570], digits[of_digits]).min(axis=1).mean(),
             }
     return lines
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():

@@ -4,15 +4,12 @@ Data: two tables of 1500 customers, made on the spot, three draws; the share of 
 Instead: a Kolmogorov-Smirnov or χ² test for each column, and Bonferroni. `mosaic compare` gives shares; χ² judges them here.
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas
-from _jobs import customers, mean_over_seeds, print_table
+from _jobs import customers, mean_of_draws, mosaic_json, print_table
 from scipy.stats import chi2_contingency, ks_2samp
 
 
@@ -21,8 +18,7 @@ def by_mosaic(january, february):
         files = [Path(folder) / "january.csv", Path(folder) / "february.csv"]
         january.to_csv(files[0], index=False)
         february.to_csv(files[1], index=False)
-        command = [sys.executable, "-m", "mosaic", "compare", *files, "-k", "12", "--json"]
-        told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        told = mosaic_json("compare", *files, "-k", 12)
     shares = np.array([[pick["share"], pick["share_in_other"]] for pick in told["picks"]] + [told["outlier_shares"][::-1]])
     counts = shares * [len(january), len(february)]
     return chi2_contingency(counts[counts.sum(axis=1) >= 10]).pvalue
@@ -42,7 +38,8 @@ def by_column(january, february):
     return least * (january.shape[1] - 1)
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     january, february = customers(1500, 2 * seed), customers(1500, 2 * seed + 1)
     leaves = february[(february["kind"] != "business") | (np.arange(1500) % 3 == 0)]
     mixed = february.assign(income=np.random.default_rng(seed).permutation(february["income"]))
@@ -53,10 +50,6 @@ def draw(seed):
         lines["MOSAIC, mosaic compare"][what] = by_mosaic(*tables) < 0.05
         lines["a test for each column"][what] = by_column(*tables) < 0.05
     return lines
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():

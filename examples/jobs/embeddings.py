@@ -7,7 +7,7 @@ Instead: apricot's facility location on 3000 random rows (all would need 20 GB);
 import time
 
 import numpy as np
-from _jobs import facility_location, mean_over_seeds, print_table
+from _jobs import facility_location, mean_of_draws, print_table
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.preprocessing import normalize
@@ -28,7 +28,8 @@ def of_a_sample(X, seed):
     return None if picks is None else rows[picks]
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     share = 1 / np.arange(1, 41)
     topic = rng.choice(40, N, p=share / share.sum())
@@ -51,10 +52,6 @@ def draw(seed):
             distance = pairwise_distances_argmin_min(X, X[picks])[1].mean()
             lines[name] = {"seconds": seconds, "mean distance": distance, "topics of 40": len(set(topic[picks]))}
     return lines
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():

@@ -5,7 +5,7 @@ Instead: k-medoids again with the same seed, or started from the old medoids; or
 """
 
 import numpy as np
-from _jobs import k_medoids, mean_over_seeds, print_table
+from _jobs import judge_each, k_medoids, mean_of_draws, print_table
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
@@ -15,14 +15,13 @@ K = 30
 
 
 def from_the_old_medoids(X, old):
-    try:
-        import kmedoids
-    except ImportError:
-        return None
+    import kmedoids
+
     return kmedoids.fasterpam(pairwise_distances(X), old.astype(np.uint64), n_cpu=1).medoids.astype(int)
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     X, y = load_digits(return_X_y=True)
     known, new = rng.permutation(np.flatnonzero(y < 8)), rng.permutation(np.flatnonzero(y >= 8))
@@ -33,22 +32,18 @@ def draw(seed):
     ways = {
         "MOSAIC, start=": (first, MOSAIC(K).fit(X, start=model).representative_indices_),
         "MOSAIC again": (first, MOSAIC(K).fit(X).representative_indices_),
-        "k-medoids again": (medoids, k_medoids(X, K, seed)),
-        "k-medoids, old medoids": (medoids, None if medoids is None else from_the_old_medoids(X, medoids)),
+        "k-medoids again": None if medoids is None else (medoids, k_medoids(X, K, seed)),
+        "k-medoids, old medoids": None if medoids is None else (medoids, from_the_old_medoids(X, medoids)),
         "old picks": (first, first),
     }
-    lines = {}
-    for name, (before, after) in ways.items():
-        lines[name] = None
-        if after is not None:
-            distance = pairwise_distances(X, X[after]).min(axis=1)
-            lines[name] = {"picks that stay": np.isin(before, after).sum(), "distance": distance.mean()}
-            lines[name] |= {"distance of new digits": distance[1350:].mean()}
-    return lines
 
+    def judge(picks):
+        before, after = picks
+        distance = pairwise_distances(X, X[after]).min(axis=1)
+        stay = np.isin(before, after).sum()
+        return {"picks that stay": stay, "distance": distance.mean(), "distance of new digits": distance[1350:].mean()}
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

@@ -5,19 +5,16 @@ Instead: DynMSC of kmedoids, and the best silhouette of k-means, both for 2 to 1
 """
 
 import numpy as np
-from _jobs import mean_over_seeds, print_table
+from _jobs import judge_each, mean_of_draws, print_table
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances, silhouette_score
 
 from mosaic import MOSAIC
 
-
-def dynmsc(X, seed):
-    try:
-        import kmedoids
-    except ImportError:
-        return None
-    return kmedoids.dynmsc(pairwise_distances(X), 15, 2, random_state=seed).bestk
+try:
+    import kmedoids
+except ImportError:
+    kmedoids = None
 
 
 def best_silhouette(X, seed):
@@ -41,25 +38,24 @@ def clusters(true, apart, seed):
     return np.array(centres)[rng.choice(true, 300, p=share / share.sum())] + rng.normal(size=(300, 5))
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     far = np.random.default_rng(seed).normal(size=(6, 5))
     far *= 100 / np.linalg.norm(far, axis=1)[:, None]
     eight = clusters(8, 7, seed)
     sets = {"4 clusters": clusters(4, 7, seed), "8 clusters": eight, "8, close": clusters(8, 5, seed)}
     sets["8, outliers"] = np.vstack([eight, far])
-    ways = {"MOSAIC": lambda X: MOSAIC("auto").fit(X).n_representatives_}
-    ways |= {"DynMSC": lambda X: dynmsc(X, seed), "k-means, silhouette": lambda X: best_silhouette(X, seed)}
-    lines = {}
-    for name, choose in ways.items():
+    ways = {
+        "MOSAIC": lambda X: MOSAIC("auto").fit(X).n_representatives_,
+        "DynMSC": kmedoids and (lambda X: kmedoids.dynmsc(pairwise_distances(X), 15, 2, random_state=seed).bestk),
+        "k-means, silhouette": lambda X: best_silhouette(X, seed),
+    }
+
+    def judge(choose):
         found = {what: choose(X) for what, X in sets.items()}
-        lines[name] = None
-        if found["4 clusters"] is not None:
-            lines[name] = found | {"error": np.mean([abs(k - int(what[0])) for what, k in found.items()])}
-    return lines
+        return found | {"error": np.mean([abs(k - int(what[0])) for what, k in found.items()])}
 
-
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

@@ -5,7 +5,7 @@ Instead: k-medoids, apricot's facility location, or a random choice. An image of
 """
 
 import numpy as np
-from _jobs import facility_location, k_medoids, mean_over_seeds, print_table, real_data
+from _jobs import facility_location, k_medoids, mean_of_draws, print_table, real_data
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,7 +15,8 @@ from mosaic import MOSAIC, datasets
 K = 50
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     usps = real_data("usps.npz")
     if usps:
         X, y = np.load(usps)["X2000"].reshape(-1, 256) / 2000, np.load(usps)["y"]
@@ -49,10 +50,6 @@ def draw(seed):
                 "noise picked": int((among_noise >= 1000).sum()),
             }
     return lines
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():

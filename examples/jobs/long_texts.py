@@ -4,7 +4,6 @@ Data: what the functions of scipy say about themselves, about 1200 texts; the su
 Instead: k-medoids on TF-IDF (cosine) or on its 100 leading directions (LSA). Nearest is by the cosine of TF-IDF for all.
 """
 
-import csv
 import importlib
 import inspect
 import re
@@ -12,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from _jobs import k_medoids, mean_over_seeds, print_table
+import pandas
+from _jobs import judge_each, k_medoids, mean_of_draws, print_table
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.neighbors import KNeighborsClassifier
@@ -34,14 +34,14 @@ def texts_and_subjects():
     return np.array(list(found)), np.array(list(found.values()))
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     texts, subjects = texts_and_subjects()
     order = np.random.default_rng(seed).permutation(len(texts))
     texts, subjects = texts[order], subjects[order]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "texts.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([["text_id", "text"], *([f"T{row}", text] for row, text in enumerate(texts))])
+        pandas.DataFrame({"text": texts}).to_csv(path, index=False)
         chosen = MOSAIC(K).fit(path).representative_indices_
     X = TfidfVectorizer(stop_words="english", sublinear_tf=True, min_df=2).fit_transform(texts)
     ways = {
@@ -50,18 +50,12 @@ def draw(seed):
         "k-medoids, LSA": k_medoids(TruncatedSVD(100, random_state=seed).fit_transform(X), K, seed, "cosine"),
         "random": np.random.default_rng(seed).choice(len(texts), K, replace=False),
     }
-    lines = {}
-    for name, picks in ways.items():
-        if picks is None:
-            lines[name] = None
-            continue
+
+    def judge(picks):
         nearest = KNeighborsClassifier(1, metric="cosine").fit(X[picks], subjects[picks])
-        lines[name] = {"accuracy": nearest.score(X, subjects), "subjects of 11": len(set(subjects[picks]))}
-    return lines
+        return {"accuracy": nearest.score(X, subjects), "subjects of 11": len(set(subjects[picks]))}
 
-
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

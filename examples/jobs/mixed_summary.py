@@ -6,7 +6,7 @@ Instead: skrub's TableVectorizer, scaling and k-medoids; or random rows.
 
 import numpy as np
 import pandas
-from _jobs import customers, gower, k_medoids, mean_over_seeds, print_table
+from _jobs import customers, gower, judge_each, k_medoids, mean_of_draws, print_table
 from sklearn.preprocessing import StandardScaler
 
 from mosaic import MOSAIC
@@ -23,7 +23,8 @@ def skrub_and_medoids(frame, seed):
     return k_medoids(StandardScaler().fit_transform(TableVectorizer().fit_transform(frame)), K, seed)
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     frame = customers(1500, seed)
     kind = frame.pop("kind").to_numpy()
     ways = {
@@ -32,19 +33,13 @@ def draw(seed):
         "random": np.random.default_rng(seed).choice(1500, K, replace=False),
     }
     compared = frame.drop(columns="customer_id").assign(joined=pandas.to_datetime(frame["joined"]).astype("int64"))
-    lines = {}
-    for name, picks in ways.items():
-        lines[name] = None
-        if picks is not None:
-            distance = gower(compared, picks)
-            right = kind[picks][distance.argmin(axis=1)] == kind
-            kinds = len(set(kind[picks]))
-            lines[name] = {"Gower distance": distance.min(axis=1).mean(), "kind guessed": right.mean(), "kinds of 4": kinds}
-    return lines
 
+    def judge(picks):
+        distance = gower(compared, picks)
+        right = kind[picks][distance.argmin(axis=1)] == kind
+        return {"distance": distance.min(axis=1).mean(), "kind guessed": right.mean(), "kinds of 4": len(set(kind[picks]))}
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

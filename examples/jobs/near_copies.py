@@ -1,21 +1,19 @@
 """Near copies among texts: 60 of 460 texts repeat an earlier one with a few changes.
 
-Data: texts of five sentences from scipy's documentation; copies lost a tenth of their words, have other letters, or a sentence more.
+Data: texts of five sentences from scipy's documentation; copies lost words, have other letters, or a sentence more.
 Instead: SemHash. Its model would be fetched from the network, so it gets an encoder of ours: TF-IDF reduced to 256 directions.
 """
 
-import csv
 import inspect
 import re
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas
 import scipy.signal
 import scipy.stats
-from _jobs import mean_over_seeds, print_table
+from _jobs import judge_each, mean_of_draws, mosaic_json, print_table
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -37,12 +35,9 @@ def changed(text, way, rng, more):
 
 def mosaic_dedup(texts):
     with tempfile.TemporaryDirectory() as folder:
-        given, found = Path(folder) / "texts.csv", Path(folder) / "copies.csv"
-        with given.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([["text_id", "text"], *enumerate(texts)])
-        subprocess.run([sys.executable, "-m", "mosaic", "dedup", given, "-o", found, "--quiet"], check=True)
-        with found.open(newline="", encoding="utf-8") as file:
-            return {int(row["text_id"]) for row in csv.DictReader(file)}
+        path = Path(folder) / "texts.csv"
+        pandas.DataFrame({"text": texts}).to_csv(path, index=False)
+        return {row["mosaic_row"] for row in mosaic_json("dedup", path)["copies"]}
 
 
 def semhash_dedup(texts, seed):
@@ -56,7 +51,8 @@ def semhash_dedup(texts, seed):
     return {texts.index(copy.record) for copy in copies}
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     drawn = rng.permutation(sentences())
     originals = [" ".join(drawn[5 * i : 5 * i + 5]) for i in range(400)]
@@ -64,18 +60,13 @@ def draw(seed):
     copies = [changed(originals[row], i % 3, rng, drawn[-1 - i]) for i, row in enumerate(repeated)]
     texts = originals + copies
     ways = {"MOSAIC": mosaic_dedup(texts), "SemHash, TF-IDF encoder": semhash_dedup(texts, seed)}
-    lines = {}
-    for name, found in ways.items():
-        lines[name] = None
-        if found is not None:
-            right = np.array([row in found for row in range(400, 460)])
-            lines[name] = {"precision": right.sum() / max(len(found), 1), "recall": right.mean()}
-            lines[name] |= {way: right[i::3].mean() for i, way in enumerate(WAYS)}
-    return lines
 
+    def judge(found):
+        right = np.array([row in found for row in range(400, 460)])
+        line = {"precision": right.sum() / max(len(found), 1), "recall": right.mean()}
+        return line | {way: right[i::3].mean() for i, way in enumerate(WAYS)}
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

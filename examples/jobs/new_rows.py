@@ -5,7 +5,7 @@ Instead: LocalOutlierFactor(novelty=True) after skrub's TableVectorizer and scal
 """
 
 import numpy as np
-from _jobs import customers, mean_over_seeds, print_table
+from _jobs import customers, judge_each, mean_of_draws, print_table
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
@@ -25,7 +25,8 @@ def skrub_and(detector, old, new):
     return model.predict(new.drop(columns="customer_id")) < 0
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     old, new = customers(2000, 2 * seed).drop(columns="kind"), customers(500, 2 * seed + 1).drop(columns="kind")
     wrong = np.random.default_rng(seed).choice(500, 20, replace=False)
     spoiled = [ERRORS[i % len(ERRORS)] for i in range(20)]
@@ -39,18 +40,14 @@ def draw(seed):
         "LOF, novelty": skrub_and(LocalOutlierFactor(20, novelty=True), old, new),
         "isolation forest": skrub_and(IsolationForest(n_estimators=300, random_state=seed), old, new),
     }
-    lines = {}
-    for name, flagged in ways.items():
-        lines[name] = None
-        if flagged is not None:
-            right = int(flagged[wrong].sum())
-            reason = sum(named) if name == "MOSAIC" else np.nan
-            lines[name] = {"found of 20": right, "false alarms": int(flagged.sum()) - right, "right reason": reason}
+
+    def judge(flagged):
+        right = flagged[wrong].sum()
+        return {"found of 20": right, "false alarms": flagged.sum() - right, "right reason": np.nan}
+
+    lines = judge_each(ways, judge)
+    lines["MOSAIC"]["right reason"] = sum(named)
     return lines
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():

@@ -5,7 +5,7 @@ Instead: k-medoids or random rows in each class; or no selection at all, with on
 """
 
 import numpy as np
-from _jobs import k_medoids, mean_over_seeds, print_table, real_data
+from _jobs import judge_each, k_medoids, mean_of_draws, print_table, real_data
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -13,7 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from mosaic import MOSAICSampler
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     usps = real_data("usps.npz")
     if usps:
@@ -33,23 +34,17 @@ def draw(seed):
     sampler = MOSAICSampler(0.05)
     sampler.fit_resample(X, y)
     ways = {
-        "MOSAICSampler": (sampler.sample_indices_, 1),
-        "k-medoids in each class": (in_each_class(lambda X, k: k_medoids(X, k, seed)), 1),
-        "random in each class": (in_each_class(lambda X, k: rng.choice(len(X), k, replace=False)), 1),
-        "all rows": (np.arange(1200), 1),
-        "all rows, 5 neighbours": (np.arange(1200), 5),
+        "MOSAICSampler": sampler.sample_indices_,
+        "k-medoids in each class": in_each_class(lambda X, k: k_medoids(X, k, seed)),
+        "random in each class": in_each_class(lambda X, k: rng.choice(len(X), k, replace=False)),
+        "all rows": np.arange(1200),
     }
-    lines = {}
-    for name, (picks, neighbours) in ways.items():
-        lines[name] = None
-        if picks is not None:
-            accuracy = KNeighborsClassifier(neighbours).fit(X[picks], y[picks]).score(X_test, y_test)
-            lines[name] = {"rows": len(picks), "wrong labels kept": int((right != y)[picks].sum()), "accuracy": accuracy}
-    return lines
 
+    def judge(picks, neighbours=1):
+        accuracy = KNeighborsClassifier(neighbours).fit(X[picks], y[picks]).score(X_test, y_test)
+        return {"rows": len(picks), "wrong labels kept": (right != y)[picks].sum(), "accuracy": accuracy}
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge) | {"all rows, 5 neighbours": judge(np.arange(1200), 5)}
 
 
 def main():

@@ -5,7 +5,7 @@ Instead: isolation forest, LOF and nearest neighbours (PyOD's KNN), on scaled co
 """
 
 import numpy as np
-from _jobs import mean_over_seeds, print_table, real_data
+from _jobs import mean_of_draws, print_table, real_data
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
@@ -38,7 +38,8 @@ def neighbours(X):
     return KNN().fit(X).decision_scores_
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     ways = {
         "MOSAIC": lambda X: -MOSAICOutlierDetector().fit(X).score_samples(X),
         "isolation forest": lambda X: -IsolationForest(random_state=seed).fit(X).score_samples(X),
@@ -54,10 +55,6 @@ def draw(seed):
     for line in filter(None, lines.values()):
         line["mean"] = np.mean(list(line.values()))
     return lines
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():

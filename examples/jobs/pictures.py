@@ -4,14 +4,11 @@ Data: Frey Face, or scikit-learn's digits, written as PNG files; cut-off, empty 
 Instead: isolation forest on the pixels of the files that Pillow can read, each opened in a try block; its own threshold.
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from _jobs import mean_over_seeds, print_table, real_data
+from _jobs import judge_each, mean_of_draws, mosaic_json, print_table, real_data
 from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.ensemble import IsolationForest
@@ -33,8 +30,7 @@ def write_folder(folder, seed):
 
 
 def by_mosaic(folder):
-    done = subprocess.run([sys.executable, "-m", "mosaic", "outliers", folder, "--json"], capture_output=True, text=True)
-    told = json.loads(done.stdout)  # exit code 7: done, but some pictures cannot be read
+    told = mosaic_json("outliers", folder)
     return set(told["file"]["unreadable"]), {row["file"] for row in told["rows"]}
 
 
@@ -49,22 +45,22 @@ def by_forest(folder, seed):
     return unreadable, {name for name, flag in zip(pixels, flags, strict=True) if flag < 0}
 
 
-def draw(seed):
-    lines = {}
+@mean_of_draws
+def figures(seed):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_folder(folder, seed)
-        for way, (unreadable, odd) in {"MOSAIC": by_mosaic(folder), "isolation forest": by_forest(folder, seed)}.items():
-            lines[way] = {
-                "unreadable found of 10": sum(file.startswith("bad") for file in unreadable),
-                "noise found of 10": sum(file.startswith("noise") for file in odd),
-                "good ones flagged": sum(file.startswith("good") for file in unreadable | odd),
-            }
-    return lines
+        ways = {"MOSAIC": by_mosaic(folder), "isolation forest": by_forest(folder, seed)}
 
+    def judge(found):
+        unreadable, odd = found
+        return {
+            "unreadable found of 10": sum(file.startswith("bad") for file in unreadable),
+            "noise found of 10": sum(file.startswith("noise") for file in odd),
+            "good ones flagged": sum(file.startswith("good") for file in unreadable | odd),
+        }
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

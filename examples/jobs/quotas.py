@@ -6,12 +6,13 @@ Instead: pandas' groupby(...).sample, and random rows without quotas. Gower's di
 
 import numpy as np
 import pandas
-from _jobs import customers, gower, mean_over_seeds, print_table
+from _jobs import customers, gower, judge_each, mean_of_draws, print_table
 
 from mosaic import MOSAIC
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     frame = customers(2000, seed).drop(columns="kind")
     wrong = rng.choice(2000, 10, replace=False)
@@ -26,20 +27,18 @@ def draw(seed):
     city = frame["city"].to_numpy()
     compared = frame.drop(columns=["customer_id", "city"]).assign(joined=pandas.to_datetime(frame["joined"]).astype("int64"))
     good = np.setdiff1d(np.arange(2000), wrong)
-    lines = {}
-    for name, picks in ways.items():
+
+    def judge(picks):
         distance = gower(compared, picks) + (city[:, None] != city[picks])  # a pick of another city does not count
-        lines[name] = {
-            "fewest of a city": min((city[picks] == one).sum() for one in set(city)),
-            "most of a city": max((city[picks] == one).sum() for one in set(city)),
+        of_each = [(city[picks] == one).sum() for one in set(city)]
+        return {
+            "fewest of a city": min(of_each),
+            "most of a city": max(of_each),
             "wrong records": np.isin(picks, wrong).sum(),
             "distance": distance.min(axis=1)[good].clip(max=1).mean(),
         }
-    return lines
 
-
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

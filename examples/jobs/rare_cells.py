@@ -5,7 +5,7 @@ Instead: k-medoids, apricot's facility location, or a random choice.
 """
 
 import numpy as np
-from _jobs import facility_location, k_medoids, mean_over_seeds, print_table, real_data
+from _jobs import facility_location, judge_each, k_medoids, mean_of_draws, print_table, real_data
 
 from mosaic import MOSAIC
 
@@ -23,30 +23,25 @@ def cells(rng):
     return X[rows], kind[rows]
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     X, kind = cells(rng)
     size = np.bincount(kind, minlength=10)
     rare = np.flatnonzero((size > 0) & (size < 30))
-    model = MOSAIC(K).fit(X)
     ways = {
-        "MOSAIC": model.representative_indices_,
+        "MOSAIC": MOSAIC(K).fit(X).representative_indices_,
         "MOSAIC, min_group=5": MOSAIC(K, min_group=5).fit(X).representative_indices_,
         "k-medoids": k_medoids(X, K, seed),
         "facility location": facility_location(X, K),
         "random": rng.choice(600, K, replace=False),
     }
-    lines = {}
-    for name, picks in ways.items():
-        lines[name] = None
-        if picks is not None:
-            kept = np.isin(rare, kind[picks]).sum()
-            lines[name] = {"rare types": len(rare), "rare types kept": int(kept), "types of 10": len(set(kind[picks]))}
-    return lines
 
+    def judge(picks):
+        kept = np.isin(rare, kind[picks]).sum()
+        return {"rare types": len(rare), "rare types kept": kept, "types of 10": len(set(kind[picks]))}
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

@@ -5,7 +5,7 @@ Instead: cleanlab's confident learning, with out-of-sample probabilities of ten 
 """
 
 import numpy as np
-from _jobs import mean_over_seeds, print_table, real_data
+from _jobs import judge_each, mean_of_draws, print_table, real_data
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -23,7 +23,8 @@ def cleanlab_rows(classifier, X, y):
     return np.flatnonzero(find_label_issues(y, likely, n_jobs=1))
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     rng = np.random.default_rng(seed)
     mnist = real_data("mnist_t10k.npz")
     if mnist:
@@ -42,17 +43,12 @@ def draw(seed):
         "cleanlab, ten neighbours": cleanlab_rows(KNeighborsClassifier(10), X, y),
         "cleanlab, logistic regression": cleanlab_rows(LogisticRegression(max_iter=1000), X, y),
     }
-    lines = {}
-    for name, found in ways.items():
-        lines[name] = None
-        if found is not None:
-            precision, recall = np.isin(found, wrong).mean(), np.isin(wrong, found).mean()
-            lines[name] = {"precision": precision, "recall": recall, "F1": 2 * precision * recall / (precision + recall)}
-    return lines
 
+    def judge(found):
+        precision, recall = np.isin(found, wrong).mean(), np.isin(wrong, found).mean()
+        return {"precision": precision, "recall": recall, "F1": 2 * precision * recall / (precision + recall)}
 
-def figures():
-    return mean_over_seeds(draw)
+    return judge_each(ways, judge)
 
 
 def main():

@@ -6,7 +6,7 @@ Instead: isolation forest, LOF and the distance to the tenth neighbour, after sk
 
 import numpy as np
 import pandas
-from _jobs import customers, mean_over_seeds, print_table
+from _jobs import customers, mean_of_draws, print_table
 from sklearn.ensemble import IsolationForest
 from sklearn.impute import SimpleImputer
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
@@ -33,7 +33,8 @@ def vectors(frame):
     return make_pipeline(TableVectorizer(), SimpleImputer(add_indicator=True), StandardScaler()).fit_transform(frame)
 
 
-def draw(seed):
+@mean_of_draws
+def figures(seed):
     frame = customers(5000, seed).drop(columns="kind")
     wrong = np.random.default_rng(seed).choice(5000, len(ERRORS), replace=False)
     for row, error in zip(wrong, ERRORS, strict=True):
@@ -59,10 +60,6 @@ def draw(seed):
         line(distance, distance > np.quantile(distance, 0.99)),
     ]
     return lines | dict(zip(names, others, strict=True))
-
-
-def figures():
-    return mean_over_seeds(draw)
 
 
 def main():
