@@ -42,8 +42,12 @@ def print_table(about: str, figures: Figures) -> None:
     for name, line in figures.items():
         cells = ("not installed",)
         if line:
-            cells = (f"{line[column]:.3g}".replace("nan", "-").rjust(size) for column, size in columns.items())
+            cells = (_cell(line[column]).rjust(size) for column, size in columns.items())
         print(name.ljust(width), *cells, sep="  ")
+
+
+def _cell(figure: float) -> str:
+    return "-" if np.isnan(figure) else f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:.3g}"
 
 
 def mean_of_draws(draw: Callable[[int], Figures]) -> Callable[[], Figures]:

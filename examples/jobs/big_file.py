@@ -1,6 +1,6 @@
-"""A file larger than the memory budget: 20 of 2,000,000 rows; the peak memory of the process and the seconds it takes.
+"""A file larger than the memory budget: 20 of 1,000,000 rows; the peak memory of the process and the seconds it takes.
 
-Data: a Parquet file of 2,000,000 × 10 numbers around 20 centres (160 MB), made on the spot; the budget is 120 MB.
+Data: a Parquet file of 1,000,000 × 20 numbers around 20 centres (160 MB), made on the spot; the budget is 120 MB.
 Instead: pandas and MiniBatchKMeans; or batches of pyarrow and partial_fit, and a second pass for the rows nearest to the means.
 """
 
@@ -35,7 +35,7 @@ def batches():
 model = MiniBatchKMeans(20, random_state=0)
 for X in batches():
     model.partial_fit(X)
-best, rows = numpy.full(20, numpy.inf), numpy.empty((20, 10))
+best, rows = numpy.full(20, numpy.inf), numpy.empty((20, 20))
 for X in batches():
     place, distance = pairwise_distances_argmin_min(model.cluster_centers_, X)
     nearer = distance < best
@@ -60,13 +60,13 @@ def run(arguments):
 
 def figures():
     rng = np.random.default_rng(0)
-    centres = rng.normal(0, 4, (20, 10))
+    centres = rng.normal(0, 4, (20, 20))
     with tempfile.TemporaryDirectory() as name:
         path, picks = Path(name) / "rows.parquet", Path(name) / "picks.csv"
-        schema = pyarrow.schema([(f"x{i}", pyarrow.float64()) for i in range(10)])
+        schema = pyarrow.schema([(f"x{i}", pyarrow.float64()) for i in range(20)])
         with pq.ParquetWriter(path, schema) as file:
-            for _ in range(20):
-                X = centres[rng.choice(20, 100_000)] + rng.normal(size=(100_000, 10))
+            for _ in range(10):
+                X = centres[rng.choice(20, 100_000)] + rng.normal(size=(100_000, 20))
                 file.write_table(pyarrow.table(list(X.T), schema=schema))
         ways = {
             "MOSAIC": ["-m", "mosaic", "select", path, "-k", 20, "--memory-budget", "120MB", "-o", picks, "--force", "--quiet"],
@@ -77,7 +77,7 @@ def figures():
         lines = {"imports alone": only_imports | {"mean distance": np.nan}}
         for way, arguments in ways.items():
             used = run(arguments)
-            chosen = np.genfromtxt(picks, delimiter=",", skip_header=1, usecols=range(10))
+            chosen = np.genfromtxt(picks, delimiter=",", skip_header=1, usecols=range(20))
             lines[way] = used | {"mean distance": pairwise_distances_argmin_min(X, chosen)[1].mean()}  # of the last 100,000 rows
     return lines
 

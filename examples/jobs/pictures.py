@@ -38,7 +38,8 @@ def by_forest(folder, seed):
     pixels, unreadable = {}, set()
     for path in sorted(folder.iterdir()):
         try:
-            pixels[path.name] = np.asarray(Image.open(path).convert("L").resize((32, 32))).ravel()
+            with Image.open(path) as picture:
+                pixels[path.name] = np.asarray(picture.convert("L").resize((32, 32))).ravel()
         except OSError:
             unreadable.add(path.name)
     flags = IsolationForest(n_estimators=300, random_state=seed).fit_predict(list(pixels.values()))
