@@ -47,16 +47,13 @@ def test_swiss_roll_is_uniform_in_area_and_that_of_sklearn_is_not():
 
 
 @pytest.mark.parametrize("dimension", [3, 40])
-def test_embedding_keeps_distances(dimension):
+def test_embedding_keeps_distances_and_is_uniform_among_rotations_and_reflections(dimension):
     X = swiss_roll(60)
     embedded = embed(X, dimension, random_state=3)
     assert embedded.shape == (60, dimension)
     np.testing.assert_allclose(pdist(embedded), pdist(X), rtol=1e-12)
     noise = embed(sphere(2000), dimension, noise=0.3) - embed(sphere(2000), dimension)
     np.testing.assert_allclose(noise.std(axis=0), 0.3, rtol=0.1)
-
-
-def test_embedding_is_uniform_among_rotations_and_reflections():
     maps = np.array([embed(np.eye(3), 3, random_state=seed) for seed in range(600)])
     # Every entry of a Haar matrix of order 3 is uniform in [−1, 1]; QR alone leaves the first one negative.
     for entry in maps.reshape(600, 9).T:
