@@ -88,7 +88,7 @@ def test_a_fault_of_standard_input_names_it(piped, scratch, data):
     assert not list(scratch.iterdir())
 
 
-def test_a_format_tells_what_a_name_does_not(csv):
+def test_a_format_tells_what_a_name_does_not_and_an_address_is_no_name(csv):
     odd = csv.rename(csv.with_suffix(".dat"))
     with read(odd, format="csv") as table:
         assert (table.n, table.path) == (60, odd)
@@ -98,13 +98,10 @@ def test_a_format_tells_what_a_name_does_not(csv):
         read(odd, format="word")
     with pytest.raises(FileFault, match="no sheets"):
         read(odd, format="csv", sheet="A")
-
-
-@pytest.mark.parametrize("address", ["https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"])
-def test_an_address_gets_a_sentence_that_says_what_to_do(address):
-    with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Download it first") as told:
-        MOSAIC(3).fit(address)
-    assert told.value.file == address
+    for address in ("https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"):
+        with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Download it first") as told:
+            MOSAIC(3).fit(address)
+        assert told.value.file == address
 
 
 def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:

@@ -18,14 +18,11 @@ def roll_area(points):
     return (s(np.hypot(points[:, 0], points[:, 2])) - inner) / (outer - inner)
 
 
-def test_sphere_is_uniform():
+def test_sphere_is_uniform_in_area_and_trefoil_in_arc_length():
     X = sphere(4000, random_state=1)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-12)
     for coordinate in X.T:  # Archimedes: on the 2-sphere every coordinate is uniform in [−1, 1]
         assert kstest(coordinate, "uniform", args=(-1, 2)).pvalue > 1e-3
-
-
-def test_trefoil_is_uniform_in_arc_length():
     t = np.linspace(0, 2 * np.pi, 60_001)
     knot = np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], axis=1)
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(knot, axis=0), axis=1))])

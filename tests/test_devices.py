@@ -112,11 +112,16 @@ def test_more_points_than_are_solved_whole_or_compared(other, n):
     assert on_host(must.representative_indices_)[:2].tolist() == [5, 7]
 
 
-def test_copies_and_weights(other, blobs):
+def test_copies_weights_single_precision_and_the_detector(other, blobs):
     X, weights = np.vstack([blobs, blobs[:40]]), np.random.default_rng(0).integers(0, 3, len(blobs) + 40)
     ours = MOSAIC(8).fit(X, sample_weight=weights)
     for given in (weights, other(weights.astype(float))):
         same(MOSAIC(8).fit(other(X), sample_weight=given), ours)
+    single = blobs.astype(np.float32)
+    theirs = MOSAIC(10).fit(other(single))
+    same(theirs, MOSAIC(10).fit(single), "representative_indices_")
+    assert theirs.certificate_.gap <= CERTIFIED_GAP
+    same(MOSAICOutlierDetector().fit(other(blobs)), MOSAICOutlierDetector().fit(blobs), "is_outlier_")
 
 
 def test_answers_come_back_where_the_data_is(other, blobs, tmp_path):
@@ -130,14 +135,6 @@ def test_answers_come_back_where_the_data_is(other, blobs, tmp_path):
     for answer in (model.predict(given), model.predict(blobs[:7]), load(tmp_path / "a.mosaic").predict(blobs[:7])):
         np.testing.assert_array_equal(on_host(answer), numpy.predict(blobs[:7]))
     assert isinstance(model.predict(blobs[:7]), np.ndarray)
-
-
-def test_single_precision_and_the_detector(other, blobs):
-    X = blobs.astype(np.float32)
-    ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
-    same(theirs, ours, "representative_indices_")
-    assert theirs.certificate_.gap <= CERTIFIED_GAP
-    same(MOSAICOutlierDetector().fit(other(blobs)), MOSAICOutlierDetector().fit(blobs), "is_outlier_")
 
 
 def similarities(A, B):
