@@ -126,6 +126,9 @@ def test_spectral_bound_is_exact_for_points_that_share_nothing(ridge):
         exact = 30 - k / (1 + ridge)
         assert spectrum.at(k, ridge) == pytest.approx(exact, rel=1e-12)
         assert spectrum.tail(k) == 30 - k
+    bound = Bound(2.0, 1.0, (4.0, 1.0, 0.5), 1.0)  # the largest scores count, and not k times the largest
+    assert bound.at(3) == pytest.approx(4.0 / 6.5)
+    assert bound.at(5) == pytest.approx(4.0 / 7.5)  # those beyond count as much as the last
 
 
 def test_water_filling_finds_the_minimum(rng):
@@ -139,12 +142,6 @@ def test_water_filling_finds_the_minimum(rng):
             tried = (λ[:k] / (1 + a / g)).sum(axis=1) + λ[k:].sum()
             assert spectrum.at(k, g) <= tried.min()
             assert spectrum.at(k, g) >= 0.97 * tried.min()
-
-
-def test_the_largest_scores_count_and_not_k_times_the_largest():
-    bound = Bound(2.0, 1.0, (4.0, 1.0, 0.5), 1.0)
-    assert bound.at(3) == pytest.approx(4.0 / 6.5)
-    assert bound.at(5) == pytest.approx(4.0 / 7.5)  # those beyond count as much as the last
 
 
 def test_each_part_makes_the_bound_tighter(rng):

@@ -129,14 +129,6 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
     np.testing.assert_array_equal(found.predict(frame[list("badc")]), expected)
 
 
-def test_where_all_rows_are_in_the_sample_choosing_is_that_of_memory():
-    """The program differs, which is solved for few candidates; geometry, outliers and picks do not."""
-    passes, memory = MOSAIC(20, **SETTINGS).fit(X[:9000]), MOSAIC(20).fit(X[:9000])
-    for name in ("representative_indices_", "labels_", "is_outlier_", "gamma_", "outlier_threshold_", "coverage_"):
-        np.testing.assert_array_equal(getattr(passes, name), getattr(memory, name))
-    np.testing.assert_allclose(passes.effective_count_, memory.effective_count_, rtol=1e-4)
-
-
 def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
     settings = PLAIN | {"algorithm": Sketch(30, 8, 3), "tol": 1e-9, "verbose": True}
     found = MOSAIC(5, **settings).fit(X)
@@ -164,17 +156,19 @@ def test_paper_mode_is_algorithm_3_as_written():
     assert len(found.selection_.data.all_rows.cache["sketch"].rounds) == 3  # the fit has made them
 
 
-def test_directions_are_compared_by_passes_as_in_memory(tmp_path):
+def test_rows_and_directions_are_compared_by_passes_as_in_memory(tmp_path):
     """Eight kinds of directions in 64 columns, lengths that say nothing, and every hundredth row once more, twice as long."""
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(6000, 64)) + 2.0 * rng.normal(size=(8, 64))[np.arange(6000) % 8]
     rows *= rng.uniform(0.8, 1.2, (6000, 1))
     rows = np.concatenate([rows, 2.0 * rows[::100]]).astype(np.float32)
-    passes, memory = MOSAIC(16, algorithm=Sketch(n_initial=200)).fit(rows), MOSAIC(16).fit(rows)
-    assert passes.selection_.data.geometry.prepare.directions
+    for data, k in ((X[:9000], 20), (rows, 16)):  # of which all are in the sample
+        passes, memory = MOSAIC(k, algorithm=Sketch(n_initial=200)).fit(data), MOSAIC(k).fit(data)
+        for name in ("representative_indices_", "labels_", "is_outlier_", "gamma_", "outlier_threshold_", "coverage_"):
+            np.testing.assert_array_equal(getattr(passes, name), getattr(memory, name))
+        np.testing.assert_allclose(passes.effective_count_, memory.effective_count_, rtol=1e-4)
+    assert passes.selection_.material.geometry.prepare.directions
     assert "compared by their direction" in str(passes.explain())
-    np.testing.assert_array_equal(passes.representative_indices_, memory.representative_indices_)
-    np.testing.assert_array_equal(passes.labels_, memory.labels_)
     new = 3.0 * rows[:200] + 0.01
     np.testing.assert_array_equal(passes.predict(new), memory.predict(new))
     np.testing.assert_array_equal(passes.transform(new), memory.transform(new))

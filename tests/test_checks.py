@@ -78,6 +78,7 @@ WAYS = {
     "MOSAIC": (lambda **wrong: MOSAIC(**wrong).fit(ROWS), WRONG | OF_OUTLIERS),
     "detector": (lambda **wrong: mosaic.MOSAICOutlierDetector(**wrong).fit(ROWS), WRONG | OF_OUTLIERS),
     "solve": (lambda **wrong: mosaic.solve(ROWS, **wrong), WRONG | OF_THE_PROGRAM),
+    "path": (lambda **wrong: mosaic.path(ROWS, **wrong), {"max_representatives": [2.5, "x", [], -1, 0, None, True]}),
 }
 
 
@@ -91,13 +92,7 @@ def test_wrong_settings_are_refused_with_name_value_and_remedy(way, name, value)
         WAYS[way][0](**{name: value})
     assert refused.value.parameter == name
     assert repr(value) in str(refused.value) or (name == "kernel" and way != "solve")
-    assert refused.value.remedy or name == "gamma" or name in OF_OUTLIERS or way == "solve"
-
-
-@pytest.mark.parametrize("largest", [2.5, "x", [], -1, 0, None, True])
-def test_a_path_of_no_whole_length_is_refused(largest):
-    with pytest.raises(InvalidInputError, match="max_representatives must be a whole number"):
-        mosaic.path(ROWS, max_representatives=largest)
+    assert refused.value.remedy or name == "gamma" or name in OF_OUTLIERS or way in ("solve", "path")
 
 
 @pytest.mark.parametrize(

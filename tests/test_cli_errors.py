@@ -124,7 +124,6 @@ def test_an_error_in_json_has_its_parts(faulty, capsys):
         ("select points.csv -k 1.0", "write 1 for one"),
         ("select points.csv -k 1.5", "neither a whole number of rows nor a share"),
         ("select points.csv -k -3", "'-3' is neither a number of rows, at least 1, nor a share"),
-        ("select points.csv -k nan", "'nan' is not a number or 'auto'"),
         ("select points.csv -k 5 --coverage 0.9", "not allowed with argument"),
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
         ("select points.csv --memory-budget lots", "'lots' must be a number of bytes > 0"),

@@ -120,17 +120,6 @@ def test_mixed_table_is_read_as_in_the_fit(clients, capsys):
     assert "gone.csv, column 'city': was there in fit and is missing now" in ran.err
 
 
-def test_embedding_is_remembered(folder, capsys):
-    table = pa.table({"id": [f"p{i}" for i in range(400)], "vector": [row.tolist() for row in POINTS]})
-    pq.write_table(table, "vectors.parquet")
-    pq.write_table(table.slice(0, 10), "few.parquet")
-    assert line(capsys, "select vectors.parquet --embedding vector -k 5 --save model.mosaic").code == 0
-    rows = read_csv(run(capsys, "predict", "model.mosaic", "few.parquet").out)
-    labels = MOSAIC(5).fit(POINTS)
-    picks = labels.representative_indices_[labels.labels_[:10]]
-    assert [row["representative"] for row in rows] == [f"p{pick}" for pick in picks]
-
-
 def test_saved_model_is_explained_as_the_fit_was(saved, capsys):
     words = ["p7", "p51", "--row", "191"]
     fresh = run(capsys, "explain", "points.csv", *words, "-k", "5", "--columns", "x,y")
@@ -150,7 +139,7 @@ def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
     assert sizes[1] == pytest.approx(sizes[0], rel=0.01)
 
 
-def test_rows_without_names_are_called_by_number(folder, capsys):
+def test_rows_without_names_are_called_by_number_and_embeddings_are_remembered(folder, capsys):
     model = MOSAIC(5).fit(POINTS)
     model.save("bare.mosaic")
     ran = run(capsys, "explain", "bare.mosaic", "51")
@@ -158,6 +147,11 @@ def test_rows_without_names_are_called_by_number(folder, capsys):
     assert line(capsys, "report bare.mosaic -o bare.html").code == 0
     assert line(capsys, "select points.npy -k 5 --save saved.mosaic").code == 0
     picks = [str(model.representative_indices_[label]) if label >= 0 else "" for label in model.labels_]
+    table = pa.table({"id": [f"p{i}" for i in range(400)], "vector": [row.tolist() for row in POINTS]})
+    pq.write_table(table, "vectors.parquet")
+    assert line(capsys, "select vectors.parquet --embedding vector -k 5 --save vectors.mosaic").code == 0
+    rows = read_csv(run(capsys, "predict", "vectors.mosaic", "vectors.parquet").out)  # which remembers the column
+    assert [row["representative"] for row in rows] == [pick and f"p{pick}" for pick in picks]
     np.save("wide.npy", np.zeros((4, 3)))
     for name in ("bare.mosaic", "saved.mosaic"):
         rows = read_csv(run(capsys, "predict", name, "points.npy").out)

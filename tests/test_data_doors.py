@@ -88,7 +88,7 @@ def test_a_fault_of_standard_input_names_it(piped, scratch, data):
     assert not list(scratch.iterdir())
 
 
-def test_a_format_tells_what_a_name_does_not(csv):
+def test_a_format_tells_what_a_name_does_not_and_an_address_is_no_name(csv):
     odd = csv.rename(csv.with_suffix(".dat"))
     with read(odd, format="csv") as table:
         assert (table.n, table.path) == (60, odd)
@@ -98,13 +98,10 @@ def test_a_format_tells_what_a_name_does_not(csv):
         read(odd, format="word")
     with pytest.raises(FileFault, match="no sheets"):
         read(odd, format="csv", sheet="A")
-
-
-@pytest.mark.parametrize("address", ["https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"])
-def test_an_address_gets_a_sentence_that_says_what_to_do(address):
-    with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Download it first") as told:
-        MOSAIC(3).fit(address)
-    assert told.value.file == address
+    for address in ("https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"):
+        with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Download it first") as told:
+            MOSAIC(3).fit(address)
+        assert told.value.file == address
 
 
 def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
@@ -145,15 +142,13 @@ class TestWorkbooks:
             assert any("'People'" in note for note in table.notes)
         np.testing.assert_array_equal(MOSAIC(4).fit(file).representative_indices_, MOSAIC(4).fit(csv).representative_indices_)
 
-    def test_a_sheet_is_named_and_others_are_listed(self, tmp_path, capsys):
+    def test_a_sheet_is_named_and_others_are_listed_and_it_fits_into_the_budget(self, tmp_path, capsys):
         file = workbook(tmp_path / "people.xlsx", {"Empty": [], "People": PEOPLE})
         assert main(["select", str(file), "--sheet", "People", "-k", "3", "-o", str(tmp_path / "picks.csv"), "-q"]) == 0
         with pytest.raises(FileFault, match=r"Did you mean 'People'.*Empty, People"):
             read(file, sheet="Peple")
         with pytest.raises(FileFault, match="'Empty' is empty"):
             read(file)
-
-    def test_a_sheet_that_unpacks_to_more_than_the_budget_is_refused(self, tmp_path):
         file = workbook(tmp_path / "bomb.xlsx", {"A": [["a", "b"], *[[1, 2]] * 100_000]})
         with pytest.raises(FileFault, match="unpacks to"):
             read(file, memory_budget=1e6)

@@ -252,6 +252,10 @@ def test_what_is_no_file_of_rows_says_why(tmp_path):
     fault_of(tmp_path / "folder", "the folder is empty")
     write(tmp_path / "folder", "x", "letter.doc")
     fault_of(tmp_path / "folder", "letter.doc", ".png")
+    (tmp_path / "parts").mkdir()
+    pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "parts" / "0.parquet")
+    pq.write_table(pa.table({"a": [1.0], "c": [2.0]}), tmp_path / "parts" / "1.parquet")
+    assert fault_of(tmp_path / "parts", "b, c").file == str(tmp_path / "parts" / "1.parquet")
     sp.save_npz(tmp_path / "x.npz", sp.csr_array(np.ones((100, 3))))
     fault_of(tmp_path / "x.npz", remedy="`memory_budget`", memory_budget=1000)
 
@@ -278,12 +282,6 @@ def test_files_of_others_are_refused_with_how_to_get_them(tmp_path, monkeypatch)
 
     monkeypatch.setattr("pathlib.Path.open", closed)
     fault_of(path, "permission denied", "chmod u+r")
-
-
-def test_parquet_files_of_one_folder_must_agree(tmp_path):
-    pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "0.parquet")
-    pq.write_table(pa.table({"a": [1.0], "c": [2.0]}), tmp_path / "1.parquet")
-    assert fault_of(tmp_path, "b, c").file == str(tmp_path / "1.parquet")
 
 
 def png(width, height):

@@ -292,8 +292,8 @@ def test_progress_is_told_in_bytes_until_all_is_done(tmp_path, budget):
     assert seen == sorted(seen)
 
 
-def lines(folder, records, name="rows.jsonl"):
-    return write(folder, "".join(json.dumps(record) + "\n" for record in records), name)
+def lines(folder, records):
+    return write(folder, "".join(json.dumps(record) + "\n" for record in records), "rows.jsonl")
 
 
 @BUDGETS
@@ -343,22 +343,17 @@ def test_zeros_and_values_far_down_in_the_file_count(tmp_path, monkeypatch):
     with read(path, columns=["x", "code"]) as table:
         assert table.X[-1].tolist() == [0.5, 501.0]
         assert not table.notes
-    monkeypatch.setattr("mosaic.rows.arrow.PARSED_BYTES", 1 << 12)  # what is missing in the first block of JSON
-    path = lines(tmp_path, [*({"x": 1.5, "late": None} for _ in range(1000)), {"x": 1.5, "late": 2.5}])
-    assert features(path, memory_budget=TINY) == ["late"]  # x is the same everywhere
-
-
-def test_a_column_that_is_empty_in_the_first_block_is_computed_with_all_the_same(tmp_path):
-    empty = "".join(f"{i}.25,,,\n" for i in range(600_000))
+    empty = "".join(f"{i}.25,,,\n" for i in range(600_000))  # nothing in the first block
     path = write(tmp_path, "x,late,comment,never\n" + empty + "1.5,2.5,yes,\n")
     with read(path, memory_budget=1e6) as table:
         assert table.feature_names == ["x", "late"]
         assert any("comment (says the same as 'late'), never (has no values)" in note for note in table.notes)
     with read(path, memory_budget=1e6, exclude_columns=["late", "comment"]) as table:
-        assert table.kind == "CSV file"
-        assert table.feature_names == ["x"]
-        assert table.encoder is None
+        assert (table.kind, table.feature_names, table.encoder) == ("CSV file", ["x"], None)
         assert table.cells([600_000]).column("comment").to_pylist() == ["yes"]
+    monkeypatch.setattr("mosaic.rows.arrow.PARSED_BYTES", 1 << 12)  # and the same of JSON
+    path = lines(tmp_path, [*({"x": 1.5, "late": None} for _ in range(1000)), {"x": 1.5, "late": 2.5}])
+    assert features(path, memory_budget=TINY) == ["late"]  # x is the same everywhere
 
 
 @BUDGETS

@@ -18,14 +18,11 @@ def roll_area(points):
     return (s(np.hypot(points[:, 0], points[:, 2])) - inner) / (outer - inner)
 
 
-def test_sphere_is_uniform():
+def test_sphere_is_uniform_in_area_and_trefoil_in_arc_length():
     X = sphere(4000, random_state=1)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-12)
     for coordinate in X.T:  # Archimedes: on the 2-sphere every coordinate is uniform in [−1, 1]
         assert kstest(coordinate, "uniform", args=(-1, 2)).pvalue > 1e-3
-
-
-def test_trefoil_is_uniform_in_arc_length():
     t = np.linspace(0, 2 * np.pi, 60_001)
     knot = np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], axis=1)
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(knot, axis=0), axis=1))])
@@ -47,16 +44,13 @@ def test_swiss_roll_is_uniform_in_area_and_that_of_sklearn_is_not():
 
 
 @pytest.mark.parametrize("dimension", [3, 40])
-def test_embedding_keeps_distances(dimension):
+def test_embedding_keeps_distances_and_is_uniform_among_rotations_and_reflections(dimension):
     X = swiss_roll(60)
     embedded = embed(X, dimension, random_state=3)
     assert embedded.shape == (60, dimension)
     np.testing.assert_allclose(pdist(embedded), pdist(X), rtol=1e-12)
     noise = embed(sphere(2000), dimension, noise=0.3) - embed(sphere(2000), dimension)
     np.testing.assert_allclose(noise.std(axis=0), 0.3, rtol=0.1)
-
-
-def test_embedding_is_uniform_among_rotations_and_reflections():
     maps = np.array([embed(np.eye(3), 3, random_state=seed) for seed in range(600)])
     # Every entry of a Haar matrix of order 3 is uniform in [−1, 1]; QR alone leaves the first one negative.
     for entry in maps.reshape(600, 9).T:

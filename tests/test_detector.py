@@ -63,10 +63,10 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
     np.testing.assert_allclose(scores[-len(far) :], alone, rtol=1e-9, atol=1e-9)  # whatever comes with them
 
 
-def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt):
+def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
     detector = MOSAICOutlierDetector().fit(spoilt.X)
-    assert detector.effective_count_.shape == (360,)
-    assert not detector.selection_.data.is_solved
+    np.testing.assert_array_equal(detector.effective_count_, fitted.effective_count_)
+    assert not detector.selection_.material.is_solved
     encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=100.0, tol=1e-3)
     assert detector.alpha_ == pytest.approx(100.0)
     assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)
@@ -152,6 +152,12 @@ def test_planted_outliers_are_found(kind, rule, found):
     assert detector.is_outlier_[data.is_outlier].mean() >= found
     assert detector.is_outlier_[~data.is_outlier].mean() <= 0.02
     assert detector.threshold_rule_ == rule
+    if kind == "uniform":
+        with pytest.warns(
+            SelectionWarning, match=r"\d+ of 360 rows \(1\d %\) are taken for outliers.*set contamination"
+        ) as caught:
+            MOSAICOutlierDetector().fit(data.X)
+        assert not any("`" in str(warning.message) for warning in caught)
 
 
 def test_large_crowd_that_keeps_to_itself_is_kept_as_a_sparse_group_and_told_of():
@@ -163,12 +169,6 @@ def test_large_crowd_that_keeps_to_itself_is_kept_as_a_sparse_group_and_told_of(
     assert "a sparse crowd, noise or a group" in str(detector.explain())
     told = MOSAICOutlierDetector(60 / 560).fit(np.vstack([DIGITS, noise]))
     assert told.is_outlier_[500:].mean() > 0.9
-
-
-def test_many_outliers_are_warned_of_with_their_number_and_a_remedy(spoilt):
-    with pytest.warns(SelectionWarning, match=r"\d+ of 360 rows \(1\d %\) are taken for outliers.*set contamination") as caught:
-        MOSAICOutlierDetector().fit(spoilt.X)
-    assert not any("`" in str(warning.message) for warning in caught)
 
 
 @with_auto_and_share
@@ -233,9 +233,8 @@ def test_any_kernel_gives_scores_and_labels_that_agree(spoilt, around, kernel):
     assert np.isfinite(detector.score_samples(np.vstack(around))).all()
 
 
-@pytest.mark.parametrize("size", [2, 40, 500])
-def test_programs_compare_as_many_rows_as_asked_for(spoilt, size):
+@pytest.mark.parametrize(("size", "shape"), [(2, (4, 2)), (40, (4, 40)), (500, (1, 360))])
+def test_programs_compare_as_many_rows_as_asked_for(spoilt, size, shape):
     detector = MOSAICOutlierDetector(max_samples=size).fit(spoilt.X)
-    expected = (4, size) if size < len(spoilt.X) else (1, len(spoilt.X))
-    assert detector.selection_.data.counting.weights.shape == expected
-    assert (detector.effective_count_ <= detector.selection_.data.count_total + 1e-9).all()
+    assert detector.selection_.material.counting.weights.shape == shape
+    assert (detector.effective_count_ <= detector.selection_.material.count_total + 1e-9).all()
