@@ -20,12 +20,12 @@ def counts_of(K, R, lam):
     return Q.sum(axis=1) / Q.max(axis=1)
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize(("alpha", "tol"), [(10.0, 1e-2), (10.0, 1e-3), (10.0, 1e-4), (10.0, 1e-6), (100.0, 5e-3), (1e3, 1e-3)])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_certificate_holds_for_the_true_kernel(tol, seed):
+def test_certificate_holds_for_the_true_kernel(alpha, tol, seed):
     X = make_swiss_roll(600, random_state=seed)[0]
     K = matrix(X, kernel="rbf")
-    encoding = mosaic.solve(X, alpha=10.0, tol=tol, random_state=seed)
+    encoding = mosaic.solve(X, alpha=alpha, tol=tol, random_state=seed)
     certificate = encoding.certificate
     assert encoding.dual_gap <= tol
     assert certificate.kernel_error > 1e-10  # the kernel was really approximated

@@ -40,7 +40,6 @@ def spark():
 
 @pytest.fixture(scope="module")
 def frame(spark):
-    """Row numbers, numbers, and a string, in two partitions."""
     table = pd.DataFrame(X, columns=list("abc")).assign(name="Ada", row=np.arange(len(X)))
     return spark.createDataFrame(table)
 

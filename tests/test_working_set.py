@@ -52,6 +52,9 @@ def test_thinning_keeps_the_certificate():
     starts = (None, thin.value)  # a warm start begins near the end
     cold, warm = (solve_design(problem, tol=1e-3, initial=pivots, start=eta, max_rounds=1, thin=False) for eta in starts)
     assert warm.primal < cold.primal
+    problem, pivots = make_problem(800, EffectiveCount(5.0), 1e-5)  # by its rank, hardly anyone can be replaced: nobody is tried
+    steps = run(InteriorPoint(), problem, tol=5e-5, max_iter=50).iterations
+    assert solve_design(problem, tol=1e-4, initial=pivots).iterations <= steps + 1
 
 
 @pytest.mark.parametrize("n", [200, 5000])
