@@ -22,13 +22,15 @@ BLOBS = datasets.blobs_with_gross_outliers()
         ({"kernel": "cosine"}, "Similarity: cosine, which has no bandwidth."),
         ({"kernel": "diffusion"}, "Similarity: diffusion, which has no bandwidth."),
         ({"kernel": rbf_kernel}, "Similarity: as given, which has no bandwidth."),
+        ({"kernel": "precomputed"}, "Similarity: precomputed, which has no bandwidth."),
         ({"kernel": "polynomial"}, "outliers"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
 def test_similarity_and_its_bandwidth(settings, expected):
+    X = rbf_kernel(BLOBS.X) if settings.get("kernel") == "precomputed" else BLOBS.X + 3.0
     for estimator in (MOSAIC(8, **settings), MOSAICOutlierDetector(**settings)):
-        told = estimator.fit(BLOBS.X + 3.0).explain()
+        told = estimator.fit(X).explain()
         assert expected.format(gamma=estimator.gamma_ or 0.0) in str(told)
         assert all(text.endswith(".") for text in told)
 

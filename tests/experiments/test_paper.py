@@ -26,6 +26,7 @@ def lines_of_all_items():
     """A few lines for every item, with a method that cannot and a set that is missing."""
     found = [*shares("MOSAIC", [0.0, 0.1]), *shares("MOSAIC (paper)", [0.1, 0.1]), *shares("SMRS", [0.4, 0.2])]
     found += [line("robustness", "DS3", "sphere", s, 0.5, 20, cannot="took more than 120 s") for s in range(2)]
+    found += shares("SMRS", [0.3], "trefoil/50")
     found += [line("robustness", m, "frey", 0, 0.5, 20, missing="looked in /home/me/data") for m in ("MOSAIC", "SMRS")]
     for method, share in (("MOSAIC", 0.7), ("MOSAIC (paper)", 0.8), ("SMRS", 0.6), ("random", 0.5)):
         found.append(line("classification", method, "digits", 0, 0.0, 10, accuracy_1nn=share, accuracy_svm=share / 2))

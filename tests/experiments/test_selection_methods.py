@@ -22,6 +22,7 @@ from experiments.methods import rrqr_cur as rc
 from experiments.methods import simple as si
 from experiments.methods import ted as td
 from experiments.methods._selecting import gaussian
+from mosaic import solve
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +124,10 @@ def test_smrs_solves_the_affine_program(rng, alpha):
     last = detect_smrs.self_representation(X, alpha, max_iter=20_000, tolerance=1e-12)
     assert last.converged
     np.testing.assert_allclose(last.rows(slice(None)), C, atol=1e-3)
+    # Both are the core program with a large constant added to the similarities.
+    core = solve(Y @ Y.T + 1e4, kernel="precomputed", lam=weight, tol=1e-12)
+    np.testing.assert_array_equal(np.flatnonzero(last.rows(slice(None)).any(axis=1)), np.sort(core.support))
+    np.testing.assert_allclose(last.rows(slice(None)), core.rows(np.arange(30)), atol=5e-4)
 
 
 def test_smrs_row_sparsity_index_by_hand():
