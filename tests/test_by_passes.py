@@ -167,7 +167,7 @@ def test_rows_and_directions_are_compared_by_passes_as_in_memory(tmp_path):
         for name in ("representative_indices_", "labels_", "is_outlier_", "gamma_", "outlier_threshold_", "coverage_"):
             np.testing.assert_array_equal(getattr(passes, name), getattr(memory, name))
         np.testing.assert_allclose(passes.effective_count_, memory.effective_count_, rtol=1e-4)
-    assert passes.selection_.material.geometry.prepare.directions
+    assert passes.selection_.data.geometry.prepare.directions
     assert "compared by their direction" in str(passes.explain())
     new = 3.0 * rows[:200] + 0.01
     np.testing.assert_array_equal(passes.predict(new), memory.predict(new))

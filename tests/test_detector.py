@@ -66,7 +66,7 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
 def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
     detector = MOSAICOutlierDetector().fit(spoilt.X)
     np.testing.assert_array_equal(detector.effective_count_, fitted.effective_count_)
-    assert not detector.selection_.material.is_solved
+    assert not detector.selection_.data.is_solved
     encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=100.0, tol=1e-3)
     assert detector.alpha_ == pytest.approx(100.0)
     assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)
@@ -236,5 +236,5 @@ def test_any_kernel_gives_scores_and_labels_that_agree(spoilt, around, kernel):
 @pytest.mark.parametrize(("size", "shape"), [(2, (4, 2)), (40, (4, 40)), (500, (1, 360))])
 def test_programs_compare_as_many_rows_as_asked_for(spoilt, size, shape):
     detector = MOSAICOutlierDetector(max_samples=size).fit(spoilt.X)
-    assert detector.selection_.material.counting.weights.shape == shape
-    assert (detector.effective_count_ <= detector.selection_.material.count_total + 1e-9).all()
+    assert detector.selection_.data.counting.weights.shape == shape
+    assert (detector.effective_count_ <= detector.selection_.data.count_total + 1e-9).all()

@@ -103,7 +103,7 @@ def test_more_points_than_are_solved_whole_or_compared(other, n):
     X = datasets.swiss_roll(n)
     ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
     assert ours.selection_.is_sampled == (n == 20_000)
-    np.testing.assert_array_equal(theirs.selection_.material.row_numbers, ours.selection_.material.row_numbers)
+    np.testing.assert_array_equal(theirs.selection_.data.row_numbers, ours.selection_.data.row_numbers)
     same(theirs, ours)
     assert theirs.certificate_.gap <= max(1e-3, 1.05 * ours.certificate_.gap)
     assert theirs.certificate_.bound == pytest.approx(ours.certificate_.bound, rel=0.01 if n == 4500 else 0.02)
