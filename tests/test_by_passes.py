@@ -136,8 +136,8 @@ def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
     assert "look: " in told
     assert " rows/s\n" in told
     assert "5 representatives, 0 outliers" in told
-    material = found.selection_.data
-    rounds = material.proof.sketch(material).rounds
+    data = found.selection_.data
+    rounds = data.all_rows.sketch(data).rounds
     assert len(rounds) == 3
     candidates = [number for number, _ in rounds]
     assert candidates[0] == 30
