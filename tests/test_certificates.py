@@ -180,3 +180,17 @@ def test_rounding_may_have_raised_the_lower_bound_and_a_gap_above_one_says_nothi
     assert Certificate(1.0, 0.1, 2.0, 0.0, 3, slack=0.1).suboptimality == np.inf
     void = Certificate(primal=3.0, dual=0.0, scale=2.0, kernel_error=0.2, rank=3)
     assert str(void) == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_certificate_of_nearly_collinear_rows_in_single_precision_is_true(seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(14, 1)) * rng.normal(size=6)).astype(np.float32)
+    encoding = mosaic.solve(X, kernel="cosine", lam=100.0)
+    everyone = np.arange(14)
+    K, A = encoding.kernel.block(everyone, everyone), np.eye(14) - encoding.rows(everyone)
+    value = 50.0 * np.einsum("ij,ik,kj->", A, K, A) + np.linalg.norm(encoding.rows(everyone), axis=1).sum()
+    proven = encoding.certificate
+    assert proven.dual - proven.slack <= value <= proven.primal + proven.slack
+    assert proven.dual > 0

@@ -224,7 +224,10 @@ def test_compare_finds_what_stands_for_more_rows_in_the_other_file(clients, caps
     same = answer(capsys, "compare", "before.csv", "before.csv", "-k", "2")
     assert all(pick["share"] == pick["share_in_other"] for pick in same["picks"])
     assert same["mean_similarities"][0] == same["mean_similarities"][1]
-    picks = answer(capsys, "compare", "before.csv", "after.csv", "-k", "2")["picks"]
+    assert same["sentence"].startswith("The files differ no more than by chance (p = 1).")
+    other = answer(capsys, "compare", "before.csv", "after.csv", "-k", "2")
+    assert other["sentence"].startswith("The files differ (p = ")
+    picks = other["picks"]
     assert sorted(round(pick["share_in_other"] - pick["share"], 2) for pick in picks) == pytest.approx([-0.5, 0.5], abs=0.02)
     pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3}).to_csv("far.csv", index=False)
     assert answer(capsys, "compare", "before.csv", "far.csv", "-k", "2")["outlier_shares"][1] == 1.0
@@ -247,3 +250,19 @@ def test_dedup_names_the_row_that_each_near_copy_repeats(clients, capsys, rng):
     pd.DataFrame(X, columns=list("abc")).to_csv("near.csv", index=False)
     found = answer(capsys, "dedup", "near.csv")["copies"]
     assert [(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in found] == [(150 + i, i) for i in range(50)]
+    assert answer(capsys, "dedup", "near.csv", "--near", "1e-6")["copies"] == []
+    assert "--near must be a finite number > 0" in run(capsys, "dedup", "near.csv", "--near", "0").err
+
+
+def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
+    for d in (1, 2):
+        pd.DataFrame(rng.uniform(size=(500, d)), columns=list("xy")[:d]).to_csv("few.csv", index=False)
+        assert len(answer(capsys, "dedup", "few.csv")["copies"]) <= 3
+    texts = [
+        "A B C D E F G H I J",
+        "Z Y X W V U T S R Q",
+        *(" ".join(rng.choice(["sea", "sun", "sky", "oak"], 12)) for _ in range(40)),
+    ]
+    pd.DataFrame({"text": texts}).to_csv("texts.csv", index=False)
+    found = answer(capsys, "dedup", "texts.csv")["copies"]
+    assert not {0, 1} & {row["mosaic_row"] for row in found}

@@ -434,3 +434,19 @@ def test_long_texts_are_compared_by_their_words():
     assert set(kind[model.representative_indices_]) == {0, 1}
     assert len(set(zip(kind.tolist(), model.labels_.tolist(), strict=True))) == 2
     assert model.explain()[0] == "Compared as text, by its words: text."
+
+
+def test_impossible_values_of_new_rows_are_outliers_though_fit_had_none():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"age": np.clip(rng.normal(45, 15, 800), 18, 90).round(), "income": rng.lognormal(10.3, 0.5, 800).round(-2)}
+    )
+    frame["city"] = rng.choice(["Rome", "Oslo", "Bern"], 800)
+    model = MOSAIC(20).fit(frame.iloc[:700])
+    new = frame.iloc[700:].reset_index(drop=True)
+    before = model.explain_new(new).is_outlier
+    new.loc[0, "income"], new.loc[1, "age"], new.loc[2, "age"] = 0.0, -1.0, 400.0
+    told = model.explain_new(new)
+    assert told.is_outlier[:3].all()
+    assert before[3:].sum() == told.is_outlier[3:].sum() <= 2
+    assert [told.reason[row].split(", usual")[0] for row in range(3)] == ["income 0", "age -1", "age 400"]

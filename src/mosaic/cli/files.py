@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2_contingency
 from sklearn.neighbors import NearestNeighbors
 
 from mosaic.arrays.xp import on_host
@@ -17,6 +18,7 @@ from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
 from mosaic.estimators.fitted import prepared
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import real_number
 from mosaic.rows import is_source
 from mosaic.rows.frames import with_columns
 from mosaic.text import Library
@@ -64,10 +66,16 @@ def compare(args: Namespace) -> int:
         run.write_rows("picks", args.output, pa.table(found))
     odd = [float(one.is_outlier.mean()) for one in (here, there)]
     similar = [float(np.mean(one.similarity[~one.is_outlier])) if not one.is_outlier.all() else 0.0 for one in (here, there)]
+    # Rows of each pick and outliers, in both files; those that are few in both together are counted as one.
+    counts = np.array([[*(share * len(one)), one.is_outlier.sum()] for share, one in zip(shares, (here, there), strict=True)])
+    few = counts.sum(axis=0) < 10
+    counts = np.column_stack([counts[:, ~few], *([counts[:, few].sum(axis=1)] if counts[:, few].any() else [])])
+    p = float(chi2_contingency(counts).pvalue) if counts.shape[1] > 1 else 1.0
+    verdict = "The files differ" if p < 0.01 else "The files differ no more than by chance"
     sentence = (
-        f"{percent(odd[1])} of {counted(len(there), 'row')} of {args.other} are outliers, {percent(odd[0])} of "
-        f"{counted(len(here), 'row')} of {args.file}. The others are {similar[1]:.3g} similar to their representatives; in "
-        f"{args.file} it is {similar[0]:.3g}."
+        f"{verdict} (p = {p:.2g}). Outliers: {percent(odd[1])} of {counted(len(there), 'row')} of {args.other}, "
+        f"{percent(odd[0])} of {counted(len(here), 'row')} of {args.file}. Mean similarity of the others to their "
+        f"representatives: {similar[1]:.3g} and {similar[0]:.3g}."
     )
 
     def show() -> None:
@@ -77,7 +85,7 @@ def compare(args: Namespace) -> int:
                      f"in {args.other}": [percent(x) for x in found["share_in_other"]]})  # fmt: skip
         run.write_end()
 
-    figures: dict[str, Any] = {"outlier_shares": odd, "mean_similarities": similar}
+    figures: dict[str, Any] = {"p_value": p, "outlier_shares": odd, "mean_similarities": similar}
     return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=rows_as_dicts(pa.table(found)))
 
 
@@ -89,7 +97,7 @@ def dedup(args: Namespace) -> int:
             raise InvalidInputError("near copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
         model = MOSAIC(1, outliers="keep", **run.settings()).fit(run.table)
         run.bar.update("comparing rows")
-        rows, of = near_copies(on_host(prepared(model, run.table)))
+        rows, of = near_copies(on_host(prepared(model, run.table)), args.near)
         names = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": run.table.names(of)}
         table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)
@@ -106,13 +114,20 @@ def dedup(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, copies=rows_as_dicts(table))
 
 
-def near_copies(X: Any) -> tuple[Any, Any]:
-    """Rows that are nearly equal to an earlier one that is none itself, and the first such row of each. They are
-    nearer than a tenth of the distance at which a row usually has ten neighbours.
+def near_copies(X: Any, share: float) -> tuple[Any, Any]:
+    """Rows that are nearly equal to an earlier one that is none itself, and the first such row of each.
+
+    They are nearer than ``share`` of the distance at which a row usually has ten neighbours, and nearer than by chance: in d
+    dimensions, one row in a thousand has a neighbour within 1e-4^(1/d) of that distance r10. Half as many neighbours are within
+    r5 = 2^(-1/d) r10, which gives d. The rule is ours.
     """
-    search = NearestNeighbors().fit(X)
-    usual = float(np.median(search.kneighbors(n_neighbors=min(10, X.shape[0] - 1))[0][:, -1])) if X.shape[0] > 1 else 0.0
-    near = search.radius_neighbors(X, 0.1 * usual, return_distance=False)
+    real_number("near", share, above=0)
+    search, radius = NearestNeighbors().fit(X), 0.0
+    if X.shape[0] > 10:
+        half, usual = np.median(search.kneighbors(n_neighbors=10)[0][:, [4, 9]], axis=0)
+        by_chance = 1e-4 ** (np.log(usual / half) / np.log(2.0)) if half > 0 else 1.0
+        radius = float(usual * min(share, by_chance))
+    near = search.radius_neighbors(X, radius, return_distance=False)
     original = np.full(X.shape[0], -1, np.intp)
     for row, others in enumerate(near):
         if original[row] < 0:

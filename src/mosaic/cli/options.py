@@ -174,6 +174,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--labels", "also the representative of every row", "labels.csv"),
         _option("--save", "also the fitted model, for predict, explain, report", "model.mosaic"),
         _option("--as-written", "csv: cells as they are, even those that a spreadsheet would compute", **_FLAG),
+        _option("--near", "share of the usual distance to ten neighbours (default: 0.1)", "SHARE", float, "dedup", default=0.1),
         _option("--title", "of the report"),
         _option("--max-representatives", "largest length of the curve (default: 100)", "N", int, default=100),
         _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[]),

@@ -113,8 +113,9 @@ COMMANDS = {
     ),
     "dedup": Command(
         "find near copies of rows",
-        "Find rows of FILE that are nearly equal to an earlier one: nearer than a tenth of the distance at\n"
-        "which a row usually has ten neighbours. They get mosaic_copy_of, the name of that row.",
+        "Find rows of FILE that are nearly equal to an earlier one: nearer than a tenth (--near) of the\n"
+        "distance at which a row usually has ten neighbours, and nearer than rows come together by chance.\n"
+        "They get mosaic_copy_of, the name of that row.",
         ("mosaic dedup points.csv", "mosaic dedup points.csv -o copies.csv"),
         known=(*(name for name in FILE_OPTIONS if name not in CONSTRAINTS), "kernel", "scale", "force", "memory_budget"),
         output="copies.csv",

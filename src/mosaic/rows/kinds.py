@@ -115,7 +115,7 @@ class Number:
         has_time = bool((there % 1).any()) if dates else None
         cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
         usual = (float(low), float(high))
-        possible, often = possible_range(there[w > 0]), unread > max(1.0, HARDLY_EVER * len(x))
+        possible, often = possible_range(there[w > 0], of_new_rows=not dates), unread > max(1.0, HARDLY_EVER * len(x))
         return cls(name, float(middle), spread, unit, usual, missing, written, has_time, cycles, possible, often)
 
     @property
@@ -188,12 +188,13 @@ class Number:
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
 
 
-def possible_range(x: FloatArray) -> tuple[float, float]:
+def possible_range(x: FloatArray, *, of_new_rows: bool = True) -> tuple[float, float]:
     """The range outside of which at most 1 % of the numbers stand apart: t(next) − t(end) ≥ t(end) − t(median), at either end.
 
     t is the logarithm if nearly all numbers are positive, else asinh of deviations, so that heavy tails do not stand apart. What
     is not positive counts as half of the least difference d of two numbers; below 0 it must also be apart by half as much as the
     end is from the median. ``next`` is taken to be nearer by d: of counts, the next one may be rare without standing apart.
+    Where no number does, the range is that of numbers which would, if they came later (``of_new_rows``).
     """
     x = np.sort(x)
     distinct = np.unique(x)
@@ -209,6 +210,11 @@ def possible_range(x: FloatArray) -> tuple[float, float]:
             return float(np.arcsinh((v - median) / spread))
         return float(np.log(v) if v > step / 2 else np.log(step / 2) - np.log1p(max(-v, 0.0) / step))
 
+    def t_inverse(u: float) -> float:
+        if not positive:
+            return float(median + spread * np.sinh(u))
+        return float(np.exp(u) if u > np.log(step / 2) else -step * np.expm1(np.log(step / 2) - u))
+
     def end(sign: float) -> float:
         tail = x[: most + 1][::-1] if sign < 0 else x[-most - 1 :]  # outwards
         for last, following in zip(tail[:-1].tolist(), tail[1:].tolist(), strict=True):
@@ -216,7 +222,11 @@ def possible_range(x: FloatArray) -> tuple[float, float]:
             is_far = following >= 0 or not positive or last - following >= (median - last) / 2
             if half > 0 and abs(following - last) > step and gap >= half and is_far:
                 return float(last + following) / 2
-        return sign * float("inf")
+        last = float(tail[-1])
+        if not of_new_rows or t(last) == t(median):
+            return sign * float("inf")
+        beyond = t_inverse(2 * t(last) - t(median)) + sign * step
+        return min(beyond, last - (median - last) / 2) if positive and beyond < 0 else beyond
 
     return end(-1.0), end(1.0)
 
@@ -376,7 +386,8 @@ def is_long(texts: Sequence[str]) -> bool:
 def _counts(texts: Sequence[str], long: bool) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    parts: dict[str, Any] = {} if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
+    words = {"token_pattern": r"\b\w+\b"}  # also those of one letter
+    parts: dict[str, Any] = words if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
     return HashingVectorizer(n_features=2**12, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
