@@ -287,7 +287,7 @@ def test_explanations_speak_of_rows_of_the_data(model):
     assert told.representation_error == pytest.approx(model.representation_error_[unknown])
     with pytest.raises(InvalidInputError, match=f"row {unknown} is not among the .* rows that this model was saved with"):
         copy.deepcopy(model).explain(unknown)
-    assert "the program is that of all rows" in str(model.explain())
+    assert "the certificate is for all of them" in str(model.explain())
 
 
 def test_path_speaks_of_rows_of_the_data():

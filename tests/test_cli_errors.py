@@ -102,7 +102,7 @@ def test_an_error_in_json_has_its_parts(faulty, capsys):
     assert (error["file"], error["where"]) == (None, None)
     error = error_of("select", "points.csv", "--quotas", "equal")
     assert (error["parameter"], error["fault"]) == ("--quotas", "need groups")
-    assert error["remedy"] == "Give --group, one label for every row."
+    assert error["remedy"] == "Give --group."
     error = error_of("select", "ragged.csv")
     assert error["file"].endswith("ragged.csv")
     assert "line 3" in error["where"]
@@ -209,5 +209,5 @@ def test_a_fault_of_ours_says_so_and_shows_the_traceback_when_asked(folder, caps
     monkeypatch.setenv("MOSAIC_DEBUG", "1" if how == "environment" else "0")
     ran = run(capsys, "select", "points.csv", *(["--debug"] if how == "option" else []))
     assert ran.code == 1
-    assert "mosaic: error: a fault of ours, RuntimeError: two and two." in ran.err
+    assert "mosaic: error: a bug in MOSAIC: RuntimeError: two and two." in ran.err
     assert ("Traceback" in ran.err) == (how != "not at all")

@@ -166,7 +166,7 @@ def test_large_crowd_that_keeps_to_itself_is_kept_as_a_sparse_group_and_told_of(
     detector = MOSAICOutlierDetector().fit(np.vstack([DIGITS, noise]))
     assert not detector.is_outlier_[500:].any()
     assert detector.selection_.cut.sparse_group > 1.0
-    assert "a sparse crowd, noise or a group" in str(detector.explain())
+    assert "form a sparse crowd: noise, or a group" in str(detector.explain())
     told = MOSAICOutlierDetector(60 / 560).fit(np.vstack([DIGITS, noise]))
     assert told.is_outlier_[500:].mean() > 0.9
 

@@ -149,7 +149,7 @@ def test_similarities_that_are_no_floats_are_refused(X):
             MOSAIC(5, kernel=kernel, gamma=gamma).fit(X)
     with pytest.raises(InvalidInputError, match="leave the range"):
         MOSAIC(5, kernel=Polynomial(degree=5)).fit(X).predict(np.full((1, 3), 1e99))
-    with pytest.raises(InvalidInputError, match="whose squares are no float32"):
+    with pytest.raises(InvalidInputError, match="their squares do not fit float32"):
         MOSAIC(5, kernel="linear").fit((X * 1e10).astype(np.float32))
 
 

@@ -34,7 +34,7 @@ def test_facts_agree_with_the_estimator(model):
     facts = model.facts_
     assert model.facts_ is facts
     assert (facts.n_rows, facts.feature_names, facts.coverage) == (400, None, model.coverage_)
-    assert facts.title == "12 representatives of 400 points, 8 outliers"
+    assert facts.title == "12 representatives of 400 rows, 8 outliers"
     assert [pick.row for pick in facts.picks] == model.representative_indices_.tolist()
     for place, pick in enumerate(facts.picks):
         assert pick == model.explain(pick.row)
@@ -60,14 +60,14 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert model.fit(BLOBS.X).facts_ is not facts  # a new fit has new facts
     facts = model.facts_
     assert facts.known_certificate.sentence == "The certificate has not been computed."
-    share = f"12 representatives cover {100 * model.coverage_:.1f} % of 400 points; 8 outliers set aside"
+    share = f"12 representatives of 400 rows cover {100 * model.coverage_:.1f} % of those that belong; 8 outliers set aside"
     assert str(facts) == f"{share}."
     assert not model.selection_.data.is_solved
     proof, proven = facts.certificate, model.certificate_
     for name in ("gap", "kernel_error", "rank", "error", "bound", "excess", "ridge", "total", "bound_without_ridge"):
         assert getattr(proof, name) == getattr(proven, name)
     assert proof.sentence == str(proven)
-    best = f"; provably at most {100 * proven.excess:.2g} % more unexplained than by the best 12."
+    best = f"; error provably within {100 * proven.excess:.2g} % of the best 12."
     assert facts.sentence == share + best
 
 
@@ -179,7 +179,7 @@ def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(mode
         assert sampler[name] == selector[name]
     facts = detector.facts_
     assert (facts.picks, facts.curve, facts.coverage) == ((), None, None)
-    assert facts.sentence == "8 outliers among 400 points."
+    assert facts.sentence == "8 outliers among 400 rows."
     assert facts.outliers.threshold == pytest.approx(np.exp(detector.offset_))
     assert facts.certificate.gap == detector.certificate_.gap
     assert set(facts.map.status) == {"outlier", "belongs"}

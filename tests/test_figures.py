@@ -37,7 +37,7 @@ def test_map_has_every_representative_outlier_and_point_once_in_the_colour_of_it
     found = drawn(ax)
     np.testing.assert_allclose(found["representative"], BLOBS.X[model.representative_indices_])
     assert (len(found["outlier"]), len(found["coloured"])) == (8, 400 - 8 - 12)
-    assert ax.get_title(loc="left") == "12 representatives of 400 points, 8 outliers"
+    assert ax.get_title(loc="left") == "12 representatives of 400 rows, 8 outliers"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
     assert legend(ax)[-1] == "outlier (at the edge: farther out)"
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
@@ -90,7 +90,7 @@ def test_outliers_are_drawn_on_their_side_of_the_threshold_if_there_is_one(which
     monkeypatch.setattr(figures, "MOST_UNEQUAL_BARS", 2)
     assert show.plot_outliers(fitted).get_yscale() == "log"  # few outliers among many points stay visible
     ax = show.plot_outliers(MOSAIC(3, outliers="keep").fit(BLOBS.X))
-    assert (ax.get_title(loc="left"), legend(ax)) == ("No outliers among 400 points", ["400 belong"])
+    assert (ax.get_title(loc="left"), legend(ax)) == ("No outliers among 400 rows", ["400 belong"])
     assert not ax.get_lines()
 
 
@@ -108,4 +108,4 @@ def test_a_model_draws_its_map_of_neighbours_beside_the_curve_and_a_detector_its
     assert {word: len(points) for word, points in drawn(show.plot_map(detector)).items()} == {"belongs": 392, "outlier": 8}
     other = show.plot_map(MOSAIC(3).fit(np.random.default_rng(0).normal(size=(80, 2)) * [1.0, 1000.0]))
     assert (other.get_aspect(), "outlier" in drawn(other)) == ("auto", False)
-    assert detector.plot().get_title(loc="left") == "8 outliers among 400 points"
+    assert detector.plot().get_title(loc="left") == "8 outliers among 400 rows"

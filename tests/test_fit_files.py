@@ -68,7 +68,7 @@ def test_one_warning_names_all_columns_that_might_have_been_compared(frame, tmp_
         with pytest.warns(SelectionWarning) as caught:
             MOSAIC(3).fit(X)
         (told,) = [str(one.message) for one in caught]
-        assert "'shop_id' is called as ids are" in told
+        assert "'shop_id' has the name of an id" in told
         assert "'tags' holds lists or structures" in told
         assert "'id'" not in told
     with pytest.raises(InvalidInputError, match=r"it has 'id' .*rename numbers"):

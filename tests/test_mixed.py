@@ -43,7 +43,7 @@ def test_every_column_of_a_customer_table_has_the_rule_of_its_kind():
     kinds = ["number", "number", "category", "category", "date", "category", "text"]
     assert [column.how.split(",")[0] for column in encoder.columns] == kinds
     assert {column.name: column.why for column in encoder.left_out} == {
-        "customer_id": "is called as ids are",
+        "customer_id": "has the name of an id",
         "phone": "holds phone numbers or codes",
         "plan": "is the same in every row",
         "age_months": "says the same as 'age'",
@@ -153,7 +153,7 @@ def test_dates_of_two_systems_are_read_and_new_rows_as_those_of_fit_were_written
         ([7] * 50, "is the same in every row"),
         ([None] * 50, "has no values"),
         (list(range(1, 51)), "counts the rows"),
-        ([f"{i}@example.org" for i in range(25)] * 2, "holds addresses"),
+        ([f"{i}@example.org" for i in range(25)] * 2, "holds e-mail or web addresses"),
         ([[1.0, 2.0]] * 50, "holds lists"),
         ([f"AB-{i % 40}" for i in range(50)], "holds codes, hardly any of which repeats"),
     ],
@@ -229,7 +229,7 @@ def test_columns_that_a_user_would_miss_and_cells_that_are_no_numbers_are_named(
     frame.loc[[40, 80], "x"] = ["about 12", "lots"]
     model = MOSAIC(6).fit(frame)
     (said,) = model.table_.notes
-    assert said == "2 cells of 'x' are no number and count as missing, the first: 'about 12' in row 40."
+    assert said == "2 cells of 'x' are not numbers and count as missing, the first: 'about 12' in row 40."
     assert said in model.explain()
     frame = pd.DataFrame({"x": [1.0, np.nan, 2.0], "kind": ["a", "b", "c"]})
     with pytest.raises(InvalidInputError, match=r"no column says anything about a row: 'x' .*'kind' "):
@@ -247,8 +247,8 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
         assert told.status == other.status == "outlier"
         assert other.columns == told.columns
         assert told.columns[0][0] in columns
-    assert "signup '45.13.2020', which is no date" in told.reason
-    assert "'45.13.2020', which is no date" in model.explain_new(frame.iloc[[row]].reset_index(drop=True)).reason[0]
+    assert "signup '45.13.2020', which is not a date" in told.reason
+    assert "'45.13.2020', which is not a date" in model.explain_new(frame.iloc[[row]].reset_index(drop=True)).reason[0]
     assert model.is_outlier_.sum() <= len(oddities) + 12
 
 

@@ -160,11 +160,11 @@ def test_a_detector_knows_names_and_weights_and_a_pickled_model_too():
 
 def test_warnings_of_fit_are_at_the_line_of_the_user():
     frame = people()[["height", "age"]].assign(id=[1, 2] * (N // 2))
-    with pytest.warns(SelectionWarning, match="'id' is called as ids are") as caught:
+    with pytest.warns(SelectionWarning, match="'id' has the name of an id") as caught:
         MOSAIC(5).fit(frame)
     assert {warning.filename for warning in caught} == {__file__}
     crowd = np.vstack([np.random.default_rng(0).normal(size=(300, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40])
-    with pytest.warns(SelectionWarning, match="are a sparse crowd, noise or a group") as caught:
+    with pytest.warns(SelectionWarning, match="form a sparse crowd") as caught:
         MOSAIC(5).fit(crowd)
     assert {warning.filename for warning in caught} == {__file__}
 

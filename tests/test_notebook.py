@@ -20,7 +20,7 @@ def test_fitted_selector_shows_answer_and_picks_and_the_proof_once_it_is_known(k
     model = kind(20)
     assert "mosaic-card" not in model._repr_html_()
     html = model.fit(BLOBS.X)._repr_html_()
-    assert "20 representatives cover" in html
+    assert "20 representatives of 400 rows cover" in html
     assert "; 8 outliers set aside." in html
     assert all(f">{row}</td>" in html for row in model.representative_indices_[:6])
     assert "and 14 more" in html
@@ -29,8 +29,8 @@ def test_fitted_selector_shows_answer_and_picks_and_the_proof_once_it_is_known(k
     assert "Not fitted" not in html
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
     excess = 100 * model.certificate_.excess
-    assert f"provably at most {excess:.2g} % more unexplained than by the best 20" in model._repr_html_()
-    for outliers, told in (("report", "; 8 outliers reported."), ("keep", "400 points.")):
+    assert f"error provably within {excess:.2g} % of the best 20" in model._repr_html_()
+    for outliers, told in (("report", "; 8 outliers reported."), ("keep", "of those that belong.")):
         assert told in kind(5, outliers=outliers).fit(BLOBS.X)._repr_html_()
 
 
@@ -38,7 +38,7 @@ def test_detector_shows_its_outliers_and_pipelines_and_plain_display_are_left_to
     detector = MOSAICOutlierDetector()
     assert "mosaic-card" not in detector._repr_html_()
     html = detector.fit(BLOBS.X)._repr_html_()
-    assert "8 outliers among 400 points." in html
+    assert "8 outliers among 400 rows." in html
     assert "and 2 more" in html
     assert "sk-estimator" in detector._repr_html_()  # the diagram reads no attribute that solves a program
     assert not detector.selection_.data.is_solved
@@ -93,7 +93,7 @@ WORDS = {
     "outlier": "Rejected as an outlier",
     "represented": "Not chosen",
     "decisions": "Bandwidth",
-    "certificate": "than any other 8 would",
+    "certificate": "above that of any other 8",
     "detected": "An outlier",
 }
 
@@ -116,5 +116,5 @@ def test_results_show_themselves_escaped_and_without_scripts(shown, thing):
 def test_the_certificate_says_that_its_bound_holds_with_and_without_constraints():
     free, bound = MOSAIC(8).fit(BLOBS.X), MOSAIC(8).fit(BLOBS.X, groups=[0, 1] * 200, quotas={0: 7, 1: 1})
     assert "with the constraints or without" not in str(free.certificate_)
-    assert "than any other 8 would, constraints or not." in str(bound.certificate_)
+    assert "above that of any other 8, with or without constraints." in str(bound.certificate_)
     assert bound.certificate_.bound == pytest.approx(free.certificate_.bound)

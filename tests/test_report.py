@@ -333,7 +333,7 @@ def test_page_of_a_detector_is_that_of_the_selector_without_representatives(mode
     page = report_html(detector)
     assert page == report_html(MOSAICOutlierDetector().fit(BLOBS.X))
     found, of_selector = facts_in(page), facts_of(model)
-    assert (found["title"], found["k"], found["ranking"]) == ("8 outliers among 400 points", 0, [])
+    assert (found["title"], found["k"], found["ranking"]) == ("8 outliers among 400 rows", 0, [])
     assert found["n_outliers"] == detector.is_outlier_.sum()
     assert found["bins"] == of_selector["bins"]
     assert found["map"]["x"] == of_selector["map"]["x"]

@@ -103,6 +103,8 @@ def test_the_command_chooses_within_each_class_and_notes_labels_that_do_not_fit(
     assert ran.code == 0, ran.err
     answer = json.loads(ran.out)
     assert {pick["values"]["kind"] for pick in answer["picks"]} == {"a", "b", "c"}
-    assert "1 row has a label that does not fit, and stays out: R3 (row 3) has 'b', rather 'a'." in answer["notes"]
+    assert (
+        "1 row has a label that does not fit, and is left out: R3 (row 3) is labelled 'b', its neighbours 'a'." in answer["notes"]
+    )
     refused = run(capsys, "select", "rows.csv", "--label", "kind", "--group", "kind")
     assert (refused.code, "cannot be combined" in refused.err) == (2, True)

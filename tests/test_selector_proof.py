@@ -127,7 +127,11 @@ def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
 
 @pytest.mark.parametrize(
     ("error", "verdict"),
-    [(1.03, "Provably close to the best: these 5"), (1.2, "Provably good: these 5"), (1.8, "How close these 5 are")],
+    [
+        (1.03, "Provably close to the best: the error of these 5"),
+        (1.2, "Provably good: the error of these 5"),
+        (1.8, "How close these 5 are"),
+    ],
 )
 def test_certificate_says_how_good_the_choice_is_in_at_most_thirty_words(error, verdict):
     certificate = MOSAIC(5).fit(datasets.swiss_roll(250)).certificate_

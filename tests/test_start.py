@@ -124,7 +124,7 @@ def test_what_cannot_be_a_start_is_refused(old):
     with pytest.raises(InvalidInputError, match="there is no such file"):
         MOSAIC(5).fit(MORE, start="gone.mosaic")
     K = np.exp(-((OLD[:, None] - OLD) ** 2).sum(axis=2))
-    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Name its picks in must_include"):
+    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Give the rows of its picks instead"):
         MOSAIC(5, kernel="precomputed").fit(K, start=MOSAIC(5, kernel="precomputed").fit(K))
 
 

@@ -129,7 +129,7 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
     called = column if names is None else repr(str(names[column]))
     place = f"{name}[{row}, {column}] = {float(values[first]):.6g}, in `row {row}`, column {called}"
     if np.isfinite(largest):
-        fault = f"has numbers larger than {limit:.0e}, whose squares are no floats: {n_wrong} entries, the first is {place}"
+        fault = f"has numbers larger than {limit:.0e}, whose squares overflow: {n_wrong} entries, the first is {place}"
         remedy = f"Drop these rows, or divide {name} by 1e{int(np.floor(np.log10(largest)))}."
         raise InvalidInputError(f"{fault}, counted from 0", remedy, parameter=name)
     fill = "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer."

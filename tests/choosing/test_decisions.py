@@ -43,12 +43,12 @@ def test_similarity_and_its_bandwidth(settings, expected):
         ({}, "as many as there are clear clusters"),
         ({"coverage": 0.8}, "as many as explain 80 %"),
         ({"min_support": 30}, "as many as can each stand for 30 points"),
-        ({"algorithm": "paper"}, "what pruning and outliers leave"),
-        ({"algorithm": "paper"}, "Bandwidth {model.gamma_:.3g}, by the paper's rule."),
+        ({"algorithm": "paper"}, "that remain after pruning and without outliers"),
+        ({"algorithm": "paper"}, "Bandwidth {model.gamma_:.3g}, by the rule of the paper's first author in later work."),
         ({"algorithm": "paper"}, "Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one"),
-        ({}, "8 outliers: alone, and far from all neighbours. Of clean rows, about 1 %"),
+        ({}, "8 outliers: too few similar rows. On clean data this rule rarely flags more than 1 %"),
         ({"outliers": "keep"}, "Outliers were not looked for."),
-        ({"contamination": 0.05}, "20 outliers: the share that was given as contaminated."),
+        ({"contamination": 0.05}, "20 outliers: the given contamination."),
     ],
 )
 def test_number_and_outliers_are_told(settings, expected):

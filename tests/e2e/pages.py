@@ -45,7 +45,7 @@ def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
     facts["settings"] |= {"sentences": [], "parameters": [], "command": None}
     facts["certificate"] = {"sentence": "Not computed.", "excess": None, "excesses": None, "ridge": None}
     return facts | {
-        "title": "20 outliers among 600 points", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "suggested": None,
+        "title": "20 outliers among 600 rows", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "suggested": None,
         "moves": [],
     }  # fmt: skip
 
@@ -149,7 +149,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
     x1, y1 = points.max(axis=0)
     grid = np.round(65535 * (points - [x0, y0]) / [x1 - x0, y1 - y0])
     facts = {
-        "title": f"{k} representatives of {n:,} points", "file": {"name": "items.csv", "kind": "CSV file"},
+        "title": f"{k} representatives of {n:,} rows", "file": {"name": "items.csv", "kind": "CSV file"},
         "n": n, "n_features": 2, "k": k, "n_outliers": int(is_outlier.sum()), "scaled": False, "outliers": "reject",
         "ranking": ranking, "columns": ["width", "height", "kind"], "n_compared": 3, "places": [0, 1, 2],
         "compared_with": 128, "static_cells": True,
@@ -175,7 +175,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "column": "kind", "labels": ["kind 0", "kind 1", "kind 2"],
             "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
         },
-        "certificate": {"sentence": f"Provably good: these {k} leave at most 2.8 % more unexplained than any other.",
+        "certificate": {"sentence": f"Provably good: the error of these {k} is at most 2.8 % above that of any other.",
                         "excess": 0.0281, "excesses": None, "ridge": 1.0},
         "settings": {
             "sentences": ["The bandwidth was chosen for 12 representatives."],

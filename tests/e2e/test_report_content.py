@@ -105,7 +105,7 @@ def test_page_works_without_optional_facts(visit):
         item.update(cells=[], name=None, group=-1)
     page = visit(facts)
     page.set(3, 9)
-    assert page.text() == "2 representatives of 600 points; 21 outliers set aside."
+    assert page.text() == "2 representatives of 600 rows; 21 outliers set aside."
     assert f"row {facts['ranking'][0]['row']}" in page.text("#picks-list")
     page.click("#picks-list .link")
 
@@ -116,12 +116,12 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit):
     page = visit(facts)
     assert "600 of 40,000 points shown" in page.text("#map-text")
     assert "3 points beyond the frame are drawn at its edge" in page.text("#map-text")
-    assert "of 1,000,000 points; about 33,000 outliers set aside" in page.text()
+    assert "of those that belong; about 33,000 outliers set aside" in page.text()
     assert page.text("#t-text").startswith("About 33,000 rows with an effective count below 2")
     assert "This page and the files that it saves have the lowest 20 of about 33,000." in page.text("#outliers-list")
     assert all(text.startswith("about ") for text in page.stands_for())
     page.locator("#search").fill("nobody")
-    assert page.text("#matches") == "No row is called so. The page has 600 rows of 1,000,000."
+    assert page.text("#matches") == "No row has this name. The page has 600 rows of 1,000,000."
 
 
 def test_hostile_strings_are_shown_as_text(visit):
@@ -160,7 +160,7 @@ def test_policy_lets_no_other_script_or_style_in(page):
 
 def test_page_is_readable_without_javascript(visit):
     page = visit(invented(), java_script_enabled=False)
-    assert page.text().endswith("provably at most 2.8 % more unexplained than by the best 12.")
+    assert page.text().endswith("error provably within 2.8 % of the best 12.")
     assert (page.count("#picks-list tbody tr"), page.count("#outliers-list tbody tr")) == (12, 20)
     assert page.facts["ranking"][3]["reason"] in page.text("#picks-list")
     assert page.locator("noscript").is_visible()

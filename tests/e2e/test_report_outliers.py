@@ -18,13 +18,13 @@ def test_threshold_changes_sentence_list_map_histogram_and_file(visit):
     facts = without_representatives(invented())
     page = visit(facts)
     rows, names = facts["bins"]["rows"], [item["name"] for item in facts["lowest"]]
-    assert page.text() == "20 outliers among 600 points."
+    assert page.text() == "20 outliers among 600 rows."
     assert page.outliers() == names[:20]
     before = page.pixels()
     page.set(t=4)
     number = sum(rows[:4])
     assert 0 < number < 20
-    assert page.text() == f"{number} outliers among 600 points."
+    assert page.text() == f"{number} outliers among 600 rows."
     assert page.outliers() == names[:number]
     assert page.pixels() != before
     assert page.count("#histogram .low") == sum(n > 0 for n in rows[:4])
@@ -36,9 +36,9 @@ def test_threshold_changes_sentence_list_map_histogram_and_file(visit):
     assert found["n_outliers"] == number
     assert "representatives" not in found
     page.set(t=0)
-    assert page.text() == "No outliers among 600 points."
+    assert page.text() == "No outliers among 600 rows."
     page.click("#t-first")
-    assert page.text() == "20 outliers among 600 points."
+    assert page.text() == "20 outliers among 600 rows."
 
 
 def test_arrow_keys_step_through_outliers_and_no_representative_is_mentioned(visit):

@@ -11,7 +11,7 @@ from e2e.pages import doubled, invented, protected, thinned, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-PROOF = "provably at most 2.8 % more unexplained than by the best 12."
+PROOF = "error provably within 2.8 % of the best 12."
 
 
 def texts(numbers):
@@ -26,11 +26,14 @@ def reported(invention):
 
 
 def test_slider_changes_sentence_list_curve_and_slider_text(page):
-    assert page.text() == f"12 representatives cover 88.0 % of 600 points; 20 outliers set aside; {PROOF}"
-    assert page.title() == "12 representatives of 600 points"
+    assert page.text() == f"12 representatives of 600 rows cover 88.0 % of those that belong; 20 outliers set aside; {PROOF}"
+    assert page.title() == "12 representatives of 600 rows"
     before = page.attribute("#curve .needle", "x1")
     page.set(k=5)
-    assert page.text() == "5 representatives cover 61.5 % of 600 points; 20 outliers set aside; the proof is for 12."
+    assert (
+        page.text()
+        == "5 representatives of 600 rows cover 61.5 % of those that belong; 20 outliers set aside; the proof is for 12."
+    )
     assert page.count("#picks-list tbody tr:visible") == 5
     assert float(page.attribute("#curve .needle", "x1")) < float(before)
     assert page.text("#curve .value") == "61.5 %"
@@ -57,7 +60,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit):
     facts["certificate"]["excesses"] = [0.2 - 0.005 * j for j in range(29)] + [None]
     page = visit(facts)
     page.set(k=1)
-    assert page.text().endswith("provably at most 20 % more unexplained than by the best one.")
+    assert page.text().endswith("error provably within 20 % of the best one.")
     page.set(k=30)
     assert page.text().endswith("the proof is for 12.")
 
@@ -66,7 +69,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit):
 def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit, excess, text):
     facts = invented()
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
-    proof = f"provably at most {text} more unexplained than by the best" if text else "20 outliers set aside."
+    proof = f"error provably within {text} of the best" if text else "20 outliers set aside."
     assert visit(facts, java_script_enabled=False).text().endswith(f"{proof} 12." if text else proof)
     page = visit(facts)
     assert page.text().endswith(f"{proof} 12." if text else proof)
@@ -152,14 +155,14 @@ def test_outliers_that_are_only_reported_stay_with_their_representatives(visit):
     assert page.stands_for() == texts(invention.stands_for(12, 0))
     assert page.text("#outliers-tally") == "21"
     # The choice and its certificate stay the same; coverage is known at the threshold of the fit only.
-    assert page.text() == f"12 representatives of 600 points; 21 outliers reported; {PROOF}"
+    assert page.text() == f"12 representatives of 600 rows; 21 outliers reported; {PROOF}"
 
 
 def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit):
     invention = world()
     facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
     facts["bins"]["threshold"] = 0
-    expected = f"12 representatives cover 88.0 % of 600 points; {PROOF}"
+    expected = f"12 representatives of 600 rows cover 88.0 % of those that belong; {PROOF}"
     assert visit(facts, java_script_enabled=False).text() == expected
     page = visit(facts)
     assert page.text() == expected
@@ -176,8 +179,8 @@ def test_rows_that_are_never_outliers_are_counted_by_reason(visit):
     facts = protected(invention, low[:3], low[5:7])
     page = visit(facts)
     assert "15 outliers set aside" in page.text()
-    reasons = "3 rows near to others or in a group, 2 rows that must be included."
-    assert page.text("#t-text").endswith(f"Never outliers, whatever their count: {reasons}")
+    reasons = "3 rows near other rows or in a group, 2 rows that must be included."
+    assert page.text("#t-text").endswith(f"Never outliers, however low their count: {reasons}")
     columns = [b for b in range(8) if facts["bins"]["rows"][b] > facts["bins"]["safe"][b]]
     assert page.count("#histogram .low") == len(columns)
     assert sum(int(text) for text in page.texts("#groups-body td:last-child")) == 15
@@ -223,7 +226,7 @@ def test_threshold_moves_outliers_at_once_and_claims_no_share(page):
     assert page.attribute("#save-picks", "aria-disabled") == "true"
     page.press("Enter", at="#save-picks")  # and nothing is saved
     page.click("#t-first")
-    assert "20 outliers set aside; provably" in page.text()
+    assert "20 outliers set aside; error provably" in page.text()
 
 
 def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(page):
@@ -232,7 +235,7 @@ def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(page):
     page.set(t=9)
     assert "struck" in page.attribute("#picks-list tbody tr", "class", 2)
     assert "an outlier at this threshold" in page.texts("#picks-list tbody tr")[2]
-    assert page.text() == "11 representatives of 600 points; 21 outliers set aside; the proof is for 12."
+    assert page.text() == "11 representatives of 600 rows; 21 outliers set aside; the proof is for 12."
     name, text = page.saved("#save-picks")
     assert name == "representatives-11.csv"
     assert struck["name"] not in text

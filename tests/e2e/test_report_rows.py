@@ -50,7 +50,7 @@ def test_search_lists_matches_and_leads_to_a_row_by_keyboard_and_pointer(page):
     page.click(options, 1)
     assert page.text("#detail h3") == "item-0137"
     page.locator("#search").fill("nobody")
-    assert page.text("#matches") == "No row is called so."
+    assert page.text("#matches") == "No row has this name."
     page.press("Enter", "Escape")
     assert page.hides("#matches")
     assert page.text("#detail h3") == "item-0137"

@@ -311,7 +311,7 @@ def test_sparse_fifth_is_kept_and_reported_as_a_group(seed):
         crowd = estimator.selection_.crowd
         assert np.isin(np.flatnonzero(sparse), crowd).mean() > 0.9
         assert estimator.selection_.crowd_share == pytest.approx(len(crowd) / 1500)
-        told = f"with a count below {estimator.selection_.cut.sparse_group:.3g}, are a sparse crowd, noise or a group"
+        told = f"with a count below {estimator.selection_.cut.sparse_group:.3g}, form a sparse crowd"
         assert told in str(estimator.explain())
 
 
@@ -323,8 +323,8 @@ def test_crowd_that_is_rejected_is_told_and_warned_of_with_its_size_and_a_remedy
             estimator.fit(data.X)
         odd = np.flatnonzero(estimator.is_outlier_)
         assert f"{len(odd)} of {len(data.X)} rows" in str(caught[0].message)
-        assert f"{len(odd)} outliers: a gap in the effective counts divides them" in str(estimator.explain())
-        assert "It is one of a crowd of such rows." in estimator.explain(int(odd[0])).reason
+        assert f"{len(odd)} outliers: a valley in the effective counts separates them" in str(estimator.explain())
+        assert "Many rows are like that." in estimator.explain(int(odd[0])).reason
 
 
 def test_up_to_a_twentieth_and_a_share_that_was_declared_are_not_warned_of(rng):

@@ -140,7 +140,7 @@ def test_new_points_and_rows_without_weight_within_a_protected_group_belong_too(
     assert free.facts_.outliers.protected == 0
     protected = kept.facts_.outliers.protected
     assert protected >= in_group.sum()
-    assert kept.explain()[-1] == f"{protected} more would be outliers, if they were not in groups of at least 5."
+    assert kept.explain()[-1] == f"{protected} more would be outliers but are in groups of at least 5."
     both, weights = np.vstack([X, new[:1]]), np.append(np.random.default_rng(1).uniform(0.5, 1.5, len(X)), 0.0)
     weighted = make(min_group=4).fit(both, sample_weight=weights)
     assert not weighted.is_outlier_[:-1][in_group].any()

@@ -82,15 +82,15 @@ class SelectionCertificate:
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
-        them, leave, number = (f"these {self.k:,}", "leave", f" {self.k:,}") if self.k > 1 else ("this one", "leaves", "")
+        them, number = (f"these {self.k:,}", f" {self.k:,}") if self.k > 1 else ("this one", "")
         if self.excess > GOOD:
             return (
                 f"How close {them} {'are' if self.k > 1 else 'is'} to the best is not known: the proof is too loose here. "
                 "A smaller `tol` or a larger `memory_budget` may tighten it."
             )
         verdict, most = "close to the best" if self.excess <= 0.05 else "good", percent(self.excess)
-        either = ", constraints or not" if self.constrained else ""
-        return f"Provably {verdict}: {them} {leave} at most {most} more unexplained than any other{number} would{either}."
+        either = ", with or without constraints" if self.constrained else ""
+        return f"Provably {verdict}: the error of {them} is at most {most} above that of any other{number}{either}."
 
     __repr__ = __str__
 
@@ -105,13 +105,13 @@ class SelectionCertificate:
         solved = (
             f"Nothing is known about the optimum of the program behind {them}."
             if self.gap > 1
-            else f"The program behind {them} is solved to within {percent(self.gap)} of the value of choosing nothing "
-            f"({percent(self.kernel_error)} of it for similarities that are computed from {self.rank} numbers a row)."
+            else f"The program behind {them} is solved to a gap of {percent(self.gap)}, of which {percent(self.kernel_error)} "
+            f"comes from a kernel of rank {self.rank}."
         )
         return (
             f"{self} {EXPLAINED} {they} {free_error} of the data unexplained, and {others} less than {free_bound}. "
-            f"The proof counts large weights as unexplained, too (ridge {self.ridge:.3g}): so counted, {they.lower()} {error}, "
-            f"and {others} less than {bound}, an excess of at most {percent(self.excess)}. {solved}"
+            f"The error also counts large weights (ridge {self.ridge:.3g}): with them, {they.lower()} {error}, and {others} less "
+            f"than {bound}. {solved}"
         )
 
     def _repr_html_(self) -> str:

@@ -357,8 +357,8 @@ def _choose_like_the_paper(found: Selection) -> Selection:
     kept = novel[~low] if settings.outliers == "reject" else novel
     if not len(kept):
         raise InvalidInputError(
-            f"nothing is left: {len(located)} rows are not zero, {len(novel)} of them novel, and all stand for fewer than "
-            f"{cut.count:.3g} points",
+            f"no representative is left: of {len(located)} rows with influence, pruning keeps {len(novel)}, and all of these "
+            f"have an effective count below {cut.count:.3g}",
             "Raise `op_threshold`, lower `alpha`, or widen the kernel.",
         )
     kept = kept[: settings.number(data.n_rows)]

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 MOST_NAMED_COLUMNS = 3
 #: By the rule of the cut: what is said of an outlier, and of all of them.
 RULES = {
-    "alone": ("", "alone, and far from all neighbours. Of clean rows, about 1 % are flagged at most"),
-    "valley": (" It is one of a crowd of such rows.", "a gap in the effective counts divides them from the rest"),
-    "contamination": (" It is in the share that was given as contaminated.", "the share that was given as contaminated"),
+    "alone": ("", "too few similar rows. On clean data this rule rarely flags more than 1 %"),
+    "valley": (" Many rows are like that.", "a valley in the effective counts separates them from the rest"),
+    "contamination": (" It is within the given contamination.", "the given contamination"),
     "threshold": ("", "those below the threshold that was given"),
     "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
 }
@@ -156,8 +156,8 @@ def _explained(
     elif representative is not None:
         why = "" if at < 0 or data.constraints.allowed[at] else " It was not allowed to be chosen."
         reason = (
-            f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}, and {100 * error:.0f} % of it "
-            f"are left unexplained by all representatives.{why}"
+            f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}; together, the representatives "
+            f"leave {100 * error:.0f} % of it unexplained.{why}"
         )
     else:
         protected, smallest = selection.protected, selection.settings.min_group
@@ -303,8 +303,8 @@ def decisions(selection: Selection) -> Decisions:
         solved, ours = data.solved, settings.alpha is None and settings.lam is None
         why = "as in later work of the paper's first author" if ours else "as it was set"
         told.append(
-            f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
-            "against using few rows; below the critical one no row is used."
+            f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. A higher strength fits better with "
+            "more rows; below the critical one no row is used."
         )
         how = "Chosen by influence, and thinned by distance."
     if len(selection.chosen):
@@ -312,17 +312,17 @@ def decisions(selection: Selection) -> Decisions:
     told += selection.changes
     number, cut, about = selection.n_outliers, selection.cut, "About " if selection.is_sampled else ""
     found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
-    why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'no row is alone and far from all others'}."
+    why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'every row has similar rows'}."
     if cut.rule == "none" and cut.sparse_group > 0:
         crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
-        why = f", but {crowd} are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+        why = f", but {crowd} form a sparse crowd: noise, or a group. They are kept; `selection_.crowd` has their row numbers."
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
-        told.append(f"{about}{selection.n_protected:,} more would be outliers, if they were not {groups}.")
-    if data.row_numbers is not None:
-        some = f"A sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
-        told.append(f"{some} says so; the program is that of all rows.")
+        told.append(f"{about}{selection.n_protected:,} more would be outliers but are {groups}.")
+    if data.row_numbers is not None and len(data.row_numbers) < data.n_rows:
+        some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
+        told.append(f"Decided on {some}; the certificate is for all of them.")
     return Decisions(told)
 
 
@@ -331,7 +331,7 @@ def _why_so_many(selection: Selection) -> str:
     if selection.data.constraints.fixed_total is not None:
         return "the number that was given"
     if settings.mode == "paper":
-        return f"what pruning and outliers leave{'' if auto else ', or the first of it'}"
+        return f"{'all' if auto else 'the first'} that remain after pruning and without outliers"
     if settings.coverage is not None:
         return f"as many as explain {100 * settings.coverage:g} % of the points that belong"
     if settings.min_support is not None:

@@ -79,7 +79,7 @@ def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) 
     if not (isinstance(scale, bool) or is_auto(scale)):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
     if scale is True and sp.issparse(X):
-        fault = "divides columns by interquartile ranges, which sparse columns have not"
+        fault = "divides columns by interquartile ranges, which sparse columns do not have"
         raise InvalidInputError(fault, "Divide them first, as with MaxAbsScaler.", parameter="scale", value=True)
     if scale is False or (is_auto(scale) and (not ours or sp.issparse(X) or X.shape[1] < 2)):
         return None
@@ -181,7 +181,7 @@ def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, na
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
         why = f": so that a point in a dense place resembles {share}"
     else:
-        rule = "the paper's rule" if settings.mode == "paper" else "gamma='scale'"
+        rule = "the rule of the paper's first author in later work" if settings.mode == "paper" else "gamma='scale'"
         why = f", by {rule}" if ours else ", as it was set"
     return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
 

@@ -356,8 +356,8 @@ class Selection:
         sparse = self.cut.sparse_group
         if len(self.chosen) and sparse > 0 and (self.data.counts[self.chosen] >= sparse).all():
             found.append(
-                f"{100 * self.crowd_share:.0f} % of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
-                "Ask for more representatives, or, if they are outliers, set `contamination`."
+                f"{100 * self.crowd_share:.0f} % of {n:,} rows form a sparse crowd without a representative. If it is a group, "
+                "ask for more representatives; if it is noise, set `contamination`."
             )
         return tuple(found)
 

@@ -195,7 +195,7 @@ class Constraints:
         if groups is not None:
             quotas = _read_quotas(quotas, names)
         elif quotas is not None:
-            raise InvalidInputError("need groups", "Give `groups`, one label for every row.", parameter="quotas")
+            raise InvalidInputError("need groups", "Give `groups`.", parameter="quotas")
         begun = None if start is None else as_indices(start, n, "start")
         return cls(allowed, must, group, names, quotas, begun, gone)
 

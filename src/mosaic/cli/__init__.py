@@ -99,7 +99,7 @@ def _kind_and_message(error: BaseException) -> tuple[str, str]:
         case ModuleNotFoundError() if lacks.partition(".")[0] != "mosaic":
             return "missing", f"{lacks} is not installed: pip install 'mosaic-select[cli]'"
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return "unexpected", f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
+    return "unexpected", f"a bug in MOSAIC: {what}. Please report it; --debug shows the traceback"
 
 
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:

@@ -43,7 +43,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if not bound and run.prints_answer:
             bound = not model.selection_.data.all_rows.by_passes
             if not bound:
-                run.notes.append("The certificate takes more passes over the rows; --report and --save make them.")
+                run.notes.append("The certificate needs more passes over the rows; --report or --save runs them.")
         if args.labels is not None:
             run.bar.update("looking at all rows")
             model.labels_  # noqa: B018 - from now on the number of outliers is exact
@@ -52,7 +52,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
             run.bar.update("certificate")
             facts.certificate  # noqa: B018 - from now on it is known
         if facts.scaled:
-            run.notes.append("Numbers of represented rows and of outliers are scaled up from a sample of the rows.")
+            run.notes.append("Counts of represented rows and of outliers are estimated from a sample.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
         names = ("rank", "row", "stands_for", "effective_count", "reason")
         picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})
@@ -164,7 +164,7 @@ def outliers(args: Namespace) -> int:
         run.write_others(facts)
         numbers, ids = found, run.ids(found)
     cut, n = model.selection_.cut, len(found)
-    sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'point')}."
+    sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
 
     def show() -> None:
         write(sentence)
@@ -172,7 +172,7 @@ def outliers(args: Namespace) -> int:
             write()
             # The columns that a reason names, without how many rows look like the row, which has a column of its own.
             why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
-            columns = {"row": numbers, "name": ids, "look like it": counts[found].astype(float).tolist(), "why": why}
+            columns = {"row": numbers, "name": ids, "effective count": counts[found].astype(float).tolist(), "why": why}
             write_table(columns, "" if "outliers" in run.outputs else "; -o outliers.csv keeps them all")
             write()
         write_wrapped(facts.decisions[-1])
@@ -283,7 +283,7 @@ def path(args: Namespace) -> int:
         run.write_rows("curve", args.output, table)
     k = int(curve.suggested)
     covers = "representative, which covers" if k == 1 else "representatives, which cover"
-    sentence = f"Suggested: {k} {covers} {100 * curve.coverage[k - 1]:.1f} % of {run.table.n:,} points."
+    sentence = f"Suggested: {k} {covers} {100 * curve.coverage[k - 1]:.1f} % of the rows that belong."
 
     def show() -> None:
         write_wrapped(sentence)

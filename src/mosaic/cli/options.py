@@ -127,7 +127,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--min-support", "as many as can each stand for this many rows", "ROWS", number_or()),
     ),
     "file": (
-        _option("--id", "column that names the rows (default: one that does)", "COLUMN"),
+        _option("--id", "column that names the rows (default: found by its name)", "COLUMN"),
         _option("--columns", "columns to compare rows by (default: all)", **_LIST),
         _option("--exclude-columns", "columns that are not compared", **_LIST),
         _option("--embedding", "a column of vectors to compare", "COLUMN"),
@@ -176,7 +176,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--as-written", "csv: cells as they are, even those that a spreadsheet would compute", **_FLAG),
         _option("--near", "share of the usual distance to ten neighbours (default: 0.1)", "SHARE", float, "dedup", default=0.1),
         _option("--title", "of the report"),
-        _option("--max-representatives", "largest length of the curve (default: 100)", "N", int, default=100),
+        _option("--max-representatives", "where the curve ends (default: 100)", "N", int, default=100),
         _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[]),
     ),
 }  # fmt: skip

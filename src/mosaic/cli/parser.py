@@ -20,7 +20,7 @@ kept in the output."""
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    a fault of ours; --debug shows where
+  1    a bug in MOSAIC; --debug shows where
   2    wrong usage or an invalid setting
   3    the input cannot be read or used
   4    an output cannot be written, or exists and --force is not given

@@ -84,9 +84,10 @@ class Run:
         model.fit_classes(self.table, np.asarray(self.table.groups), self.constraints())
         rows, labels, suggested = (values.tolist() for values in model.suspects_)
         if rows:
-            told = [f"{self.called(row)} has {a!r}, rather {b!r}" for row, a, b in zip(rows, labels, suggested, strict=True)]
-            number = f"{len(rows):,} row{'s have labels that do' if len(rows) > 1 else ' has a label that does'} not fit"
-            self.notes.append(f"{number}, and stay{'' if len(rows) > 1 else 's'} out: {listed(told)}.")
+            found = zip(rows, labels, suggested, strict=True)
+            told = [f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found]
+            fate = "s have labels that do not fit, and are" if len(rows) > 1 else " has a label that does not fit, and is"
+            self.notes.append(f"{len(rows):,} row{fate} left out: {listed(told)}.")
         return model
 
     def write_rows(self, what: str, path: str | None, rows: Any) -> None:

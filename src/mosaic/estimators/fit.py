@@ -48,7 +48,7 @@ from mosaic.sketch.sources import LocalSource, Passes, Source
 
 #: Solvers for the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
-NAME_PICKS = "Name its picks in `must_include`."
+NAME_PICKS = "Give the rows of its picks instead."
 
 
 def read_data(

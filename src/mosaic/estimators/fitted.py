@@ -165,7 +165,7 @@ class FittedAttributes:
         Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
         20 representatives: the number that was given.
         Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: alone, and far from all neighbours. Of clean rows, about 1 % are flagged at most.
+        8 outliers: too few similar rows. On clean data this rule rarely flags more than 1 %.
         """
         check_is_fitted(self)
         if i is None:
@@ -242,7 +242,7 @@ class FittedAttributes:
         head, rows = ("", "row", "stands for"), [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
         if facts.detects:
             lowest, words = enumerate(facts.outliers.lowest, 1), []
-            head, rows = ("", "row", "look like it"), [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
+            head, rows = ("", "row", "effective count"), [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
         return html_card(facts.sentence, html_table(head, rows, 6), text=words) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:

@@ -218,7 +218,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     outliers : "reject", "keep" or "report": never choose them, do not look for them, or mark them and choose as if not marked
     contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide, and of clean rows about
         1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning
-    min_group : at least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers
+    min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
     algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
         written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
     tol : relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and

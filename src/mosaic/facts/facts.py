@@ -91,7 +91,7 @@ class Facts:
     >>> from mosaic import MOSAIC, datasets
     >>> facts = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).facts_
     >>> facts.title
-    '20 representatives of 400 points, 8 outliers'
+    '20 representatives of 400 rows, 8 outliers'
     >>> len(facts.picks), facts.map.method, facts.outliers.rule
     (20, 'features', 'alone')
     >>> facts.to_dict()["outliers"]["n"]
@@ -248,7 +248,7 @@ class Facts:
 
     @property
     def title(self) -> str:
-        points, n = counted(self.n_rows, "point"), self.selection.n_outliers
+        points, n = counted(self.n_rows, "row"), self.selection.n_outliers
         outliers = counted(n, "outlier") if n else "no outliers"
         if self.detects:
             return f"{outliers[0].upper()}{outliers[1:]} among {points}"
@@ -301,17 +301,18 @@ def facts_of(model: Any) -> Facts:
 
 def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
     """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
-    points, about = counted(n_points, "point"), "about " if scaled else ""
+    points, about = counted(n_points, "row"), "about " if scaled else ""
     if not picks:
         many = f"**{about.capitalize()}{{n}} outliers** among {points}"
         found = [f"**No outliers** among {points}", many.replace("{n} outliers", "1 outlier"), many]
         return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found, "proven": [""] * 3}
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    best = "; provably at most **{excess}** more unexplained than by the best {k}"
-    cover, chosen = f"**{{k}} representatives** cover **{{share}}** of {points}", f"**{{k}} representatives** of {points}"
+    best = "; error provably within **{excess}** of the best {k}"
+    chosen = f"**{{k}} representatives** of {points}"
+    cover = f"{chosen} cover **{{share}}** of those that belong"
     return {
-        "covering": [cover, cover.replace("{k} representatives** cover", "1 representative** covers"), cover],
+        "covering": [cover, cover.replace("{k} representatives", "1 representative").replace(" cover ", " covers "), cover],
         "chosen": [chosen, chosen.replace("{k} representatives", "1 representative"), chosen],
         "outliers": [""] * 3 if outliers == "keep" else found,
         "proven": [best, best.replace("{k}", "one"), best],

@@ -338,7 +338,7 @@ def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
     """Refuse similarities whose largest has a square that is no float."""
     if largest and not 1.0 / _most(dtype) <= largest <= _most(dtype):
         raise InvalidInputError(
-            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, whose squares are no {dtype.name}",
+            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}; their squares do not fit {dtype.name}",
             "Divide the data, or similarities that are given, by a power of ten. `gamma`, `degree` and `coef0` also change them.",
         )
 

@@ -115,7 +115,7 @@ def cluster_faults(part: str = "") -> Iterator[None]:
         if distributed is None or not isinstance(error, distributed.KilledWorker):
             raise
         raise MosaicError(
-            f"{error.allowed_failures + 1} workers of the Dask cluster have died of the same part of a pass, most likely because "
+            f"{error.allowed_failures + 1} workers of the Dask cluster died on the same part of a pass, most likely because "
             f"they ran out of memory. The last one is {error.last_worker.address}{part}",
             "Give each worker more memory (memory_limit=… of LocalCluster, dask worker --memory-limit …), or make the chunks "
             "of X smaller (X.rechunk).",

@@ -208,7 +208,7 @@ def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatAr
     if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
-        return LeftOut(name, "is called as ids are", remedy)
+        return LeftOut(name, "has the name of an id", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
     return by_kind(name, values, forced, np.ones(len(values)) if weights is None else weights)
 
@@ -255,7 +255,7 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             if hardly_repeated and _mostly(r"\+?[\d\s()./-]{7,20}", levels):
                 return LeftOut(name, "holds phone numbers or codes")
             if _mostly(r"\S+@\S+\.\S+|https?://\S+|www\.\S+", levels):
-                return LeftOut(name, "holds addresses of mail or of the web")
+                return LeftOut(name, "holds e-mail or web addresses")
             if len(levels) == there > 1:
                 return LeftOut(name, "is different in every row, as names are")
             if hardly_repeated and _mostly(r"(?=.*\d)[\w./:-]+", levels):
@@ -279,10 +279,10 @@ def _unread(column: Number, values: Values, place: Callable[[int], str], weighte
     rows = np.flatnonzero(np.isnan(values.of_levels(column.written.read(values.levels))) & ~values.missing)
     if not len(rows):
         return None
-    what, row = "no number" if column.has_time is None else "no date", int(rows[0])
-    said = f"1 cell of {column.name!r} is {what} and counts as missing"
+    what, row = "number" if column.has_time is None else "date", int(rows[0])
+    said = f"1 cell of {column.name!r} is not a {what} and counts as missing"
     if len(rows) > 1:
-        said = f"{len(rows):,} cells of {column.name!r} are {what} and count as missing, the first"
+        said = f"{len(rows):,} cells of {column.name!r} are not {what}s and count as missing, the first"
     return f"{said}: {quoted(str(values.text(row)))} in {place(row)}."
 
 

@@ -100,7 +100,7 @@ def check_there(path: Path) -> None:
             near = sorted(other.name for other in path.parent.iterdir())[:10_000] if path.parent.is_dir() else []
             hint = close_to(path.name, near) or "Check the name. "
             hint = hint if path.parent.is_dir() else f"The folder {path.parent} is not there either. "
-            raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are seen from {Path.cwd()}.")
+            raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are relative to {Path.cwd()}.")
         if path.is_dir():
             if not any(path.iterdir()):
                 raise no_rows(path, "the folder is empty")

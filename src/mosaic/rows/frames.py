@@ -217,8 +217,8 @@ class Cells(Mapping[str, Values]):
             shown = ", ".join(f"{name!r} ({column.dtype})" for name, column in self.columns.items())
             raise InvalidInputError(
                 f"X has no column of numbers to compare rows by; it has {shown or 'no columns'}",
-                "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that are called "
-                "as ids are but say something about a row.",
+                "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that have "
+                "the name of an id but say something about a row.",
             )
         return features
 

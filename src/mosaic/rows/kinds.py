@@ -161,7 +161,7 @@ class Number:
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         x = self.decode(z)
-        gone = "missing" if text is None else f"{quoted(text)}, which is no {'number' if self.has_time is None else 'date'}"
+        gone = "missing" if text is None else f"{quoted(text)}, which is not a {'number' if self.has_time is None else 'date'}"
         return gone if np.isnan(x) else self._shown(x)
 
     @property

@@ -92,7 +92,7 @@ def read(
         Parquet files, a folder of pictures; ``"-"`` for standard input
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
-    columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
+    columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those with the name of an id,
         begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is compared anyway
     exclude_columns : columns that rows are not compared by, by name or pattern
     embedding : column that holds a list of numbers, which are the features

@@ -139,10 +139,12 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
         raise nothing_left(request, schema)
     ids = without(ids, [roles.id_name])
     if added:
-        roles.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
+        roles.notes.append(f"Not compared, since mosaic itself added them: {listed(added)}.")
     if ids:
-        roles.notes.append(f"Not compared, since they are called as ids are: {listed(ids)}. Name them in `columns` to do so.")
-        why, remedy = "is called as ids are", "name it in `columns` if it says something about a row"
+        roles.notes.append(
+            f"Not compared, since their names are those of ids: {listed(ids)}. Name them in `columns` to compare them."
+        )
+        why, remedy = "has the name of an id", "name it in `columns` if it says something about a row"
         roles.left_out = [LeftOut(name, why, remedy) for name in ids if is_number(kinds[name])]
     return roles
 
@@ -204,7 +206,7 @@ def column_is_gone(request: Request, name: str) -> FileFault:
 def _choose_id(
     roles: Roles, free: list[str], kinds: dict[str, Any], names_rows: Callable[[str], bool] | None, index: Sequence[str]
 ) -> None:
-    """Take a column of different values that is called as ids are, or else any other text of different values."""
+    """Take a column of different values that has the name of an id, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
     by_name = list(dict.fromkeys([*(name for name in index if name in single), *id_names_among(single)]))
     if names_rows is None:
@@ -216,7 +218,7 @@ def _choose_id(
     texts = without([name for name in free if is_text(kinds[name])], by_name)
     roles.id_name = next(filter(names_rows, [*by_name, *texts]), None)
     if roles.id_name is not None:
-        why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
+        why, keep = ", which is not compared", ", or compare it by naming it in `columns`"
         if roles.id_name in texts:
             why, keep = ", whose values are all different", ""
         roles.notes.append(f"Rows are named by column {roles.id_name!r}{why}. Name another one with `id`{keep}.")

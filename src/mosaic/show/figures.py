@@ -41,7 +41,7 @@ def plot_map(model: Any, *, neighbours: bool = False, ax: Any = None) -> Any:
     --------
     >>> from mosaic import MOSAIC, datasets, show
     >>> show.plot_map(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X)).get_title(loc="left")
-    '20 representatives of 400 points, 8 outliers'
+    '20 representatives of 400 rows, 8 outliers'
     """
     facts, ax = facts_of(model), _axes(ax)
     chart, plane, status = facts.map, facts.plane, np.array(facts.map.status)
@@ -108,7 +108,7 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
-    return _headed(ax, f"Coverage by {counted(k, 'representative')} of {counted(facts.n_rows, 'point')}", handles, columns=2)
+    return _headed(ax, f"Coverage by {counted(k, 'representative')} of {counted(facts.n_rows, 'row')}", handles, columns=2)
 
 
 def plot_outliers(model: Any, *, ax: Any = None) -> Any:
@@ -119,7 +119,7 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     >>> from mosaic import MOSAICOutlierDetector, datasets, show
     >>> detector = MOSAICOutlierDetector().fit(datasets.blobs_with_gross_outliers().X)
     >>> show.plot_outliers(detector).get_title(loc="left")
-    '8 outliers among 400 points'
+    '8 outliers among 400 rows'
     """
     facts, ax = facts_of(model), _axes(ax)
     part = facts.outliers
@@ -142,7 +142,7 @@ def plot_outliers(model: Any, *, ax: Any = None) -> Any:
     ax.minorticks_off()
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
     ax.set(xlabel="how many rows look like a row, itself included (effective count)", ylabel="points")
-    return _headed(ax, f"{found} among {counted(facts.n_rows, 'point')}", handles)
+    return _headed(ax, f"{found} among {counted(facts.n_rows, 'row')}", handles)
 
 
 def _axes(ax: Any = None, number: int = 1) -> Any:

@@ -57,7 +57,7 @@ def report_html(
     --------
     >>> from mosaic import MOSAIC, datasets, show
     >>> page = show.report_html(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
-    >>> page.startswith("<!doctype html>"), "provably at most" in page
+    >>> page.startswith("<!doctype html>"), "error provably within" in page
     (True, True)
     """
     facts = facts or facts_of(model)

@@ -39,7 +39,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         notes.append(f"{rows} without weight {'was' if facts.rows.n_without_weight == 1 else 'were'} not compared with others.")
     n_outliers = selection.n_outliers
     found = counted(n_outliers, "outlier") if n_outliers else "No outliers"
-    points = counted(n, "point")
+    points = counted(n, "row")
     group_of, groups = _groups(facts, rows_of)
     suggested, ranking = facts.suggested if k else None, facts.ranking
     return {

@@ -312,7 +312,7 @@ function noOutliersText() {
 }
 
 function buildOutliers() {
-  const head = [["Name", ""], ["Look like it", "num"], ["Why", ""], ...columnHeads()];
+  const head = [["Name", ""], ["Effective count", "num"], ["Why", ""], ...columnHeads()];
   const [box, ...notes] = listed("ul", "outliers-title", head, [], texts.not_printed.outliers);
   Object.assign(oddList, {
     box, tag: box.querySelector("tbody, ul"), none: el("p", { className: "fine" }), notes: el("div", {}),

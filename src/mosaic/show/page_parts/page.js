@@ -56,9 +56,9 @@ function paintControls() {
 function safeText() {
   if (!below(state.t, bins.safe)) return "";
   const reasons = [];
-  if (bins.grouped) reasons.push(`${counted(bins.grouped, "row")} near to others or in a group`);
+  if (bins.grouped) reasons.push(`${counted(bins.grouped, "row")} near other rows or in a group`);
   if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included`);
-  return ` Never outliers, whatever their count: ${reasons.join(", ")}.`;
+  return ` Never outliers, however low their count: ${reasons.join(", ")}.`;
 }
 
 const painters = {

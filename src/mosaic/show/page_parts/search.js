@@ -40,7 +40,7 @@ function paintMatches() {
   const isAsked = search.field.value.trim() !== "" && document.activeElement === search.field;
   const left = found.length - search.rows.length;
   const missing = points.n < facts.n && !found.length ? ` The page has ${counted(searchIndex().length, "row")} of ${whole(facts.n)}.` : "";
-  const note = found.length ? (left ? `${whole(left)} more` : "") : `No row is called so.${missing}`;
+  const note = found.length ? (left ? `${whole(left)} more` : "") : `No row has this name.${missing}`;
   if (note) nodes.push(el("li", { className: "fine", role: "presentation", textContent: note }));
   search.list.replaceChildren(...nodes);
   search.list.hidden = !isAsked;
