@@ -21,7 +21,7 @@ $(VENV)/.dev: pyproject.toml
 	touch $(VENV)/.user $@
 
 $(VENV)/.all: $(VENV)/.dev
-	$(PIP) --editable '.[dev,ray,spark,pyod,tables,others,jobs]'
+	$(PIP) --editable '.[dev,ray,spark,pyod,others,jobs]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml

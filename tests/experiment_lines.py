@@ -1,7 +1,5 @@
 """Lines as the runner of the experiments writes them, and rows of the tables that its pages make of them."""
 
-from __future__ import annotations
-
 from experiments.items import SCALABLE
 
 TIER = dict.fromkeys(("MOSAIC", "MOSAIC (paper)", SCALABLE, "paper's ADMM", "FISTA", "working set", "CVX reference"), "ours")

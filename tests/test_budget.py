@@ -1,7 +1,5 @@
 """What a machine can carry: ranks that fit into memory, estimates that come true, and files that are read within the budget."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

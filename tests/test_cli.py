@@ -356,7 +356,7 @@ def test_the_first_line_comes_before_anything_heavy_is_imported(folder):
 @pytest.mark.slow
 def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     code, seen = in_terminal(command("select", "points.csv", "-k", "5"), folder)
-    places = [seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives cover")]
+    places = [seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives of")]
     assert places == sorted(places)
     assert (code, "Traceback" in seen) == (0, False)
 

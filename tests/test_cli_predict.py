@@ -1,7 +1,5 @@
 """Saved models on the command line, --save, predict, explain and report; and commands about files: columns, compare, dedup."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """The examples run as a reader runs them, and what they tell is so."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -1,7 +1,5 @@
 """The jobs of examples/jobs run, with every tool that is installed, and their figures are what the pages say."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Shares against the metrics, suggested numbers, and the paper's pruning, said once more in plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs

@@ -1,7 +1,5 @@
 """Quotas as whole numbers of picks, and rows that must be chosen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What was decided about the data, in sentences that are true."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel

@@ -1,7 +1,5 @@
 """The rows that many are decided with: the same ones in memory and by passes, whatever the order of rows, blocks and merges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

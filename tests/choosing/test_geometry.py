@@ -1,7 +1,5 @@
 """What makes rows alike: the bandwidth does what it says, and rows are compared by direction where their length says nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

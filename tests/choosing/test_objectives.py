@@ -1,7 +1,5 @@
 """The cover: lazy greedy against plain greedy and the true optimum, exchanges against all exchanges."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The distinct points behind rows: what their order and their random numbers depend on, and what they do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Columns in different units: when they are divided by their spread, by what, and that nothing else changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The result of a fit: one frozen value that gives the same answer however it is asked."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What scikit-learn and imbalanced-learn expect of estimators, and how MOSAIC works with their tools."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Promises that every similarity keeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Promises that every solver keeps."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """A browser for a module, and pages in it: one that tests share, and pages of any facts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

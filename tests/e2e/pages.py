@@ -1,7 +1,5 @@
 """Invented facts whose every number is known, and the page of some facts in a browser, as a hand uses it."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

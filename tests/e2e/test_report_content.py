@@ -1,7 +1,5 @@
 """What is in the report, in a real browser: lists, files that it saves, hostile strings, no JavaScript."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What the report looks like in a real browser: width by width, light and dark, on paper, and to those who do not see it."""
 
-from __future__ import annotations
-
 from itertools import accumulate, combinations, pairwise
 
 import numpy as np

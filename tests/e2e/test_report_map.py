@@ -1,7 +1,5 @@
 """The map of the report in a real browser: pointer, fingers and keys, layouts and colours."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

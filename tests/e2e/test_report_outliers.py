@@ -1,7 +1,5 @@
 """The report about outliers in a real browser: no representatives, a threshold and a list."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

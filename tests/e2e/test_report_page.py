@@ -1,7 +1,5 @@
 """The report in a real browser: the number, the threshold, and what is said at them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows and columns of the report in a real browser: found by name, with cells, in histograms, folded, marked."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What several tests of the experiments need."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

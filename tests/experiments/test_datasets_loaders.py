@@ -1,7 +1,5 @@
 """Loaders on small made-up files, and on the real ones where they are; cases and splits."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Every number of the judge against one that was worked out by hand or in another way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel

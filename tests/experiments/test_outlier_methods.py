@@ -1,7 +1,5 @@
 """Outlier contestants against answers worked out by hand, written out plainly, or found by another solver."""
 
-from __future__ import annotations
-
 import inspect
 from importlib import import_module
 from itertools import product

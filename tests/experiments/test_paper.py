@@ -1,7 +1,5 @@
 """From lines to tables, rules and the page: every number here can be checked by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Faces under many lights and photos with a salient object: what is read, and how it is judged."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -1,7 +1,5 @@
 """Our own comparison: standings, halves, variants and the section of the page, from lines that can be checked by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

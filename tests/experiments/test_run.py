@@ -1,7 +1,5 @@
 """The runner: one line a run, nothing twice, nothing lost, reasons instead of crashes."""
 
-from __future__ import annotations
-
 import json
 import time
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """Solvers of the paper's program against an oracle, and running times from lines to a table, a figure and claims."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel

@@ -1,7 +1,5 @@
 """Contestants in selection, each against an answer that is known: brute force, another solver, a worked example."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

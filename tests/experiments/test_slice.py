@@ -1,7 +1,5 @@
 """One small run of the experiments from end to end: runs, resumed, and the pages made of them."""
 
-from __future__ import annotations
-
 from experiments.job import Job
 from experiments.paper import page
 from experiments.run import read, run_all

@@ -1,7 +1,5 @@
 """Effective counts: small programs against the encoding, against formulas written out again, and what must not matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Decisions about outliers: shares, valleys, crowds, and what the automatic cut makes of clean and spoilt data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs

@@ -1,7 +1,5 @@
 """Rare groups: which outliers min_group protects, in both estimators, for new points, and in the summary."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
