@@ -106,6 +106,8 @@ class PointKernel(Kernel):
         return in_format_of(self.X, Y)
 
     def _rows(self, rows: Rows) -> Any:
+        if isinstance(self.X, np.ndarray):
+            return self.X[rows].astype(np.float64)
         return as_double(xp.rows_of(self.X, rows))
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
