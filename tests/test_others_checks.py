@@ -60,8 +60,8 @@ def test_scores_labels_and_probabilities_of_new_rows(data, detector):
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
     with pytest.warns(FutureWarning, match="deprecated"):  # by PyOD itself
         np.testing.assert_array_equal(clone(detector).fit_predict(data[0]), detector.labels_)
-    copy = clone(PyODDetector(contamination=0.2, detector=MOSAICOutlierDetector(tol=1e-2)))
-    assert (copy.contamination, copy.detector.tol) == (0.2, 1e-2)
+    copy = clone(PyODDetector(contamination=0.2, detector=MOSAICOutlierDetector(max_samples=64)))
+    assert (copy.contamination, copy.detector.max_samples) == (0.2, 64)
 
 
 def test_a_fitted_detector_keeps_its_threshold_and_its_scores_combine_with_those_of_others(data):
