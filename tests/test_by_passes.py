@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch, datasets
-from mosaic.choosing.points import BUCKETS
+from mosaic.choosing.draw import BUCKETS
 from mosaic.estimators import fit, proof
 from mosaic.rows import open_source
 

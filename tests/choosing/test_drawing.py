@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic.choosing import Constraints, draw_by_passes, draw_in_memory
-from mosaic.choosing.points import Draw
+from mosaic.choosing.draw import Draw
 from mosaic.rows import open_source
 
 RNG = np.random.default_rng(0)

@@ -2,10 +2,11 @@
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
+from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_rows, odd_columns, oddities, typical_columns
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import quantised
-from mosaic.choosing.points import Drawn, FitData, Points, Solved, copies_of_rows, draw_by_passes, draw_in_memory
+from mosaic.choosing.points import FitData, Points, Solved, copies_of_rows
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 

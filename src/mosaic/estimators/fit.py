@@ -16,8 +16,9 @@ from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
+from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.outliers import CountingPrograms
-from mosaic.choosing.points import Drawn, Points, copies_of_rows, draw_by_passes, draw_in_memory
+from mosaic.choosing.points import Points, copies_of_rows
 from mosaic.door import check_entries, refuse_masked
 from mosaic.estimators.progress import Say
 from mosaic.estimators.proof import (

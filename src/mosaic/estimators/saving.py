@@ -37,9 +37,10 @@ from mosaic.program.solvers import Status
 from mosaic.rows.encoder import LeftOut, TableEncoder
 from mosaic.rows.faults import FileFault, check_there
 from mosaic.rows.frames import Values
-from mosaic.rows.kinds import Category, Number, Text, Written
+from mosaic.rows.kinds import Category, Number, Text
 from mosaic.rows.names import RowNames
 from mosaic.rows.rows import SavedRows
+from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.

@@ -26,18 +26,8 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import (
-    NEARLY_ALL,
-    NEVER_SEEN,
-    Category,
-    Column,
-    Number,
-    Text,
-    is_long,
-    quoted,
-    written_dates,
-    written_numbers,
-)
+from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, is_long, quoted
+from mosaic.rows.text_values import NEARLY_ALL, written_dates, written_numbers
 from mosaic.text import listed
 
 #: Column names that say that numbers are codes.

@@ -20,9 +20,9 @@ from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.build import table_rows
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
-from mosaic.rows.kinds import MISSING_CELLS, number_pattern
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.text import Library, listed
 
 pa, pc, arrow = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv"))

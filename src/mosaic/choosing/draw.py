@@ -1,0 +1,185 @@
+"""A random sample of many rows, the same wherever they are.
+
+Every distinct row has a random number, its priority, which is a hash of its entries. The rows with the lowest priorities are the
+sample, whatever the order of rows, blocks and engine. A row that is among the lowest of all is among the lowest of every part, so
+its copies are counted exactly. Rows with at least n/size copies, and no fewer than 32, are in the sample in any case: where a
+bucket of priorities has so many rows that were not drawn, a second pass counts these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, row_blocks
+from mosaic.arrays.codes import priority, row_codes
+from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
+from mosaic.arrays.xp import rows_of
+from mosaic.choosing.settings import Constraints
+
+Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
+#: Buckets of priorities: the first 16 of their 64 bits.
+BUCKETS = 1 << 16
+
+
+@dataclass
+class Draw:
+    """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
+    are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
+    ``limits``, the highest priorities that may still be among the lowest, only save work.
+    """
+
+    sizes: tuple[int, ...]
+    kinds: IntArray | None = None
+    weights: FloatArray | None = None
+    among: BoolArray | None = None
+    check: Check | None = None
+    limits: NDArray[np.uint64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limits = np.full(len(self.sizes), np.iinfo(np.uint64).max)
+
+    def map_block(self, rows: Any, start: int) -> BlockResult:
+        if self.check is not None:
+            self.check(rows, start)
+        found = self.find(priority(row_codes(rows)), start)
+        return found | {"rows": np.asarray(rows[found["first"] - start])}
+
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
+        names = ("kinds", "priority", "first", "copies")
+        kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
+        both["buckets"] = left["buckets"] + right["buckets"]
+        if "rows" in left:
+            n_left, here = len(left["first"]), kept < len(left["first"])
+            rows = np.empty((len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
+            rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
+            both["rows"] = rows
+        return both
+
+    def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
+        """What consecutive rows with these priorities have of them, without the rows."""
+        stop, bucket = start + len(priority), _bucket(priority)
+        copies = np.ones(len(priority)) if self.weights is None else self.weights[start:stop]
+        may = copies > 0 if self.among is None else (copies > 0) & self.among[bucket]
+        of = [np.flatnonzero(may & (priority <= self.limits[0]))]
+        kinds = [np.zeros(len(of[0]), np.intp)]
+        if self.kinds is not None:
+            more = self.kinds[start:stop]
+            of.append(np.flatnonzero(may & (more > 0) & (priority <= self.limits[more])))
+            kinds.append(more[of[1]])
+        at = np.concatenate(of)
+        _, found = self._lowest(np.concatenate(kinds), priority[at], at + start, copies[at])
+        return found | {"buckets": np.bincount(bucket, copies, BUCKETS)}
+
+    def _lowest(
+        self, kinds: IntArray, priority: NDArray[np.uint64], first: IntArray, copies: FloatArray
+    ) -> tuple[IntArray, BlockResult]:
+        """The lowest of every kind, and their places. Of equal rows, the first comes first."""
+        order = np.argsort(priority, kind="stable")
+        if self.kinds is not None:
+            order = order[np.argsort(kinds[order], kind="stable")]
+        kinds, priority, copies = kinds[order], priority[order], copies[order]
+        differs = np.ones(len(order), dtype=bool)
+        differs[1:] = (priority[1:] != priority[:-1]) | (kinds[1:] != kinds[:-1])
+        starts = np.flatnonzero(differs)
+        copies = np.add.reduceat(copies, starts) if len(starts) else copies
+        kinds, priority, places = kinds[starts], priority[starts], order[starts]
+        rank = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+        sizes = np.array(self.sizes)
+        last = rank == sizes[kinds] - 1
+        limits = self.limits.copy()  # workers may have got an array that cannot be changed
+        limits[kinds[last]] = np.minimum(limits[kinds[last]], priority[last])
+        self.limits = limits
+        kept = np.flatnonzero(rank < sizes[kinds])
+        places = places[kept]
+        return places, {"kinds": kinds[kept], "priority": priority[kept], "first": first[places], "copies": copies[kept]}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name; their ``numbers`` in
+    the data, ascending, how many rows are equal to each, and how many it stands for.
+    """
+
+    numbers: IntArray
+    rows: Any
+    is_drawn: BoolArray
+    copies: FloatArray
+    weights: FloatArray
+
+
+def draw_by_passes(
+    run: Callable[[str, Task], BlockResult], n: int, size: int, constraints: Constraints | None = None, check: Check | None = None
+) -> Drawn:
+    """The sample of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
+    kinds, sizes, named = _named(n, size, constraints)
+    looked: BlockResult = {}
+
+    def look(task: Draw) -> BlockResult:
+        if task.among is not None:
+            return run("frequent rows", task)
+        looked.update(run("look", Together({"draw": task, "named": TakeRows(named)})))
+        return part_of(looked, "draw")
+
+    found, enough = _find(look, n, size, Draw(sizes, kinds, check=check))
+    numbers, places = np.unique(np.concatenate([found["first"], named]), return_index=True)
+    return _drawn(found, numbers, np.concatenate([found["rows"], part_of(looked, "named")["rows"]])[places], enough)
+
+
+def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None) -> Drawn:
+    """The sample of the rows of an array, sparse or dense, on whatever device."""
+    n, priorities = X.shape[0], priority(row_codes(X))
+    kinds, sizes, named = _named(n, size, constraints)
+
+    def look(task: Draw) -> BlockResult:
+        return reduce(task.merge, (task.find(priorities[part], part.start) for part in row_blocks(n, 1, 1 << 17)))
+
+    found, enough = _find(look, n, size, Draw(sizes, kinds, weights))
+    numbers = np.union1d(found["first"], named)
+    return _drawn(found, numbers, rows_of(X, numbers), enough)
+
+
+def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
+    """The kinds of rows that constraints make, how many of each are wanted, and the rows that they name."""
+    if constraints is None:
+        return None, (size,), np.zeros(0, np.intp)
+    named = np.unique(constraints.must if constraints.start is None else np.union1d(constraints.must, constraints.start))
+    if constraints.quotas is None and constraints.allowed.all():
+        return None, (size,), named
+    kinds = np.where(constraints.allowed, constraints.group + 1, 0)
+    # A restricted pool, and every group with a quota, has an eighth of the sample, or their number's part of it.
+    each = max(size // max(8, len(constraints.names)), 1)
+    return kinds, (size, *[each] * len(constraints.names)), named
+
+
+def _bucket(priority: NDArray[np.uint64]) -> IntArray:
+    return (priority >> np.uint64(48)).astype(np.intp)
+
+
+def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) -> tuple[BlockResult, float]:
+    """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
+    found = look(task)
+    enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)  # so many rows are rarely in a bucket by chance
+    sampled = found["kinds"] == 0
+    drawn, copies = found["priority"][sampled], found["copies"][sampled]
+    often = found["buckets"] - np.bincount(_bucket(drawn), copies, BUCKETS) >= enough
+    if often.any():
+        more = look(Draw((n,), None, task.weights, often))
+        new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
+        found |= {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
+    return found, enough
+
+
+def _drawn(found: BlockResult, numbers: IntArray, rows: Any, enough: float) -> Drawn:
+    sampled = found["kinds"] == 0
+    places = np.searchsorted(numbers, found["first"][sampled])
+    is_drawn, copies = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers))
+    is_drawn[places], copies[places] = True, found["copies"][sampled]
+    weights, total = np.ones(len(numbers)), float(found["buckets"].sum())
+    weights[is_drawn] = rescale_weights(copies[is_drawn], total / enough, total)
+    return Drawn(numbers, rows, is_drawn, copies, weights)
