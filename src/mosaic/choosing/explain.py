@@ -103,6 +103,7 @@ def explain_rows(
 def _explained(
     selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, file: Any
 ) -> Explanation:
+    """First the numbers of the row, from memory or from ``fetched``, then the sentence about them."""
     data, rows, kernel, chosen = selection.data, selection.rows, selection.kernel, selection.chosen
     at, point_of, known = where_in_memory(selection, row), data.points.point_of, data.row_names
 
@@ -140,6 +141,7 @@ def _explained(
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
         reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
+    # The sentence.
     if rank is not None:
         like = [called(other, short=True) for other in closest.tolist() if other != row][:3]
         why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
