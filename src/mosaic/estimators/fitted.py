@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from sklearn.utils import estimator_html_repr
@@ -193,7 +193,7 @@ class FittedAttributes:
         check_is_fitted(self)
         selection, source = self.selection_, source_of(self, X)
         Y = prepared(self, X) if source is None else None
-        places = selection.places_at(Y) if source is None else _by_pass(source, selection, "places_at")
+        places = selection.places_at(Y) if source is None else _by_pass(source, selection, Selection.places_at)
         label, similarity, error, count, flagged = places.T
         is_outlier, cut = flagged > 0, selection.cut.count
         if hasattr(self, "offset_") and cut <= 0:  # only new rows that score well below all of the data are outliers
@@ -255,21 +255,24 @@ class FittedAttributes:
         return tags
 
 
-def ask(model: Any, X: Any, question: str) -> Any:
-    """The answers of a method of the model's selection for the rows of X, which are read in passes where they are large."""
+Question: TypeAlias = Callable[[Selection, Any], Any]  # a method of Selection that takes prepared rows
+
+
+def ask(model: Any, X: Any, question: Question) -> Any:
+    """The answers of the model's selection for the rows of X, which are read in passes where they are large."""
     source = source_of(model, X)
     if source is not None:
         return _by_pass(source, model.selection_, question)
-    return getattr(model.selection_, question)(prepared(model, X))
+    return question(model.selection_, prepared(model, X))
 
 
-def _by_pass(source: Source, selection: Selection, question: str) -> Any:
+def _by_pass(source: Source, selection: Selection, question: Question) -> Any:
     return source.run(PerRow(partial(_answers_at, selection, question, source.names)))["answer"]
 
 
-def _answers_at(selection: Selection, question: str, names: Any, rows: Any, start: int) -> BlockResult:
+def _answers_at(selection: Selection, question: Question, names: Any, rows: Any, start: int) -> BlockResult:
     check_entries(rows, names, first_row=start)
-    return {"answer": getattr(selection, question)(selection.data.geometry.prepare(rows))}
+    return {"answer": question(selection, selection.data.geometry.prepare(rows))}
 
 
 def prepared(model: Any, X: Any) -> Any:

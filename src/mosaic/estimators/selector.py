@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
-from mosaic.choosing import SelectionCertificate, Settings, choose
+from mosaic.choosing import Selection, SelectionCertificate, Settings, choose
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
@@ -277,22 +277,22 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
         """
         check_is_fitted(self)
-        return as_user_array(X, ask(self, X, "labels_at"))
+        return as_user_array(X, ask(self, X, Selection.labels_at))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
         check_is_fitted(self)
-        return as_user_array(X, ask(self, X, "similarities_at"))
+        return as_user_array(X, ask(self, X, Selection.similarities_at))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
-        return as_user_array(X, ask(self, X, "log_counts_at"))
+        return as_user_array(X, ask(self, X, Selection.log_counts_at))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
         check_is_fitted(self)
-        explained, total = ask(self, X, "explained_at").sum(axis=0)
+        explained, total = ask(self, X, Selection.explained_at).sum(axis=0)
         return float(explained / total)
 
     @property
