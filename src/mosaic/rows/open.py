@@ -212,6 +212,8 @@ def _open(request: Request, base: str) -> Rows:
         library(package, file)
     try:
         rows = kind.open(replace(request, kind=kind.name))
+    except RecursionError as error:  # of libraries that look at its types
+        raise FileFault(file, "is nested too deeply", "Write it again as a flat table.") from error
     except FileNotFoundError as error:
         if isinstance(error, FileFault):
             raise
