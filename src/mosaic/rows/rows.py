@@ -23,7 +23,8 @@ from mosaic.text import Library, jsonable
 pa, types = Library("pyarrow"), Library("pyarrow.types")
 
 # The cells of rows are in a store: ``InMemory``, ``InArray``, ``InParquet``, ``SavedRows``. It has ``columns``, ``n`` and
-# ``held`` (bytes in memory); ``take(numbers, columns)`` gives some rows as a ``pyarrow.Table``, ``batches(columns)`` all of them.
+# ``held`` (bytes in memory); ``take(numbers, columns)`` gives some rows as a ``pyarrow.Table``. All but ``InArray``, which has
+# no names, also have ``batches(columns)``, which gives all rows.
 
 NO_ROWS = np.zeros(0, np.intp)
 #: Cells that are kept, at most: of picks, then of outliers, then of other rows. Picks are kept whatever their number.
