@@ -214,6 +214,13 @@ def test_columns_says_how_each_is_compared_or_why_it_is_not(clients, capsys):
     assert {row["compared_as"] for row in answer(capsys, "columns", "numbers.csv")["columns"]} == {"number, as it is"}
 
 
+def test_explain_says_nothing_twice(clients, capsys):
+    told = answer(capsys, "explain", "customers.csv", "-k", "5")
+    assert told["decisions"][0].startswith("Compared as ")
+    assert not {*told["decisions"]} & {*told["notes"]}
+    assert any("customer_id" in note for note in told["notes"])
+
+
 def test_compare_finds_what_stands_for_more_rows_in_the_other_file(clients, capsys):
     rng = np.random.default_rng(0)
     for name, sizes in (("before.csv", [150, 50]), ("after.csv", [50, 150])):

@@ -263,6 +263,7 @@ def explain(args: Namespace) -> int:
         model = run.fit()
         decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
         sentence = Facts(model, run.table).sentence
+        run.notes = [note for note in run.notes if note not in decisions]
 
     show = partial(run.write_lines, list(map(str, explained)) or decisions)
     return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
