@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets
 from mosaic.kernels import EffectiveCount
 
 BLOBS = datasets.blobs_with_gross_outliers()
@@ -46,6 +46,8 @@ def test_similarity_and_its_bandwidth(settings, expected):
         ({"algorithm": "paper"}, "Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one"),
         ({}, "8 outliers: too few similar rows. On clean data this rule rarely flags more than 1 %"),
         ({"outliers": "keep"}, "Outliers were not looked for."),
+        ({"contamination": 0.0}, "No outliers: the given contamination."),
+        ({"algorithm": Paper(op_threshold=1.0)}, "No outliers: no count is below the threshold."),
         ({"contamination": 0.05}, "20 outliers: the given contamination."),
     ],
 )

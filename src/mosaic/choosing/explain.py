@@ -314,7 +314,8 @@ def decisions(selection: Selection) -> Decisions:
     told += selection.changes
     number, cut, about = selection.n_outliers, selection.cut, "About " if selection.is_sampled else ""
     found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
-    why = f": {RULES[cut.rule][1] if number or cut.rule == 'none' else 'every row has similar rows'}."
+    without = {"alone": "every row has similar rows", "threshold": "no count is below the threshold"}
+    why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."
     if cut.rule == "none" and cut.sparse_group > 0:
         crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
         why = f", but {crowd} form a sparse crowd: noise, or a group. They are kept; `selection_.crowd` has their row numbers."
