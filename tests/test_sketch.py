@@ -7,7 +7,7 @@ from scipy.linalg import solve_triangular
 from mosaic import datasets
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, row_codes
-from mosaic.choosing import draw_by_passes
+from mosaic.choosing.draw import draw_by_passes
 from mosaic.kernels import RBF, make_kernel
 from mosaic.kernels.points import Laplacian, Linear, PolynomialKernel
 from mosaic.program.encoding import DesignRows

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mosaic.choosing import Constraints, draw_by_passes, draw_in_memory
-from mosaic.choosing.draw import Draw
+from mosaic.choosing import Constraints
+from mosaic.choosing.draw import Draw, draw_by_passes, draw_in_memory
 from mosaic.rows import open_source
 
 RNG = np.random.default_rng(0)

@@ -2,48 +2,17 @@
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
-from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
+from mosaic.choosing.draw import Drawn
 from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_rows, odd_columns, oddities, typical_columns
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import quantised
-from mosaic.choosing.points import FitData, Points, Solved, copies_of_rows
+from mosaic.choosing.points import FitData, Points, Solved
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
-    "CERTIFIED_GAP",
-    "EXPLAINED",
-    "MOST_AUTOMATIC",
-    "Answers",
-    "Constraints",
-    "Decisions",
-    "Drawn",
-    "Explanation",
-    "FitData",
-    "Geometry",
-    "Points",
-    "Selection",
-    "SelectionCertificate",
-    "Settings",
-    "Solved",
-    "choose",
-    "columns_of",
-    "contrasts",
-    "copies_of_rows",
-    "counted",
-    "draw_by_passes",
-    "draw_in_memory",
-    "excess",
-    "explain_rows",
-    "flag_only",
-    "geometry_of",
-    "is_auto",
-    "odd_columns",
-    "oddities",
-    "percent",
-    "preparation_of",
-    "quantised",
-    "rank",
-    "suggested_number",
-    "typical_columns",
+    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Constraints", "Decisions", "Drawn", "Explanation",
+    "FitData", "Geometry", "Points", "Selection", "SelectionCertificate", "Settings", "Solved", "choose", "columns_of",
+    "contrasts", "counted", "excess", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities",
+    "percent", "preparation_of", "quantised", "rank", "suggested_number", "typical_columns",
 ]  # fmt: skip
