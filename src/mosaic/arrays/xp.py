@@ -118,6 +118,14 @@ def as_double(A: Any) -> Any:
     return xp.astype(A, xp.float64)
 
 
+def as_single(A: Any) -> Any:
+    """A in single precision, on its device."""
+    if isinstance(A, np.ndarray) or not is_on_device(A):
+        return A.astype(np.float32)
+    xp = namespace(A)
+    return xp.astype(A, xp.float32)
+
+
 def empty_on_device_of(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     if isinstance(A, np.ndarray) or not is_on_device(A):
         return np.empty(shape, dtype)
@@ -143,6 +151,13 @@ def rows_of(A: Any, rows: Any) -> Any:
         rows = np.asarray(rows)
         rows = to_device_of(A, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64))
     return namespace(A).take(A, rows, axis=0)
+
+
+def stacked(A: Any, B: Any) -> Any:
+    """The rows of A, then those of B, in the precision of A; both are dense or both sparse, and on one device."""
+    if sp.issparse(A):
+        return sp.csr_array(sp.vstack([A, B.astype(A.dtype)]))
+    return namespace(A).concat([A, astype_like(A, B)])
 
 
 def host_rows(A: Any, rows: Any) -> NDArray[np.float64]:

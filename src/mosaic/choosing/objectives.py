@@ -6,7 +6,7 @@ with the similarity of ``Cover``. The gains of greedy picks decrease, so any pre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
-    astype_like,
     at_least_zero,
     empty_on_device_of,
     exponential,
@@ -29,6 +28,10 @@ from mosaic.arrays.xp import (
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel, decay_rate
 
+#: Points to be covered, and candidates, for each pick: fewer make the choice worse, more do not make it better.
+TARGETS_FOR_A_PICK, CANDIDATES_FOR_A_PICK = 16, 4
+#: Distances that the reach of a cover is solved with.
+REACH_DISTANCES = 1 << 21
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 17
 
@@ -62,31 +65,40 @@ class Cover:
     @classmethod
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
         """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
-        some = subsample(len(points), 1024, 0)
+        some = subsample(len(points), max(1024, round(TARGETS_FOR_A_PICK * k)), 0)
         others, share = points[some], weights[some]
-        centres = subsample(len(others), 128, 1)
+        centres = subsample(len(others), int(np.clip(REACH_DISTANCES // len(others), 32, 128)), 1)
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
             D = np.sqrt(D, out=D)
         if not D.any():
             return cls(kernel, 1.0)
+        D[np.arange(len(D)), centres] = np.inf  # not the row itself, else many picks have no reach
         rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
         return cls(kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0)  # ∞: each row resembles copies alone
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
-        dtype = np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32
+        is_exact = len(rows) * len(columns) <= MOST_IN_DOUBLE
+        dtype = np.float64 if is_exact else np.float32
         S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
+        distances = self._distances_in_double(rows) if is_exact else self.kernel.in_single(rows, self.reach)
 
         def fill(part: slice) -> None:
-            # Divided first: a distance in large units is no float in single precision.
-            D = astype_like(S, self.kernel.device_distances(columns[part], rows) * self.reach**-self.kernel.order)
-            if self.kernel.order == 2:
-                D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
-            S[part, ...] = exponential(-D)
+            S[part, ...] = self.similarities(distances(columns[part]))
 
         in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=self.kernel.X)
         return S.T
+
+    def _distances_in_double(self, rows: IntArray) -> Callable[[IntArray], Any]:
+        """As ``Kernel.in_single``, in double precision."""
+        return lambda columns: self.kernel.device_distances(columns, rows) * self.reach**-self.kernel.order
+
+    def similarities(self, D: Any) -> Any:
+        """exp(−d / h) from (d / h)^order, which may be overwritten."""
+        if self.kernel.order == 2:
+            D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
+        return exponential(-D if is_on_device(D) else np.negative(D, out=D))
 
 
 def quantised(values: FloatArray, scale: float) -> FloatArray:

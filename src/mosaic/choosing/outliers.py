@@ -21,7 +21,8 @@ and the groups are ours. ``docs/constants.md`` names the data on which the numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,17 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
-from mosaic.arrays.xp import cholesky, namespace, on_host, rows_of, solve_with, to_device_of, with_diagonal, with_entries
+from mosaic.arrays.xp import (
+    asarray_like,
+    cholesky,
+    namespace,
+    on_host,
+    rows_of,
+    solve_with,
+    to_device_of,
+    with_diagonal,
+    with_entries,
+)
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
@@ -38,8 +49,10 @@ from mosaic.program.working_set import solve_design
 
 #: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
-#: Differences of counts and squared distances below this share of them are rounding.
+#: Differences of squared distances below this share of them are rounding.
 ROUNDING = 1e-9
+#: The same for counts, computed in single precision where that is possible, and for similarities of rows that may be equal.
+ROUNDING_OF_COUNTS, NEARLY_SAME = 1e-4, 1e-5
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
 ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
@@ -72,6 +85,10 @@ class CountingPrograms:
     strengths: FloatArray
     complement: FloatArray
     total: float
+    is_exact: bool = False  # whether to count in double precision alone
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from these
 
     @classmethod
     def of(
@@ -95,60 +112,109 @@ class CountingPrograms:
 
     def of_points(self, kernel: Kernel) -> FloatArray:
         """Counts of the points that the parts were drawn from; ``kernel`` is between these."""
+        if self._in_single is not None:
+            return self.at(kernel.X)
         own = kernel.diagonal()
-        return self._in_blocks(kernel.n, lambda rows: self._counts(kernel.device_block(rows, self.places), own[rows]))
+        parts = self.places.reshape(self.weights.shape)
+
+        def count(rows: slice) -> FloatArray:
+            logs = [self._logs(p, kernel.device_block(rows, part), own[rows]) for p, part in enumerate(parts)]
+            return np.exp(np.mean(logs, axis=0))
+
+        return self._in_blocks(kernel.n, count)
 
     def at(self, Y: Any) -> FloatArray:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
+        return self._in_blocks(Y.shape[0], lambda rows: np.exp(self._mean_logs(rows_of(Y, rows))))
 
-        def count(rows: slice) -> FloatArray:
+    def below(self, Y: Any, count: float) -> BoolArray:
+        """Whether counts of new points are below this one. No log m is negative, so few programs decide most points."""
+        least = np.log(max(count, 1.0))
+
+        def compare(rows: slice) -> BoolArray:
             new = rows_of(Y, rows)
-            return self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
+            found = self._mean_logs(new, least + ROUNDING_OF_COUNTS)
+            close = np.flatnonzero(np.abs(found - least) <= ROUNDING_OF_COUNTS)
+            if len(close) and self._in_single is not None:
+                found[close] = replace(self, is_exact=True)._mean_logs(rows_of(new, close))
+            return np.asarray(found < least)
 
-        return self._in_blocks(Y.shape[0], count)
+        return self._in_blocks(Y.shape[0], compare) > 0
 
-    def _in_blocks(self, n: int, count: Callable[[slice], FloatArray]) -> FloatArray:
-        return np.concatenate([np.zeros(0), *in_blocks(count, n, len(self.places), BLOCK, on=self.reference.X)])
+    def _in_blocks(self, n: int, answer: Callable[[slice], Any]) -> FloatArray:
+        return np.concatenate([np.zeros(0), *in_blocks(answer, n, len(self.places), BLOCK, on=self.reference.X)])
 
-    def _counts(self, K: Any, own: FloatArray) -> FloatArray:
-        """Counts of rows with similarities K to the reference and ``own`` to themselves."""
-        xp, (programs, size), rows = namespace(K), self.weights.shape, K.shape[0]
-        K = xp.permute_dims(xp.reshape(K, (rows, programs, size)), (1, 0, 2))
-        left = K @ to_device_of(K, self.complement)
+    @cached_property
+    def _references(self) -> list[Kernel]:
+        return [self.reference.take(part) for part in np.arange(len(self.places)).reshape(self.weights.shape)]
+
+    @cached_property
+    def _in_single(self) -> list[Callable[[Any], Any]] | None:
+        """The similarities of new rows to the points of each program in single precision, where there is such a way."""
+        found = [way for reference in self._references if (way := reference.cross_in_single()) is not None]
+        return found if found and not self.is_exact else None
+
+    def _mean_logs(self, new: Any, enough: float = np.inf) -> FloatArray:
+        """The mean of log m over the programs; of as many programs as make it larger than ``enough``."""
+        programs = len(self.weights)
+        sums, undecided = np.zeros(new.shape[0]), np.arange(new.shape[0])
+        for program, reference in enumerate(self._references):
+            if not len(undecided):
+                break
+            rows = new if len(undecided) == len(sums) else rows_of(new, undecided)
+            if self._in_single is None:
+                sums[undecided] += self._logs(program, reference.device_cross(rows), reference.diagonal_at(rows))
+            else:
+                sums[undecided] += self._logs_in_single(program, rows)
+            undecided = undecided[sums[undecided] <= programs * enough]
+        return np.asarray(sums / programs)
+
+    def _logs_in_single(self, program: int, rows: Any) -> FloatArray:
+        """Log m in single precision; in double precision for rows that may be points of the program."""
+        assert self._in_single is not None
+        K = self._in_single[program](rows)
+        same = np.flatnonzero(K.max(axis=1) >= 1.0 - NEARLY_SAME)
+        logs = self._logs(program, K, np.ones(len(K)))
+        if len(same):
+            some, reference = rows_of(rows, same), self._references[program]
+            logs[same] = self._logs(program, reference.device_cross(some), reference.diagonal_at(some))
+        return logs
+
+    def _logs(self, program: int, K: Any, own: FloatArray) -> FloatArray:
+        """Log m of rows with similarities K to the points of a program and ``own`` to themselves."""
+        xp, rows = namespace(K), np.arange(K.shape[0])
+        left = K @ asarray_like(K, self.complement[program])
         # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
-        explained = (left * K) @ to_device_of(K, self.strengths[:, :, None])
-        itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
-        known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
+        explained = (left * K) @ asarray_like(K, self.strengths[program])
+        itself = np.maximum(own - on_host(explained), 0.0)
+        known, place = _same(K, own, self._references[program].diagonal())
         # The similarity to itself, which a given kernel need not hold.
-        Q = xp.reshape(np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left), (programs * rows, size))
+        Q = np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left)
+        columns = np.full(len(rows), -1)
+        columns[known] = place
         if isinstance(Q, np.ndarray):
             Q[known, place] = itself[known]
-        else:  # rows without such a place have column -1, which is none
-            columns, values = np.full(programs * rows, -1), np.zeros(programs * rows)
-            columns[known], values[known] = place, itself[known]
-            Q = with_entries(Q, to_device_of(Q, columns), to_device_of(Q, values))
-        is_new = np.ones(programs * rows)
-        is_new[known] = 0.0
+        elif len(known):  # rows without such a place have column -1, which is none
+            Q = with_entries(Q, to_device_of(Q, columns), asarray_like(Q, itself))
         largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
-        total = on_host(xp.reshape(Q, (programs, rows, size)) @ to_device_of(Q, self.weights[:, :, None])).ravel()
-        counts = np.divide(total + is_new * itself, largest, out=np.ones(len(total)), where=largest > 0).clip(1.0)
-        return np.asarray(np.exp(np.log(counts).reshape(programs, rows).mean(axis=0)))
+        total = on_host(Q @ asarray_like(Q, self.weights[program])) + np.where(columns < 0, itself, 0.0)
+        counts = np.divide(total, largest, out=np.ones(len(rows)), where=largest > 0)
+        return np.asarray(np.log(counts.clip(1.0)))
 
 
 def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of a row, counted through all programs, and a program's point that are the same; K is programs × rows × points."""
+    """Pairs of a row and a program's point that are the same; K is rows × points."""
     longest = float(diagonal.max())
     varies = bool((diagonal != longest).any())
-    nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
+    nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal) if varies else K, axis=1))
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
-    program, row = np.nonzero(apart <= ROUNDING * (own + longest))
+    row = np.flatnonzero(apart <= ROUNDING * (own + longest))
     if not len(row):
-        return row, program
-    some, back = np.unique(row, return_inverse=True)
-    near = on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program]
-    lengths = own[row, None] + diagonal[program]
+        return row, row
+    near = on_host(rows_of(K, row))
+    lengths = own[row, None] + diagonal
     found, place = np.nonzero(lengths - 2.0 * near <= ROUNDING * lengths)
-    return (program * K.shape[1] + row)[found], place
+    return row[found], place
 
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
@@ -206,7 +272,7 @@ def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
     values, below = counts[order], np.cumsum(weights[order])
     # A cut may follow each of these. Counts that differ by rounding only, such as those of two points that are alone together,
     # are equal.
-    steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + ROUNDING))
+    steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + ROUNDING_OF_COUNTS))
     none = Cut(0.0, "contamination")
     if not len(steps):
         return none
@@ -226,7 +292,7 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     """
     u = np.sort(np.log(counts))
     # Points that are equal up to rounding have equal counts and are counted once; points that are alone are all counted.
-    u = u[np.append(True, (np.diff(u) > ROUNDING) | (u[1:] <= np.log(ALONE)))]
+    u = u[np.append(True, (np.diff(u) > ROUNDING_OF_COUNTS) | (u[1:] <= np.log(ALONE)))]
     n, span = len(u), float(u[-1] - u[0])
     if span <= 0:
         return 0.0, 1.0

@@ -156,7 +156,7 @@ def decay_rate(
     enough.
     """
     squared = exponential if kernel is None else partial(kernel.decay, power=2.0)
-    apart = D[D > 0]
+    apart = D[(D > 0) & (np.inf > D)]
     unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
     values = np.empty_like(D)
 

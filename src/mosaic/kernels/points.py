@@ -7,15 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from mosaic.arrays import xp
 from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks, row_lengths, scaled_rows, squared_lengths
-from mosaic.arrays.xp import as_double, at_least_zero, is_on_device, namespace, on_host, sums_of_differences, to_device_of
+from mosaic.arrays.xp import (
+    as_double,
+    at_least_zero,
+    is_on_device,
+    namespace,
+    on_host,
+    squares_of_rows,
+    sums_of_differences,
+    to_device_of,
+)
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.parameters import real_number, whole_number
 
@@ -28,6 +38,13 @@ FEW_FEATURES = 16
 ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: The largest similarity in single precision, and the inverse of the smallest: sums of squares are floats.
 LARGEST_SINGLE_SIMILARITY = 1e15
+#: Squared distances by products in single precision are known up to about 1e-6 of the squared lengths of both points. Below this
+#: share of these lengths they are computed by coordinates, so that any distance is known up to about 1e-4 of itself.
+NEAR_IN_SINGLE = 1e-3
+#: Up to this many features, coordinates are faster in any precision.
+FEW_IN_SINGLE = 4
+#: Largest length of a point, in units of the distance, whose products are taken in single precision.
+LONGEST_IN_SINGLE = 1e15
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,18 @@ class Kernel(ABC):
         diagonal, K = self.diagonal(), self.device_block(rows, columns)
         lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
+
+    def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
+        """The function that gives (d / unit)^order, rows × columns, in single precision, up to about 1e-4 of it."""
+        return lambda rows: xp.as_single(self.device_distances(rows, columns) * unit**-self.order)
+
+    def in_single_at(self, unit: float) -> Callable[[Any], Any]:
+        """The same between new points and own points, len(Y) × n."""
+        return lambda Y: xp.as_single(self.distances_at(Y) * unit**-self.order)
+
+    def cross_in_single(self) -> Callable[[Any], NDArray[np.float32]] | None:
+        """The function that gives k(y_i, x_j) for new points in single precision, up to about 1e-4; None if there is none."""
+        return None
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The same distance between new points and own points, len(Y) × n."""
@@ -174,6 +203,24 @@ class RBF(StationaryKernel):
     def _distances(self, A: Any, B: Any) -> Any:
         return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
+    def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
+        if not isinstance(self.X, np.ndarray):
+            return super().in_single(columns, unit)
+        others = SingleRows.of(self.X[columns], self._centre, unit)
+        return lambda rows: single_distances(SingleRows.of(self.X[rows], self._centre, unit), others)
+
+    def in_single_at(self, unit: float) -> Callable[[Any], Any]:
+        if not isinstance(self.X, np.ndarray):
+            return super().in_single_at(unit)
+        own = SingleRows.of(self.X, self._centre, unit)
+        return lambda Y: single_distances(SingleRows.of(self.prepared(Y), self._centre, unit), own)
+
+    def cross_in_single(self) -> Callable[[Any], NDArray[np.float32]] | None:
+        if not isinstance(self.X, np.ndarray):
+            return None
+        distances = self.in_single_at(self.gamma**-0.5)
+        return lambda Y: self.decay(np.negative(distances(Y)))
+
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which d has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
@@ -213,6 +260,37 @@ def _by_coordinates(A: Any, B: Any) -> bool:
     """
     few = A.shape[1] <= FEW_FEATURES or A.shape[0] * A.shape[1] * B.shape[0] <= 1 << 22
     return isinstance(A, np.ndarray) and bool(few)
+
+
+class SingleRows(NamedTuple):
+    """Rows from a centre in some unit, in double and in single precision, and their squared lengths."""
+
+    exact: FloatArray
+    rows: NDArray[np.float32]
+    lengths: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, X: FloatArray, centre: FloatArray, unit: float) -> SingleRows:
+        exact = (X - centre) / unit
+        with np.errstate(over="ignore"):
+            rows = exact.astype(np.float32)
+            return cls(exact, rows, squares_of_rows(rows))
+
+
+def single_distances(A: SingleRows, B: SingleRows) -> NDArray[np.float32]:
+    """‖a_i − b_j‖² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² in single precision; by coordinates where that loses too many digits."""
+    longest = max(A.lengths.max(initial=0.0), B.lengths.max(initial=0.0))
+    if longest <= LONGEST_IN_SINGLE**2 and A.rows.shape[1] > FEW_IN_SINGLE:
+        D = (-2.0 * A.rows) @ B.rows.T
+        D += A.lengths[:, None]
+        D += B.lengths
+        near = np.flatnonzero((NEAR_IN_SINGLE * A.lengths)[:, None] + NEAR_IN_SINGLE * B.lengths >= D)
+        if len(near) <= D.size // 16:
+            i, j = np.divmod(near, D.shape[1])
+            D[i, j] = squares_of_rows(A.exact[i] - B.exact[j])
+            return D
+    with np.errstate(over="ignore"):
+        return cdist(A.exact, B.exact, "sqeuclidean").astype(np.float32)
 
 
 def _few_distances(A: Any, B: Any, metric: str = "sqeuclidean") -> FloatArray:
