@@ -103,7 +103,7 @@ class Draw:
 @dataclass(frozen=True)
 class Drawn:
     """Rows in memory: a random sample of the distinct rows (``is_drawn``), and rows that constraints name; their ``numbers`` in
-    the data, ascending, how many rows are equal to each, and how many it stands for.
+    the data, ascending, how many rows are equal to each, and how many it stands for. ``larger`` is a larger sample, if any.
     """
 
     numbers: IntArray
@@ -111,13 +111,33 @@ class Drawn:
     is_drawn: BoolArray
     copies: FloatArray
     weights: FloatArray
+    larger: MoreRows | None = None
+
+
+@dataclass(frozen=True)
+class MoreRows:
+    """A larger sample of the distinct rows, in the order of their priorities: numbers in the data, rows, how many each stands for,
+    whether it may be chosen, and its group.
+    """
+
+    numbers: IntArray
+    rows: Any
+    weights: FloatArray
+    allowed: BoolArray
+    group: IntArray
 
 
 def draw_by_passes(
-    run: Callable[[str, Task], BlockResult], n: int, size: int, constraints: Constraints | None = None, check: Check | None = None
+    run: Callable[[str, Task], BlockResult],
+    n: int,
+    size: int,
+    constraints: Constraints | None = None,
+    check: Check | None = None,
+    *,
+    larger: int = 0,
 ) -> Drawn:
     """The sample of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
-    kinds, sizes, named = _named(n, size, constraints)
+    kinds, sizes, named = _named(n, size, larger, constraints)
     looked: BlockResult = {}
 
     def look(task: Draw) -> BlockResult:
@@ -128,33 +148,39 @@ def draw_by_passes(
 
     found, enough = _find(look, n, size, Draw(sizes, kinds, check=check))
     numbers, places = np.unique(np.concatenate([found["first"], named]), return_index=True)
-    return _drawn(found, numbers, np.concatenate([found["rows"], part_of(looked, "named")["rows"]])[places], enough)
+    rows = np.concatenate([found["rows"], part_of(looked, "named")["rows"]])[places]
+    return _drawn(found, numbers, rows, enough, size, named, constraints)
 
 
-def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None) -> Drawn:
+def draw_in_memory(
+    X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0
+) -> Drawn:
     """The sample of the rows of an array, sparse or dense, on whatever device."""
     n, priorities = X.shape[0], priority(row_codes(X))
-    kinds, sizes, named = _named(n, size, constraints)
+    kinds, sizes, named = _named(n, size, larger, constraints)
 
     def look(task: Draw) -> BlockResult:
         return reduce(task.merge, (task.find(priorities[part], part.start) for part in row_blocks(n, 1, 1 << 17)))
 
     found, enough = _find(look, n, size, Draw(sizes, kinds, weights))
     numbers = np.union1d(found["first"], named)
-    return _drawn(found, numbers, rows_of(X, numbers), enough)
+    return _drawn(found, numbers, rows_of(X, numbers), enough, size, named, constraints)
 
 
-def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
+def _named(
+    n: int, size: int, larger: int, constraints: Constraints | None
+) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
     """The kinds of rows that constraints make, how many of each are wanted, and the rows that they name."""
+    most = max(size, larger)
     if constraints is None:
-        return None, (size,), np.zeros(0, np.intp)
+        return None, (most,), np.zeros(0, np.intp)
     named = np.unique(constraints.must if constraints.start is None else np.union1d(constraints.must, constraints.start))
     if constraints.quotas is None and constraints.allowed.all():
-        return None, (size,), named
+        return None, (most,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)
     # A restricted pool, and every group with a quota, has an eighth of the sample, or their number's part of it.
     each = max(size // max(8, len(constraints.names)), 1)
-    return kinds, (size, *[each] * len(constraints.names)), named
+    return kinds, (most, *[each] * len(constraints.names)), named
 
 
 def _bucket(priority: NDArray[np.uint64]) -> IntArray:
@@ -175,11 +201,35 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     return found, enough
 
 
-def _drawn(found: BlockResult, numbers: IntArray, rows: Any, enough: float) -> Drawn:
-    sampled = found["kinds"] == 0
-    places = np.searchsorted(numbers, found["first"][sampled])
-    is_drawn, copies = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers))
-    is_drawn[places], copies[places] = True, found["copies"][sampled]
-    weights, total = np.ones(len(numbers)), float(found["buckets"].sum())
-    weights[is_drawn] = rescale_weights(copies[is_drawn], total / enough, total)
-    return Drawn(numbers, rows, is_drawn, copies, weights)
+def _drawn(
+    found: BlockResult,
+    numbers: IntArray,
+    rows: Any,
+    enough: float,
+    size: int,
+    named: IntArray,
+    constraints: Constraints | None,
+) -> Drawn:
+    """The ``size`` rows with the lowest priorities and those that are frequent or named, of the found rows with these numbers;
+    and all that were found, if they are more.
+    """
+    total = float(found["buckets"].sum())
+    sampled = np.flatnonzero(found["kinds"] == 0)
+    sampled = sampled[np.argsort(found["priority"][sampled], kind="stable")]
+    first, copies = found["first"][sampled], found["copies"][sampled]
+    larger = None
+    if len(first) > size:
+        stands_for = rescale_weights(copies, total / enough, total)
+        allowed = np.ones(len(first), dtype=bool) if constraints is None else constraints.allowed[first]
+        group = np.zeros(len(first), np.intp) if constraints is None else constraints.group[first]
+        larger = MoreRows(first, rows_of(rows, np.searchsorted(numbers, first)), stands_for, allowed, group)
+        in_sample = (np.arange(len(first)) < size) | (copies >= enough)
+        first, copies = first[in_sample], copies[in_sample]
+        kept = np.unique(np.concatenate([first, found["first"][found["kinds"] > 0], named]))
+        rows = rows_of(rows, np.searchsorted(numbers, kept))
+        numbers = kept
+    places = np.searchsorted(numbers, first)
+    is_drawn, equal, weights = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers)), np.ones(len(numbers))
+    is_drawn[places], equal[places] = True, copies
+    weights[is_drawn] = rescale_weights(equal[is_drawn], total / enough, total)
+    return Drawn(numbers, rows, is_drawn, equal, weights, larger)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
-from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, stacked, to_device_of
 from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
@@ -22,6 +22,7 @@ from mosaic.program.encoding import Certificate, CountModel, Encoding
 from mosaic.program.solvers import Status
 
 if TYPE_CHECKING:
+    from mosaic.choosing.draw import MoreRows
     from mosaic.choosing.geometry import Geometry
 
 Value = TypeVar("Value")
@@ -168,7 +169,8 @@ class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` solves the program
-    and answers for all rows (``mosaic.estimators.proof``).
+    and answers for all rows (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken from, and
+    ``sampled`` the same data without such picks.
     """
 
     n_rows: int
@@ -181,6 +183,8 @@ class FitData:
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
     row_names: Any = field(default=None, repr=False)
+    larger: MoreRows | None = field(default=None, repr=False)
+    sampled: FitData | None = field(default=None, repr=False)
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -188,7 +192,7 @@ class FitData:
         if self.counting is None:  # the counts come from the encoding
             kept += ["counts", "_paper_counts"]
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"computed": {name: getattr(self, name) for name in kept}}
+        return state | {"computed": {name: getattr(self, name) for name in kept}, "larger": None, "sampled": None}
 
     @property
     def kernel(self) -> Kernel:
@@ -227,6 +231,35 @@ class FitData:
         kernel = self.kernel
         X = kernel.X if isinstance(kernel, PointKernel) else kernel.block(slice(None), np.arange(kernel.n))
         return self.encoding.count_model(row_codes(X))
+
+    def with_rows(self, places: IntArray) -> FitData:
+        """The same data with rows of the larger sample in memory, too, which stand for themselves."""
+        kernel, more, points = self.kernel, self.larger, self.points
+        assert more is not None and self.row_numbers is not None and isinstance(kernel, PointKernel)  # noqa: PT018
+        places = places[np.argsort(more.numbers[places])]
+        new = more.numbers[places]
+        at = np.searchsorted(self.row_numbers, new)
+        numbers = np.insert(self.row_numbers, at, new)
+        before, added = np.searchsorted(numbers, self.row_numbers), np.searchsorted(numbers, new)
+        rows = self.geometry.prepare(rows_of(more.rows, places))
+        both = replace(kernel, X=stacked(kernel.X, kernel.over(rows).X))
+        joined = Points(
+            np.concatenate([before[points.first], added]),
+            np.insert(points.point_of, at, points.n + np.arange(len(new))),
+            np.concatenate([points.weights, np.ones(len(new))]),
+            np.concatenate([points.priority, priority(row_codes(rows))]),
+        )
+        constraints = replace(
+            self.constraints,
+            allowed=np.insert(self.constraints.allowed, at, more.allowed[places]),
+            group=np.insert(self.constraints.group, at, more.group[places]),
+            must=before[self.constraints.must],
+            start=None if self.constraints.start is None else before[self.constraints.start],
+        )
+        counts = np.concatenate([self.counts, self.counts_at(rows)])
+        geometry = replace(self.geometry, kernel=both)
+        changed = {"points": joined, "geometry": geometry, "constraints": constraints, "row_numbers": numbers}
+        return replace(self, **changed, sampled=self, computed={"counts": counts})
 
     def rows_in_data(self, rows: IntArray) -> IntArray:
         return rows if self.row_numbers is None else self.row_numbers[rows]

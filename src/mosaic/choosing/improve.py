@@ -1,0 +1,92 @@
+"""Picks improved on more rows than they were chosen from: each moves to the middle of the rows that it stands for.
+
+The middle of a cell, the rows nearest to a pick, is where Σ_i ω_i exp(−d(x_i, c) / h) is largest. Its gradient is 0 at
+c = Σ_i w_i x_i / Σ_i w_i with w_i = ω_i exp(−d_i / h) / d_i, which is iterated (Weiszfeld's steps, for the similarity of the cover).
+In the end, the nearest row that may be chosen takes the place of each pick, if all together cover the rows better than before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
+from mosaic.arrays.xp import on_host, rows_of
+from mosaic.choosing.objectives import CACHED_SIMILARITIES, Cover
+from mosaic.kernels import PointKernel
+
+#: Steps of the centres. Thirty cover at most half a per cent more.
+STEPS = 10
+#: The smallest distance of a row from its centre, in units of the reach: a row at the centre itself does not hold it there.
+LEAST_DISTANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Rows ``X``, dense or CSR in host memory, with weights; ``kind`` of each row says which picks it may replace, -1 none; and
+    the cover of these rows.
+    """
+
+    cover: Cover
+    X: Any
+    weights: FloatArray
+    kind: IntArray
+
+    def moved(self, picks: IntArray, stays: BoolArray) -> IntArray:
+        """Rows that cover all rows better than these picks, in their order; the same picks if there are none."""
+        centres = rows_of(self.X, picks)
+        for _ in range(STEPS):
+            cell, distance = self._cells(centres)
+            pull = self.weights * np.exp(-distance) / np.maximum(distance, LEAST_DISTANCE)
+            centres = self._middles(cell, pull, centres, stays)
+        cell, distance = self._cells(centres)
+        found = self._nearest_rows(cell, distance, picks, stays)
+        better = len(np.unique(found)) == len(found) and self._covered(found) > (1.0 + 1e-6) * self._covered(picks)
+        return found if better else picks
+
+    def _cells(self, centres: Any) -> tuple[IntArray, FloatArray]:
+        """For each row the nearest centre, and the distance to it in units of the reach."""
+        n, order = self.X.shape[0], self.cover.kernel.order
+        cell, distance = np.empty(n, np.intp), np.empty(n)
+        distances = self._kernel.over(centres).in_single_at(self.cover.reach)
+
+        def compare(rows: slice) -> None:
+            D = distances(rows_of(self.X, rows))
+            cell[rows] = D.argmin(axis=1)
+            distance[rows] = D[np.arange(len(D)), cell[rows]] ** (1.0 / order)
+
+        in_blocks(compare, n, centres.shape[0], CACHED_SIMILARITIES)
+        return cell, distance
+
+    def _middles(self, cell: IntArray, pull: FloatArray, centres: Any, stays: BoolArray) -> Any:
+        """Σ_i w_i x_i / Σ_i w_i over each cell; centres that stay, or have no rows, are as they were."""
+        k, n = centres.shape[0], len(cell)
+        total = np.bincount(cell, pull, k)
+        moves = (total > 0) & ~stays
+        share = pull / np.where(total > 0, total, 1.0)[cell]
+        sums = sp.csr_array((share, (cell, np.arange(n))), shape=(k, n)) @ self.X
+        if sp.issparse(self.X):
+            keep, move = (sp.diags_array(mask.astype(np.float64)) for mask in (~moves, moves))
+            return sp.csr_array(keep @ centres + move @ sums)
+        return np.where(moves[:, None], sums, centres)
+
+    def _nearest_rows(self, cell: IntArray, distance: FloatArray, picks: IntArray, stays: BoolArray) -> IntArray:
+        """For each centre the nearest row of its cell that may replace its pick, or the pick."""
+        may = np.flatnonzero((self.kind >= 0) & (self.kind == self.kind[picks][cell]) & ~stays[cell])
+        order = may[np.lexsort((may, distance[may], cell[may]))]
+        cells, first = np.unique(cell[order], return_index=True)
+        found = picks.copy()
+        found[cells] = order[first]
+        return found
+
+    def _covered(self, rows: IntArray) -> float:
+        return float(self.weights @ np.exp(-self._cells(rows_of(self.X, rows))[1]))
+
+    @property
+    def _kernel(self) -> PointKernel:
+        kernel = self.cover.kernel
+        assert isinstance(kernel, PointKernel)
+        return replace(kernel, X=on_host(rows_of(kernel.X, slice(0, 1))))
