@@ -82,7 +82,7 @@ def problems():
     yield "sparse, rbf", words(), MOSAIC(12, gamma=0.05, scale=False), {}
     yield "knee", X, MOSAIC(), {}
     yield "coverage", X, MOSAIC(coverage=0.9), {}
-    yield "support", X, MOSAIC(min_support=15), {}
+    yield "many picks", X, MOSAIC(len(X) // 4), {}
     yield "kept groups", X, MOSAIC(15, min_group=3), {}
     yield "contamination", X, MOSAIC(15, contamination=0.05), {}
     yield "outliers kept", X, MOSAIC(15, outliers="keep"), {}

@@ -123,7 +123,7 @@ def test_records_are_refused_with_their_fields():
             ask(records)
 
 
-@pytest.mark.parametrize("settings", [{"coverage": 0.9}, {"min_support": 3}, {"n_representatives": 1}])
+@pytest.mark.parametrize("settings", [{"coverage": 0.9}, {"n_representatives": 1}])
 def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(settings):
     X = np.vstack([ROWS, [[50.0, 50.0, 50.0]]])
     with pytest.raises(InvalidInputError, match="0 are available: 41 rows − 1 outliers"):

@@ -68,7 +68,7 @@ def test_every_parameter_of_the_estimators_is_an_option():
     assert set(DETECTOR_SETTINGS) == set(MOSAICOutlierDetector().get_params()) - {"verbose"}
     for name in ("select", "report", "explain", "estimate"):
         assert set(SETTINGS) <= options_of(name), name
-    assert set(SETTINGS) - {"n_representatives", "coverage", "min_support"} <= options_of("path")
+    assert set(SETTINGS) - {"n_representatives", "coverage"} <= options_of("path")
     assert set(DETECTOR_SETTINGS) <= options_of("outliers")
 
 

@@ -254,7 +254,7 @@ def test_rows_without_weight_are_as_good_as_absent(X, data):
 def test_other_settings_of_the_choice_give_what_a_fresh_fit_with_them_gives(X, algorithm, data):
     of_paper = [{"algorithm__op_threshold": 0.9}, {"algorithm__diversity": 0.5}, {"n_representatives": 2}, {"outliers": "keep"}]
     numbers = [{"n_representatives": k} for k in (1, max(1, n_distinct(X) // 2), "auto", 0.25)]
-    numbers += [{"coverage": 0.3}, {"coverage": 0.9}, {"min_support": 1}, {"min_support": 3}]
+    numbers += [{"coverage": 0.3}, {"coverage": 0.9}]
     before = data.draw(st.sampled_from([{}] if algorithm else numbers))
     changes = data.draw(st.sampled_from(of_paper if algorithm else numbers))
     model = MOSAIC(algorithm=algorithm, **before).fit(X)

@@ -57,10 +57,6 @@ def test_coverage_is_reached_one_fewer_does_not_reach_it_and_every_representativ
         assert model.coverage_ == pytest.approx(covered, abs=1e-9)
         assert covered >= share - 1e-9
         assert len(chosen) == 1 or metrics.explained_share(similarity, chosen[:-1], sample_weight=belongs) < share
-    for support in (1, 5, 12.5, 60):
-        asked = MOSAIC(min_support=support, kernel=kernel).fit(X)
-        assert np.bincount(asked.labels_[asked.labels_ >= 0], minlength=asked.n_representatives_).min() >= support
-        np.testing.assert_array_equal(asked.is_outlier_, model.is_outlier_)  # however many are asked for
 
 
 def test_reported_outliers_may_be_chosen():
@@ -258,11 +254,3 @@ def test_a_refused_refit_leaves_the_model_as_it_was(model):
             model.fit(X, sample_weight=np.full(200, weight))
         assert all(getattr(model, name) is value for name, value in before.items())
     assert str(model.explain(3))
-
-
-def test_as_many_are_chosen_as_have_the_support_which_is_weight():
-    X, _ = make_blobs([30, 30, 30], centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
-    for support, weight, k in ((30, 1, 3), (31, 1, 1), (60, 2, 3), (61, 2, 1)):
-        model = MOSAIC(min_support=support, outliers="keep").fit(X, sample_weight=np.full(90, weight))
-        assert model.n_representatives_ == k, (support, weight)
-        assert np.bincount(model.labels_, minlength=k).min() * weight >= support

@@ -62,8 +62,6 @@ def test_same_seed_same_answer(make):
         ({"n_representatives": 0}, "whole number >= 1, a share between 0 and 1, or 'auto'; got 0"),
         ({"n_representatives": 201}, "n_representatives is more than there are points .n_samples = 200.; got 201"),
         ({"coverage": 1.5}, "between 0 and 1 .the share of the data to be explained.; got 1.5"),
-        ({"min_support": 0.5}, "min_support must be a finite number >= 1 .*; got 0.5"),
-        ({"min_support": 1000}, "min_support is more than all 200 points that belong .n_samples = 200.; got 1000"),
         ({"algorithm": Paper(alpha=1.0)}, "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
         ({"gamma": -1.0}, "gamma must be a finite number > 0.*; got -1"),
         ({"gamma": "wide"}, "gamma must be a number, 'scale', 'median' or EffectiveCount.*; got 'wide'"),
@@ -75,7 +73,6 @@ def test_same_seed_same_answer(make):
         ({"algorithm": Paper(solver="simplex")}, "solver must be 'auto', .*; got 'simplex'"),
         ({"algorithm": Paper(alpha=5.0, lam=1.0)}, "give alpha or lam, not both; got alpha=5.0 and lam=1.0. Leave one"),
         ({"n_representatives": 3, "coverage": 0.5}, "coverage=0.5 and n_representatives=3 each say how many"),
-        ({"coverage": 0.5, "min_support": 3}, "coverage=0.5 and min_support=3 each say how many"),
         (
             {"algorithm": "paper", "coverage": 0.5},
             "coverage is not for algorithm='paper'; got 0.5. Leave algorithm at None, or use n_representatives",

@@ -35,7 +35,7 @@ def test_shares_without_a_sum_are_refused(shares):
         whole_numbers(shares, 3)
 
 
-def test_rows_that_must_be_chosen_are_chosen_however_few_rows_have_the_support(rng):
+def test_rows_that_must_be_chosen_are_chosen_however_few_rows_have_the_coverage(rng):
     X = rng.normal(size=(60, 2))
-    chosen = MOSAIC(min_support=40, outliers="keep").fit(X, must_include=[3, 17, 41]).representative_indices_
+    chosen = MOSAIC(coverage=0.01, outliers="keep").fit(X, must_include=[3, 17, 41]).representative_indices_
     assert {3, 17, 41} <= set(chosen.tolist())

@@ -40,7 +40,6 @@ def test_similarity_and_its_bandwidth(settings, expected):
         ({"n_representatives": 1}, "1 representative: the number that was given."),
         ({}, "as many as there are clear clusters"),
         ({"coverage": 0.8}, "as many as explain 80 %"),
-        ({"min_support": 30}, "as many as can each stand for 30 points"),
         ({"algorithm": "paper"}, "that remain after pruning and without outliers"),
         ({"algorithm": "paper"}, "Bandwidth {model.gamma_:.3g}, by the rule of the paper's first author in later work."),
         ({"algorithm": "paper"}, "Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one"),

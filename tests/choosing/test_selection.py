@@ -206,7 +206,6 @@ def test_coverage_does_not_fall_when_more_are_chosen(X):
         {"n_representatives": 4},
         {"n_representatives": 0.05},
         {"coverage": 0.7},
-        {"min_support": 30},
         {"contamination": 0.1},
         {"contamination": 0.1, "min_group": 3},
         {"outliers": "keep"},
@@ -216,7 +215,7 @@ def test_coverage_does_not_fall_when_more_are_chosen(X):
 )
 def test_other_thresholds_give_what_a_fresh_fit_gives(changes):
     again = MOSAIC(10).fit(BLOBS.X).rethreshold(**changes)
-    number = {"n_representatives": "auto"} if {"coverage", "min_support"} & set(changes) else {}
+    number = {"n_representatives": "auto"} if "coverage" in changes else {}
     fresh = MOSAIC(**({"n_representatives": 10} | number | changes)).fit(BLOBS.X)
     np.testing.assert_array_equal(again.representative_indices_, fresh.representative_indices_)
     same(again.selection_.answers, fresh.selection_.answers)

@@ -7,12 +7,12 @@ from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_r
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import quantised
 from mosaic.choosing.points import FitData, Points, Solved
-from mosaic.choosing.selection import Answers, Selection
+from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
-    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Constraints", "Decisions", "Drawn", "Explanation",
-    "FitData", "Geometry", "Points", "Selection", "SelectionCertificate", "Settings", "Solved", "choose", "columns_of",
+    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Constraints", "Decisions", "Drawn", "Explanation", "FitData",
+    "Geometry", "Points", "Question", "Selection", "SelectionCertificate", "Settings", "Solved", "choose", "columns_of",
     "contrasts", "counted", "excess", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities",
     "percent", "preparation_of", "quantised", "rank", "suggested_number", "typical_columns",
 ]  # fmt: skip

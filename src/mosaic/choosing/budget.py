@@ -28,6 +28,8 @@ SMALLEST_RANK = 16
 DEFAULT_ALPHA = 100.0
 #: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
 DECISION_SAMPLE = 16_384
+#: Largest number of rows of a larger sample, which picks are improved on, and of their entries: 256 MB in double precision.
+LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES = 1 << 17, 1 << 25
 #: Largest number of similarities between targets and candidates (in single precision, 100 MB), and of those in double precision.
 MOST_SIMILARITIES, MOST_IN_DOUBLE = 25_000_000, 1 << 16
 

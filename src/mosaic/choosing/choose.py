@@ -12,7 +12,9 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weight
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, quantised
+from mosaic.choosing.improve import with_moved_picks
+from mosaic.choosing.near import NearLocation
+from mosaic.choosing.objectives import CANDIDATES_FOR_A_PICK, TARGETS_FOR_A_PICK, Cover, FacilityLocation, Slots
 from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
@@ -25,8 +27,8 @@ from mosaic.text import listed
 MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4
 #: Clusters are clear from this mean silhouette on: rows are three times as near to their own pick as to the next.
 CLEAR = 2 / 3
-#: Largest number of points to be covered.
-MOST_TARGETS = 10_000
+#: Number of points to be covered, unless k picks need more.
+USUAL_TARGETS = 10_000
 #: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
 CLEARLY_BETTER = 0.1
 
@@ -35,23 +37,23 @@ def choose(data: FitData, settings: Settings) -> Selection:
     found, constraints, silhouette = flag_only(data, settings), data.constraints, None
     if settings.mode == "paper":
         return _choose_like_the_paper(found)
-    chooser, k, must = Chooser(found), settings.number(data.n_rows), len(constraints.must)
+    k, least = settings.number(data.n_rows), max(len(constraints.must), 1)
     if k is not None and k > data.n_rows:
         fault = f"is more than there are points (n_samples = {data.n_rows})"
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
     k = constraints.fixed_total if k is None else k
-    if k is not None:
-        picks = chooser.picks(k)
-    elif settings.coverage is not None or settings.min_support is not None:
-        share, support = settings.coverage, settings.min_support
-        picks = chooser.supported(support or 1.0) if share is None else chooser.explaining(share)
-        if constraints.quotas is not None or len(picks.rows) < max(must, 1):
-            picks = chooser.picks(max(len(picks.rows), must, 1))
-    else:
-        suggested, silhouette = chooser.suggested()
-        picks = chooser.picks(max(suggested, must))
+    picks = None
+    if k is None and settings.coverage is not None:
+        picks = explaining(found, settings.coverage)
+        k = max(len(picks.rows), least)
+    elif k is None:
+        suggested, silhouette = Chooser(found, MOST_AUTOMATIC).suggested()
+        k = max(suggested, least)
+    chooser = Chooser(found, k)
+    if picks is None or constraints.quotas is not None or len(picks.rows) < least:
+        picks = chooser.picks()
     changes = () if constraints.start is None else chooser.changes(picks)
-    return replace(found, members=picks.rows, gains=picks.gains, changes=changes, silhouette=silhouette)
+    return replace(chooser.improved(picks), changes=changes, silhouette=silhouette)
 
 
 def flag_only(data: FitData, settings: Settings) -> Selection:
@@ -81,13 +83,26 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
     if go_on:
         constraints = replace(data.constraints, must=selection.members)
         selection = replace(selection, data=replace(data, constraints=constraints))
-    chooser = Chooser(selection)
-    rows, gains = chooser.ranked(min(limit, len(chooser.pool)), k)
+    chooser = Chooser(selection, k)
+    rows, gains = chooser.ranked(min(limit, len(chooser.pool)))
     return rows, np.cumsum(gains), chooser.explained(rows)
 
 
 def suggested_number(selection: Selection) -> int:
-    return Chooser(selection).suggested()[0]
+    return Chooser(selection, MOST_AUTOMATIC).suggested()[0]
+
+
+def explaining(selection: Selection, share: float) -> Picks:
+    """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""
+    k, must = 2, len(selection.data.constraints.must)
+    while True:
+        chooser = Chooser(selection, k)
+        rows, gains = chooser.ranked(k, earlier_first=True)
+        enough = np.flatnonzero((chooser.explained(rows) >= share) & (np.arange(len(rows)) >= must - 1))
+        if len(enough) or k >= len(chooser.pool):
+            end = int(enough[0]) + 1 if len(enough) else len(rows)
+            return Picks(rows[:end], gains[:end])
+        k *= 2
 
 
 class Picks(NamedTuple):
@@ -100,9 +115,10 @@ class Picks(NamedTuple):
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses rows within the constraints, to represent the points that belong; outliers are those of the selection."""
+    """Chooses k rows within the constraints, to represent the points that belong; outliers are those of the selection."""
 
     selection: Selection
+    k: float
 
     @cached_property
     def rejected(self) -> BoolArray:
@@ -136,34 +152,45 @@ class Chooser:
 
     @cached_property
     def targets(self) -> IntArray:
-        """Points that are not rejected; at most ``MOST_TARGETS`` of them."""
-        return self.selection.data.points.sample(np.flatnonzero(~self.rejected), MOST_TARGETS)
+        """Points that are not rejected; of many, a sample that is large enough for k picks."""
+        most = max(USUAL_TARGETS, round(TARGETS_FOR_A_PICK * self.k))
+        return self.selection.data.points.sample(np.flatnonzero(~self.rejected), most)
 
     @cached_property
     def weights(self) -> FloatArray:
         everyone = self.selection.data.points.weights
         weights: FloatArray = everyone[self.targets]
         if len(self.targets) < np.count_nonzero(~self.rejected):
-            weights = rescale_weights(weights, MOST_TARGETS, float(everyone[~self.rejected].sum()))
+            weights = rescale_weights(weights, len(weights), float(everyone[~self.rejected].sum()))
         return weights
 
-    def picks(self, k: int) -> Picks:
+    @cached_property
+    def cover(self) -> Cover:
+        return Cover.of(self.selection.kernel, self.targets, self.weights, self.k)
+
+    def objective(self, points: IntArray) -> FacilityLocation | NearLocation:
+        """The cover of the targets by these points."""
+        if len(self.targets) * len(points) > MOST_SIMILARITIES:
+            return NearLocation.of(self.cover, self.targets, points, self.weights, int(self.k))
+        return FacilityLocation(self.cover.between(self.targets, points), self.weights)
+
+    def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
-        settings, points = self.selection.settings, self.selection.data.points
+        settings, points, k = self.selection.settings, self.selection.data.points, int(self.k)
         constraints, candidates, pool = self.selection.data.constraints, self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
         slots = constraints.slots(k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
-        objective = FacilityLocation(self.cover(k).between(self.targets, slots.twins), self.weights)
+        objective = self.objective(slots.twins)
         old = self._earlier(objective, slots, candidates)
         chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
         if len(chosen) < slots.room.sum():  # groups compete for equal rows
             fault = f"{slots.room.sum()} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
             raise InvalidInputError(fault, "Ask for fewer.")
         # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
-        # many there are; coverage and support are those of the picks themselves.
-        no_number, replaced = settings.coverage is None and settings.min_support is None, []
-        if not is_auto(settings.n_representatives) or (old and no_number):
+        # many there are; the coverage is that of the picks themselves.
+        replaced = []
+        if not is_auto(settings.n_representatives) or (old and settings.coverage is None):
             worth = np.zeros(len(candidates))
             worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
             exchanged = objective.exchanged(chosen, slots, worth if old else None)
@@ -172,13 +199,27 @@ class Chooser:
             chosen, gains = in_order(objective, exchanged, len(slots.forced))
         return Picks(candidates[chosen], np.array(gains) / self.weights.sum(), tuple(replaced))
 
-    def ranked(
-        self, k: int, covers: float, *, earlier_first: bool = False, most: int | None = None
-    ) -> tuple[IntArray, FloatArray]:
-        """The first ``most`` of k rows by the objective and their gains, without quotas, for a cover by ``covers`` picks."""
-        data, candidates = self.selection.data, self._candidates(min(k, MOST_AUTOMATIC))
-        slots = data.constraints.slots(min(k, len(candidates)), candidates, data.points.point_of[candidates])
-        objective = FacilityLocation(self.cover(covers).between(self.targets, slots.twins), self.weights)
+    def improved(self, picks: Picks) -> Selection:
+        """The selection with these picks, moved to the middle of their rows in the larger sample if there is one."""
+        found, constraints = self.selection, self.selection.data.constraints
+        found = replace(found, members=picks.rows, gains=picks.gains)
+        if found.data.larger is None or is_auto(found.settings.n_representatives):
+            return found
+        stays = np.isin(picks.rows, constraints.must)
+        if constraints.start is not None:
+            stays |= np.isin(picks.rows, constraints.start)
+        moved = with_moved_picks(found, self.cover, stays)
+        if moved is found:
+            return found
+        chooser = Chooser(moved, self.k)
+        order, gains = in_order(chooser.objective(moved.chosen), list(range(len(picks.rows))), len(constraints.must))
+        return replace(moved, members=moved.members[order], gains=np.array(gains) / chooser.weights.sum())
+
+    def ranked(self, most: int, *, earlier_first: bool = False) -> tuple[IntArray, FloatArray]:
+        """Up to this many rows by the objective and their gains, without quotas."""
+        data, candidates = self.selection.data, self._candidates(most)
+        slots = data.constraints.slots(len(candidates), candidates, data.points.point_of[candidates])
+        objective = self.objective(slots.twins)
         if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = objective.ranked(slots, most)
@@ -189,7 +230,7 @@ class Chooser:
         n, pool, data = float(self.weights.sum()), len(self.pool), self.selection.data
         most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
         if most > 1:
-            picks = data.points.point_of[self.ranked(most, most)[0]]
+            picks = data.points.point_of[replace(self, k=most).ranked(most)[0]]
             some = self.targets[subsample(len(self.targets), 1000, data.seed)]
             found = silhouettes(data.kernel.distances(some, picks) ** (1.0 / data.kernel.order))
             if len(found) and found.max() >= CLEAR:
@@ -206,39 +247,7 @@ class Chooser:
         left = unexplained_along(kernel, points.point_of[rows], 0.0, weights)
         return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
-    def explaining(self, share: float) -> Picks:
-        """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""
-        k, pool, must = 2, len(self.pool), len(self.selection.data.constraints.must)
-        while True:
-            rows, gains = self.ranked(pool, k, earlier_first=True, most=k)
-            enough = np.flatnonzero((self.explained(rows) >= share) & (np.arange(len(rows)) >= must - 1))
-            if len(enough) or k >= pool:
-                end = int(enough[0]) + 1 if len(enough) else len(rows)
-                return Picks(rows[:end], gains[:end])
-            k *= 2
-
-    def supported(self, smallest: float) -> Picks:
-        """The most picks of a ranking such that each is the nearest pick of at least ``smallest`` points."""
-        kernel, weights = self.selection.kernel, self.weights
-        if weights.sum() < smallest:
-            fault = f"is more than all {weights.sum():g} points that belong (n_samples = {self.selection.n_rows})"
-            raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
-        most = max(1, min(len(self.pool), int(weights.sum() / smallest)))
-        rows, gains = self.ranked(most, most, earlier_first=True)
-        if not len(rows):
-            return Picks(rows, gains)
-        places = self.selection.data.points.point_of[rows]
-        lengths = kernel.diagonal()[places]  # the measure is that of labels_
-        D = quantised(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
-        enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
-        for k in range(1, len(rows)):
-            closer = D[:, k] < best
-            nearest[closer], best[closer] = k, D[closer, k]
-            if np.bincount(nearest, weights=weights, minlength=k + 1).min() >= smallest:
-                enough = k + 1
-        return Picks(rows[:enough], gains[:enough])
-
-    def _earlier(self, objective: FacilityLocation, slots: Slots, candidates: IntArray) -> list[int]:
+    def _earlier(self, objective: FacilityLocation | NearLocation, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
         constraints, points = self.selection.data.constraints, self.selection.data.points.point_of
         if constraints.start is None:
@@ -253,7 +262,7 @@ class Chooser:
 
     def changes(self, found: Picks) -> tuple[str, ...]:
         """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
-        data, cover = self.selection.data, self.cover(len(found.rows))
+        data, cover = self.selection.data, self.cover
         constraints, point_of, start = data.constraints, data.points.point_of, data.constraints.start
         chosen = point_of[found.rows]
         assert start is not None
@@ -297,7 +306,7 @@ class Chooser:
             is_sure = counts[points.point_of[pool]] >= just_above(cut.count, counts[belongs])
             is_sure |= np.isin(pool, constraints.must)
             pool = pool[is_sure] if is_sure.sum() >= k else pool
-        most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
+        most = max(MOST_SIMILARITIES // max(len(self.targets), 1), CANDIDATES_FOR_A_PICK * k)
         if len(pool) <= most:
             return pool
         kept, groups = [constraints.must], np.unique(constraints.group[pool])
@@ -311,11 +320,8 @@ class Chooser:
         rows = np.unique(np.concatenate(kept))
         return np.asarray(rows[np.lexsort((rows, points.point_of[rows]))])
 
-    def cover(self, k: float) -> Cover:
-        return Cover.of(self.selection.kernel, self.targets, self.weights, k)
 
-
-def in_order(objective: FacilityLocation, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+def in_order(objective: FacilityLocation | NearLocation, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
     """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
     ranked, gains = objective.among(chosen).ranked(Slots.free(len(chosen), len(chosen), range(n_forced)))

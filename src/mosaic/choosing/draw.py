@@ -116,8 +116,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class MoreRows:
-    """A larger sample of the distinct rows, in the order of their priorities: numbers in the data, rows, how many each stands for,
-    whether it may be chosen, and its group.
+    """A larger sample of the distinct rows, in the order of their priorities: numbers in the data, rows, how many each stands
+    for, whether it may be chosen, and its group.
     """
 
     numbers: IntArray
@@ -125,6 +125,12 @@ class MoreRows:
     weights: FloatArray
     allowed: BoolArray
     group: IntArray
+
+    def places_of(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
+        """The places of rows of the data in this sample, and whether they are there."""
+        order = np.argsort(self.numbers)
+        places = order[np.searchsorted(self.numbers, rows, sorter=order).clip(max=len(order) - 1)]
+        return places, self.numbers[places] == rows
 
 
 def draw_by_passes(
@@ -152,9 +158,7 @@ def draw_by_passes(
     return _drawn(found, numbers, rows, enough, size, named, constraints)
 
 
-def draw_in_memory(
-    X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0
-) -> Drawn:
+def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0) -> Drawn:
     """The sample of the rows of an array, sparse or dense, on whatever device."""
     n, priorities = X.shape[0], priority(row_codes(X))
     kinds, sizes, named = _named(n, size, larger, constraints)
@@ -167,9 +171,7 @@ def draw_in_memory(
     return _drawn(found, numbers, rows_of(X, numbers), enough, size, named, constraints)
 
 
-def _named(
-    n: int, size: int, larger: int, constraints: Constraints | None
-) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
+def _named(n: int, size: int, larger: int, constraints: Constraints | None) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
     """The kinds of rows that constraints make, how many of each are wanted, and the rows that they name."""
     most = max(size, larger)
     if constraints is None:
@@ -202,13 +204,7 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
 
 
 def _drawn(
-    found: BlockResult,
-    numbers: IntArray,
-    rows: Any,
-    enough: float,
-    size: int,
-    named: IntArray,
-    constraints: Constraints | None,
+    found: BlockResult, numbers: IntArray, rows: Any, enough: float, size: int, named: IntArray, constraints: Constraints | None
 ) -> Drawn:
     """The ``size`` rows with the lowest priorities and those that are frequent or named, of the found rows with these numbers;
     and all that were found, if they are more.

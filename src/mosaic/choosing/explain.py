@@ -121,8 +121,12 @@ def _explained(
         y: Any = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
     else:  # elsewhere, or without weight
         y = fetched[row][None, :] if at < 0 else data.absent[[np.count_nonzero(point_of[:at] < 0)]]
-    answers = selection.answers_at(y) if at < 0 else selection.answers_in_memory
-    count, is_outlier, label, error = (values[max(at, 0)].item() for values in answers)
+    if at < 0:
+        label, _, error, count, flagged = selection.places_at(y)[0].tolist()
+        label, is_outlier = int(label), flagged > 0
+    else:
+        count, is_outlier = selection.counts_of_rows[at].item(), selection.outlier_rows[at].item()
+        label, error = selection.labels_in_memory[at].item(), selection.errors_in_memory[at].item()
     representative, similarity = None, None
     if label >= 0:
         pick = chosen[[label]]
@@ -133,7 +137,7 @@ def _explained(
     status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
     if at >= 0 and at in selection.members:
         status, rank = "representative", int(np.flatnonzero(selection.members == at)[0])
-        members = np.flatnonzero(selection.answers_in_memory.labels == rank)
+        members = np.flatnonzero(selection.labels_in_memory == rank)
         points = members[point_of[members] >= 0]
         near = kernel.block(point_of[points], chosen[[rank]]).ravel()
         closest = data.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
@@ -337,8 +341,6 @@ def _why_so_many(selection: Selection) -> str:
         return f"{'all' if auto else 'the first'} that remain after pruning and without outliers"
     if settings.coverage is not None:
         return f"as many as explain {100 * settings.coverage:g} % of the points that belong"
-    if settings.min_support is not None:
-        return f"as many as can each stand for {settings.min_support:g} points"
     if auto and selection.silhouette:
         return f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
     return "no number of clusters stands out, so √(n/2), a rule of thumb" if auto else "the number that was given"

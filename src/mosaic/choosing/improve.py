@@ -1,8 +1,9 @@
 """Picks improved on more rows than they were chosen from: each moves to the middle of the rows that it stands for.
 
 The middle of a cell, the rows nearest to a pick, is where Σ_i ω_i exp(−d(x_i, c) / h) is largest. Its gradient is 0 at
-c = Σ_i w_i x_i / Σ_i w_i with w_i = ω_i exp(−d_i / h) / d_i, which is iterated (Weiszfeld's steps, for the similarity of the cover).
-In the end, the nearest row that may be chosen takes the place of each pick, if all together cover the rows better than before.
+c = Σ_i w_i x_i / Σ_i w_i with w_i = ω_i exp(−d_i / h) / d_i, which is iterated (Weiszfeld's steps, for the similarity of the
+cover). In the end, the nearest row that may be chosen takes the place of each pick, if all together cover the rows better than
+before.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
-from mosaic.arrays.xp import on_host, rows_of
+from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.objectives import CACHED_SIMILARITIES, Cover
+from mosaic.choosing.selection import Selection
 from mosaic.kernels import PointKernel
 
 #: Steps of the centres. Thirty cover at most half a per cent more.
@@ -44,8 +46,7 @@ class Improvement:
             centres = self._middles(cell, pull, centres, stays)
         cell, distance = self._cells(centres)
         found = self._nearest_rows(cell, distance, picks, stays)
-        better = len(np.unique(found)) == len(found) and self._covered(found) > (1.0 + 1e-6) * self._covered(picks)
-        return found if better else picks
+        return found if self._covered(found) > (1.0 + 1e-6) * self._covered(picks) else picks
 
     def _cells(self, centres: Any) -> tuple[IntArray, FloatArray]:
         """For each row the nearest centre, and the distance to it in units of the reach."""
@@ -80,6 +81,8 @@ class Improvement:
         cells, first = np.unique(cell[order], return_index=True)
         found = picks.copy()
         found[cells] = order[first]
+        while (clash := (found != picks) & np.isin(found, picks[found == picks])).any():
+            found[clash] = picks[clash]  # a row that is the pick of another cell
         return found
 
     def _covered(self, rows: IntArray) -> float:
@@ -90,3 +93,32 @@ class Improvement:
         kernel = self.cover.kernel
         assert isinstance(kernel, PointKernel)
         return replace(kernel, X=on_host(rows_of(kernel.X, slice(0, 1))))
+
+
+def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Selection:
+    """The selection with picks from the larger sample of its rows, if these cover it better; some picks stay."""
+    data, larger = found.data, found.data.larger
+    assert larger is not None
+    assert data.row_numbers is not None
+    X = on_host(data.geometry.prepare(larger.rows))
+    belongs = ~found.outliers_at(X) if found.rejects else np.ones(len(larger.numbers), dtype=bool)
+    kind = np.where(belongs & larger.allowed, larger.group, -1)
+    places, is_there = larger.places_of(found.rows)
+    # Rows that constraints name, or that were drawn for a group, need not be in the larger sample: such picks stay.
+    outside = found.members[~is_there]
+    places[~is_there] = len(kind) + np.arange(len(outside))
+    X = stacked(X, on_host(rows_of(found.kernel.X, data.points.point_of[outside])))
+    weights = np.append(larger.weights * belongs, np.zeros(len(outside)))
+    kind = np.append(kind, np.full(len(outside), -1))
+    moved = Improvement(cover, X, weights, kind).moved(places, stays | ~is_there)
+    if (moved == places).all():
+        return found
+    rows = np.append(larger.numbers, found.rows[~is_there])[moved]
+    new = moved[~np.isin(rows, data.row_numbers)]
+    data, groups = data.with_rows(new), found.groups
+    assert data.row_numbers is not None
+    if groups is not None:
+        added = found.cut.below(data.counts[found.data.points.n :])
+        groups = replace(groups, members=np.append(groups.members, added))
+    moved_to = replace(found, data=data, groups=groups, members=np.searchsorted(data.row_numbers, rows))
+    return moved_to if len(np.unique(moved_to.chosen)) == len(rows) else found

@@ -1,8 +1,9 @@
 """Facility location for many picks: of each target, only the candidates that are near to it are kept.
 
-With k picks among 4 k candidates, the pick of a target is one of its nearest candidates. A floor f_i, the similarity of a target to
-about its 64th nearest candidate, therefore changes no choice: Σ_i ω_i max_j s_ij = Σ_i ω_i f_i + Σ_i ω_i max_j (s_ij − f_i)₊ as soon
-as every target has a pick above its floor. The search is that of ``FacilityLocation``, on a few entries for each target.
+With k picks among 4 k candidates, the pick of a target is one of its nearest candidates. A floor f_i, the similarity of a
+target to about its 64th nearest candidate, therefore changes no choice: Σ_i ω_i max_j s_ij = Σ_i ω_i f_i + Σ_i ω_i max_j
+(s_ij − f_i)₊ as soon as every target has a pick above its floor. The search is that of ``FacilityLocation``, on a few entries
+for each target.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ class NearLocation:
         is_taken[slots.twins[picks]] = True
         stays = np.isin(picks, np.asarray(slots.forced, np.intp))
         nearest = self._nearest(np.arange(len(self.weights)), place_of)
-        lost = np.bincount(nearest.place, self.weights * (nearest.first - nearest.second), len(picks) + 1)[: len(picks)]
+        apart = self.weights * (nearest.first - nearest.second)
+        lost: FloatArray = np.bincount(nearest.place, apart, len(picks) + 1)[: len(picks)].astype(np.float64)
         least = 1e-6 * float(self.weights @ nearest.first)
         several = len(slots.room) > 1
         unchanged = 0

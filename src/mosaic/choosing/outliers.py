@@ -118,8 +118,8 @@ class CountingPrograms:
         parts = self.places.reshape(self.weights.shape)
 
         def count(rows: slice) -> FloatArray:
-            logs = [self._logs(p, kernel.device_block(rows, part), own[rows]) for p, part in enumerate(parts)]
-            return np.exp(np.mean(logs, axis=0))
+            logs = [self._exact_logs(p, kernel.device_block(rows, part), own[rows]) for p, part in enumerate(parts)]
+            return np.asarray(np.exp(np.mean(logs, axis=0)))
 
         return self._in_blocks(kernel.n, count)
 
@@ -142,7 +142,7 @@ class CountingPrograms:
         return self._in_blocks(Y.shape[0], compare) > 0
 
     def _in_blocks(self, n: int, answer: Callable[[slice], Any]) -> FloatArray:
-        return np.concatenate([np.zeros(0), *in_blocks(answer, n, len(self.places), BLOCK, on=self.reference.X)])
+        return np.concatenate([np.zeros(0), *in_blocks(answer, n, self.weights.shape[1], BLOCK, on=self.reference.X)])
 
     @cached_property
     def _references(self) -> list[Kernel]:
@@ -163,7 +163,7 @@ class CountingPrograms:
                 break
             rows = new if len(undecided) == len(sums) else rows_of(new, undecided)
             if self._in_single is None:
-                sums[undecided] += self._logs(program, reference.device_cross(rows), reference.diagonal_at(rows))
+                sums[undecided] += self._exact_logs(program, reference.device_cross(rows), reference.diagonal_at(rows))
             else:
                 sums[undecided] += self._logs_in_single(program, rows)
             undecided = undecided[sums[undecided] <= programs * enough]
@@ -174,20 +174,25 @@ class CountingPrograms:
         assert self._in_single is not None
         K = self._in_single[program](rows)
         same = np.flatnonzero(K.max(axis=1) >= 1.0 - NEARLY_SAME)
-        logs = self._logs(program, K, np.ones(len(K)))
+        none = np.zeros(0, np.intp)
+        logs = self._logs(program, K, np.ones(len(K)), none, none)
         if len(same):
             some, reference = rows_of(rows, same), self._references[program]
-            logs[same] = self._logs(program, reference.device_cross(some), reference.diagonal_at(some))
+            logs[same] = self._exact_logs(program, reference.device_cross(some), reference.diagonal_at(some))
         return logs
 
-    def _logs(self, program: int, K: Any, own: FloatArray) -> FloatArray:
-        """Log m of rows with similarities K to the points of a program and ``own`` to themselves."""
+    def _exact_logs(self, program: int, K: Any, own: FloatArray) -> FloatArray:
+        return self._logs(program, K, own, *_same(K, own, self._references[program].diagonal()))
+
+    def _logs(self, program: int, K: Any, own: FloatArray, known: IntArray, place: IntArray) -> FloatArray:
+        """Log m of rows with similarities K to the points of a program and ``own`` to themselves; ``known`` rows are such points,
+        at ``place``.
+        """
         xp, rows = namespace(K), np.arange(K.shape[0])
         left = K @ asarray_like(K, self.complement[program])
         # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
         explained = (left * K) @ asarray_like(K, self.strengths[program])
         itself = np.maximum(own - on_host(explained), 0.0)
-        known, place = _same(K, own, self._references[program].diagonal())
         # The similarity to itself, which a given kernel need not hold.
         Q = np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left)
         columns = np.full(len(rows), -1)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
 from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, stacked, to_device_of
 from mosaic.choosing.outliers import CountingPrograms
@@ -192,7 +192,7 @@ class FitData:
         if self.counting is None:  # the counts come from the encoding
             kept += ["counts", "_paper_counts"]
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"computed": {name: getattr(self, name) for name in kept}, "larger": None, "sampled": None}
+        return state | {"computed": {name: getattr(self, name) for name in kept}}
 
     @property
     def kernel(self) -> Kernel:
@@ -226,6 +226,10 @@ class FitData:
         """Effective counts of prepared rows; rows of the data have the same counts as in the data."""
         return self._paper_counts.counts(Y) if self.counting is None else self.counting.at(Y)
 
+    def below(self, Y: Any, count: float) -> BoolArray:
+        """Whether effective counts of prepared rows are below this one."""
+        return self._paper_counts.counts(Y) < count if self.counting is None else self.counting.below(Y, count)
+
     @once
     def _paper_counts(self) -> CountModel:
         kernel = self.kernel
@@ -235,7 +239,9 @@ class FitData:
     def with_rows(self, places: IntArray) -> FitData:
         """The same data with rows of the larger sample in memory, too, which stand for themselves."""
         kernel, more, points = self.kernel, self.larger, self.points
-        assert more is not None and self.row_numbers is not None and isinstance(kernel, PointKernel)  # noqa: PT018
+        assert more is not None
+        assert self.row_numbers is not None
+        assert isinstance(kernel, PointKernel)
         places = places[np.argsort(more.numbers[places])]
         new = more.numbers[places]
         at = np.searchsorted(self.row_numbers, new)
@@ -258,8 +264,15 @@ class FitData:
         )
         counts = np.concatenate([self.counts, self.counts_at(rows)])
         geometry = replace(self.geometry, kernel=both)
-        changed = {"points": joined, "geometry": geometry, "constraints": constraints, "row_numbers": numbers}
-        return replace(self, **changed, sampled=self, computed={"counts": counts})
+        return replace(
+            self,
+            points=joined,
+            geometry=geometry,
+            constraints=constraints,
+            row_numbers=numbers,
+            sampled=self,
+            computed={"counts": counts},
+        )
 
     def rows_in_data(self, rows: IntArray) -> IntArray:
         return rows if self.row_numbers is None else self.row_numbers[rows]

@@ -5,31 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
-from mosaic.choosing.objectives import quantised
-from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
+from mosaic.choosing.objectives import CACHED_SIMILARITIES
+from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import FitData, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
 
-
-class Answers(NamedTuple):
-    """Answers for rows: effective counts, outliers, the representative of each row, and the unexplained share of each row."""
-
-    effective_count: FloatArray
-    is_outlier: BoolArray
-    labels: IntArray
-    representation_error: FloatArray
+#: Distances in single precision are compared again where one is at most this multiple of another.
+NEARLY_AS_NEAR = np.float32(1.01)
 
 
 @dataclass(frozen=True)
@@ -126,23 +120,17 @@ class Selection:
     def labels(self) -> IntArray:
         """For each point, the position of its representative; -1 for rejected outliers, or if there are no representatives."""
         kernel, chosen = self.kernel, self.chosen
-        labels = np.full(kernel.n, -1, np.intp)
         if not len(chosen):
-            return labels
+            return np.full(kernel.n, -1, np.intp)
 
-        def compare(rows: slice) -> None:
-            labels[rows] = self._nearest(kernel.block(rows, chosen))
+        def exact(points: IntArray) -> FloatArray:
+            return kernel.distances(points, chosen)
 
-        in_blocks(compare, kernel.n, len(chosen), on=kernel.X)
+        labels = _nearest(kernel.n, len(chosen), kernel.in_single(chosen, kernel.unit), exact, kernel.X)
         if self.settings.outliers == "reject":
             labels[self.is_outlier] = -1
         labels[chosen] = np.arange(len(chosen))
         return labels
-
-    def _nearest(self, K: FloatArray) -> IntArray:
-        """The nearest representative, by the distance k_jj − 2 k_ij (+ k_ii)."""
-        lengths = self.chosen_kernel.diagonal()
-        return np.asarray(quantised(lengths - 2.0 * K, float(lengths.max())).argmin(axis=1))
 
     @cached_property
     def errors(self) -> FloatArray:
@@ -164,7 +152,7 @@ class Selection:
     @property
     def is_estimated(self) -> bool:
         """Whether the number of outliers is scaled up from a sample; it is exact once all rows have been looked at."""
-        return self.is_sampled and "answers" not in self.computed
+        return self.is_sampled and "outlier_mask" not in self.computed
 
     @property
     def n_outliers(self) -> int:
@@ -186,23 +174,23 @@ class Selection:
 
     # Prepared rows, which need not be rows of the data
 
-    def answers_at(self, Y: Any) -> Answers:
-        labels, _, errors, counts, flagged = self.places_at(Y).T
-        return Answers(counts, flagged > 0, labels.astype(np.intp), errors)
-
     def places_at(self, Y: Any) -> FloatArray:
         """Columns: position of the representative (-1), similarity to it (NaN), unexplained share, effective count, 1 for
         outliers.
         """
         counts = self.data.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        labels, errors, similarity = self._represented_at(Y, flagged)
-        return np.column_stack([labels, similarity, errors, counts, flagged])
+        labels, similarity = self._labels_at(Y, flagged), np.full(len(counts), np.nan)
+        for rows in row_blocks(len(counts) if len(self.chosen) else 0, len(self.chosen)):
+            K, label = self.similarities_at(rows_of(Y, rows)), labels[rows]
+            similarity[rows] = np.where(label >= 0, K[np.arange(len(K)), label], np.nan)
+        return np.column_stack([labels, similarity, self.errors_at(Y), counts, flagged])
 
     def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
-        counts = self.data.counts_at(Y) if counts is None else counts
-        flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
+        if self.settings.outliers == "keep":
+            return np.zeros(Y.shape[0], dtype=bool)
+        flagged = self.data.below(Y, self.cut.count) if counts is None else self.cut.below(counts)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
             flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
@@ -213,14 +201,52 @@ class Selection:
 
     def labels_at(self, Y: Any) -> IntArray:
         """The positions of their representatives; -1 for outliers, or if there are no representatives."""
-        flagged = self.outliers_at(Y) if self.rejects and len(self.chosen) else None
-        return self._represented_at(Y, flagged, errors=False)[0]
+        return self._labels_at(Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None)
+
+    def _labels_at(self, Y: Any, flagged: BoolArray | None) -> IntArray:
+        kernel, n = self.chosen_kernel, Y.shape[0]
+        if not len(self.chosen):
+            return np.full(n, -1, np.intp)
+        single = kernel.in_single_at(kernel.unit)
+        # A pick stands for itself, whatever the rounding. A diffusion kernel has neighbours of rows, not rows.
+        is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
+        known = KnownRows.of(row_codes(kernel.X)) if is_known else None
+
+        def exact(rows: IntArray) -> FloatArray:
+            new = rows_of(Y, rows)
+            D = kernel.distances_at(new)
+            if known is not None and isinstance(kernel, PointKernel):
+                place = known.find(row_codes(kernel.over(new).X))
+                itself = np.flatnonzero(place >= 0)
+                D[itself, place[itself]] = -1.0
+            return D
+
+        labels = _nearest(n, kernel.n, lambda rows: single(rows_of(Y, rows)), exact, kernel.X)
+        if flagged is not None and self.rejects:
+            odd = np.flatnonzero(flagged)
+            nearest = [exact(odd[part]).min(axis=1) for part in row_blocks(len(odd), kernel.n)]
+            labels[odd[np.concatenate([np.zeros(0), *nearest]) > 0]] = -1  # a representative stands for itself
+        return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
-        return self._represented_at(Y)[1]
+        """The share of each row that the representatives cannot express."""
+        kernel, error = self.chosen_kernel, np.ones(Y.shape[0])
+        if not len(self.chosen):
+            return error
+
+        def compute(rows: slice) -> None:
+            new = rows_of(Y, rows)
+            own = kernel.diagonal_at(new)
+            error[rows] = _share(left_by(self._root, kernel.device_cross(new), own), own)
+
+        in_blocks(compute, len(error), kernel.n, on=kernel.X)
+        return error
 
     def similarities_at(self, Y: Any) -> FloatArray:
         return self.chosen_kernel.cross(Y)
+
+    def counts_at(self, Y: Any) -> FloatArray:
+        return self.data.counts_at(Y)
 
     def log_counts_at(self, Y: Any) -> FloatArray:
         return np.log(self.data.counts_at(Y))
@@ -229,39 +255,6 @@ class Selection:
         """Two columns: the amount that the representatives express, and its total k_ii."""
         diagonal = self.chosen_kernel.diagonal_at(Y)
         return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
-
-    def _represented_at(
-        self, Y: Any, flagged: BoolArray | None = None, *, errors: bool = True
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Labels, errors if they are asked for, and similarities to the representative, NaN without one."""
-        n, kernel = Y.shape[0], self.chosen_kernel
-        label, error, similarity = np.full(n, -1, np.intp), np.ones(n), np.full(n, np.nan)
-        if not len(self.chosen):
-            return label, error, similarity
-        root, lengths = self._root if errors else None, kernel.diagonal()
-        # A pick stands for itself, even if all similarities are 1. A diffusion kernel has neighbours of rows, not rows.
-        is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
-        known = KnownRows.of(row_codes(kernel.X)) if is_known else None
-
-        def compare(rows: slice) -> None:
-            new = rows_of(Y, rows)
-            similar, own = kernel.device_cross(new), kernel.diagonal_at(new)
-            if root is not None:
-                error[rows] = _share(left_by(root, similar, own), own)
-            K = on_host(similar)
-            found = self._nearest(K)
-            if known is not None and isinstance(kernel, PointKernel):
-                place = known.find(row_codes(kernel.over(new).X))
-                found = np.where(place >= 0, place, found)
-            if flagged is not None and self.rejects:
-                odd = np.flatnonzero(flagged[rows])
-                apart = (lengths - 2.0 * K[odd]).min(axis=1) + own[odd]
-                found[odd[apart > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
-            label[rows] = found
-            similarity[rows] = np.where(found >= 0, K[np.arange(len(K)), found], np.nan)
-
-        in_blocks(compare, n, kernel.n, on=kernel.X)
-        return label, error, similarity
 
     @cached_property
     def _root(self) -> FloatArray:
@@ -285,15 +278,39 @@ class Selection:
     def outlier_rows(self) -> BoolArray:
         return np.asarray(self._of_rows(self.is_outlier, self.outliers_at))
 
+    def _of_all_rows(self, in_memory: Any, question: Question) -> Any:
+        """Answers for all rows of the data; of a sample, by a pass. Rows in memory have those of their points, which respect the
+        constraints.
+        """
+        if not self.is_sampled:
+            return in_memory
+        answers = np.array(self.data.all_rows.answers(self, question))  # arrays from other processes may be read-only
+        answers[self.data.row_numbers] = in_memory
+        return answers
+
     @cached_property
-    def answers_in_memory(self) -> Answers:
-        labels, errors = self._of_rows(self.labels, self.labels_at), self._of_rows(self.errors, self.errors_at)
-        return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
+    def labels_in_memory(self) -> IntArray:
+        return np.asarray(self._of_rows(self.labels, self.labels_at), np.intp)
+
+    @cached_property
+    def errors_in_memory(self) -> FloatArray:
+        return np.asarray(self._of_rows(self.errors, self.errors_at))
 
     @once
-    def answers(self) -> Answers:
-        """Answers for all rows of the data; of a sample, the first access makes a pass over the rows."""
-        return self.data.all_rows.answers(self) if self.is_sampled else self.answers_in_memory
+    def labels_of_rows(self) -> IntArray:
+        return np.asarray(self._of_all_rows(self.labels_in_memory, Selection.labels_at), np.intp)
+
+    @once
+    def errors_of_rows(self) -> FloatArray:
+        return np.asarray(self._of_all_rows(self.errors_in_memory, Selection.errors_at))
+
+    @once
+    def effective_count(self) -> FloatArray:
+        return np.asarray(self._of_all_rows(self.counts_of_rows, Selection.counts_at))
+
+    @once
+    def outlier_mask(self) -> BoolArray:
+        return np.asarray(self._of_all_rows(self.outlier_rows, Selection.outliers_at), bool)
 
     @once
     def influence(self) -> FloatArray:
@@ -307,14 +324,6 @@ class Selection:
             rest = "Use effective_count_, how many rows look like each row, or is_outlier_."
             raise AttributeError(f"outlier_probability_ exists with algorithm='paper' only. {rest}")
         return outlier_probability(self.effective_count, self.data.count_total)
-
-    @property
-    def effective_count(self) -> FloatArray:
-        return self.answers.effective_count if self.is_sampled else self.counts_of_rows
-
-    @property
-    def outlier_mask(self) -> BoolArray:
-        return self.answers.is_outlier if self.is_sampled else self.outlier_rows
 
     @property
     def protected(self) -> BoolArray | None:
@@ -360,6 +369,30 @@ class Selection:
                 "ask for more representatives; if it is noise, set `contamination`."
             )
         return tuple(found)
+
+
+def _nearest(n: int, k: int, single: Callable[[IntArray], Any], exact: Callable[[IntArray], FloatArray], on: Any) -> IntArray:
+    """The nearest of k picks for each of n rows, of equally near ones the first: by distances in single precision, and by exact
+    ones for rows that have two picks nearly as near.
+    """
+    labels = np.empty(n, np.intp)
+
+    def compare(part: slice) -> None:
+        rows = np.arange(part.start, part.stop)
+        D = on_host(single(rows))
+        labels[part] = D.argmin(axis=1)
+        nearest = D[np.arange(len(D)), labels[part]]
+        close = np.flatnonzero(np.count_nonzero((NEARLY_AS_NEAR * nearest)[:, None] >= D, axis=1) != 1)
+        if len(close):
+            D = exact(rows[close])
+            labels[rows[close]] = ((1.0 + ROUNDING) * D.min(axis=1)[:, None] >= D).argmax(axis=1)
+
+    in_blocks(compare, n, k, CACHED_SIMILARITIES, on=on)
+    return labels
+
+
+#: A method of ``Selection`` that answers for prepared rows.
+Question: TypeAlias = Callable[[Selection, Any], Any]
 
 
 def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:

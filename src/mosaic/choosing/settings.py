@@ -26,7 +26,6 @@ RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
     "coverage": (0.0, 1.0, "the share of the data to be explained"),
-    "min_support": (1.0, None, "the number of points a representative stands for"),
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
@@ -53,7 +52,6 @@ class Settings:
 
     n_representatives: Any = "auto"
     coverage: float | None = None
-    min_support: float | None = None
     outliers: str = "reject"
     contamination: Any = "auto"
     diversity: Any = "auto"
@@ -93,11 +91,11 @@ class Settings:
         parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         check_kernel(self.kernel)
         parameters.check_strength(self.alpha, self.lam)
-        numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": number}
+        numbers = {"coverage": self.coverage, "n_representatives": number}
         given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
         if len(given) > 1:
             raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
-        for name in ("min_group", "coverage", "min_support"):
+        for name in ("min_group", "coverage"):
             value = getattr(self, name)
             if self.mode == "paper" and value is not None:
                 remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
@@ -198,6 +196,12 @@ class Constraints:
             raise InvalidInputError("need groups", "Give `groups`.", parameter="quotas")
         begun = None if start is None else as_indices(start, n, "start")
         return cls(allowed, must, group, names, quotas, begun, gone)
+
+    def among(self, rows: IntArray) -> Constraints:
+        """The same for some of the rows, in ascending order, which hold all that are named."""
+        start = None if self.start is None else np.searchsorted(rows, self.start)
+        must = np.searchsorted(rows, self.must)
+        return replace(self, allowed=self.allowed[rows], group=self.group[rows], must=must, start=start)
 
     @property
     def fixed_total(self) -> int | None:

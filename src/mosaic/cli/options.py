@@ -124,7 +124,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
         _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", count_or_share),
         _option("--coverage", "as many as explain this share of the rows", "SHARE", number_or()),
-        _option("--min-support", "as many as can each stand for this many rows", "ROWS", number_or()),
     ),
     "file": (
         _option("--id", "column that names the rows (default: found by its name)", "COLUMN"),

@@ -70,7 +70,7 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
     >>> len(curve.at(curve.suggested)) == curve.suggested
     True
     """
-    for name in ("n_representatives", "coverage", "min_support"):
+    for name in ("n_representatives", "coverage"):
         if name in settings:
             fault = "is not for path, which shows all numbers at once"
             raise InvalidInputError(fault, "Read it off the curve.", parameter=name, value=settings[name])

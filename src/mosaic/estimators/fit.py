@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mosaic.arrays.codes import KnownRows, priority, row_codes
-from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
@@ -27,6 +26,7 @@ from mosaic.estimators.proof import (
     AllInMemory,
     ByPasses,
     Plan,
+    larger_sample_size,
     memory_by_passes,
     sample_size,
 )
@@ -69,7 +69,7 @@ def read_data(
         here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
         if here or n <= sample_size(settings, n, d):
             names = list(source.names) if read.names is None and source.names is not None else read.names
-            return read._replace(rows=source.run(TakeRows(np.arange(n)))["rows"], names=names), settings
+            return read._replace(rows=source.take(np.arange(n)), names=names), settings
     instead = "Pass an array in memory, and no Sketch."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
@@ -143,7 +143,8 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
         if len(weightless):
             fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-        drawn = draw_in_memory(matrix, sample_size(settings, n, d), constraints, copies)
+        larger = larger_sample_size(settings, n, d)
+        drawn = draw_in_memory(matrix, sample_size(settings, n, d), constraints, copies, larger=larger)
         return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, columns)
     prepare = prepare_for(matrix, weights, settings)
     matrix = prepare(matrix)
@@ -190,9 +191,12 @@ def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: 
     def on_pass(name: str, share: float, rate: float) -> None:
         say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
-    passes, constraints = Passes(source, on_pass), Constraints.read(n, **given)
-    free = all(value is None for value in given.values())
-    drawn = draw_by_passes(passes.run, n, plan.sample, None if free else constraints, partial(_check_block, columns))
+    passes = Passes(source, on_pass)
+    # Without any, nothing has an entry for every row, of which there may be billions.
+    constraints = None if all(value is None for value in given.values()) else Constraints.read(n, **given)
+    larger = larger_sample_size(settings, n, source.n_features)
+    check = partial(_check_block, columns)
+    drawn = draw_by_passes(passes.run, n, plan.sample, constraints, check, larger=larger)
     all_rows = ByPasses(n, settings, plan, passes, drawn)
     if settings.mode == "paper":
         return _of_paper(all_rows, drawn, seed, columns)
@@ -214,10 +218,9 @@ def _of_sample(
     counting = CountingPrograms.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
     points, geometry = _with_named(drawn, points, geometry, matrix)
     numbers = drawn.numbers
-    start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
-    among = {"allowed": constraints.allowed[numbers], "group": constraints.group[numbers], "start": start}
-    constraints = replace(constraints, must=np.searchsorted(numbers, constraints.must), **among)
-    return FitData(n, points, geometry, constraints, counting, seed, all_rows, rows_of(matrix, slice(0, 0)), numbers)
+    constraints = Constraints.read(len(numbers)) if constraints is None else constraints.among(numbers)
+    absent = rows_of(matrix, slice(0, 0))
+    return FitData(n, points, geometry, constraints, counting, seed, all_rows, absent, numbers, larger=drawn.larger)
 
 
 def geometry_of_sample(drawn: Drawn, settings: Settings, columns: Any, seed: int) -> tuple[Geometry, Points, Any]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from typing import Any, TypeAlias, overload
+from typing import Any, overload
 
 import numpy as np
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
-from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
+from mosaic.arrays.passes import BlockResult, PerRow
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import EXPLAINED, Decisions, Explanation, Selection, columns_of, explain_rows, odd_columns
+from mosaic.choosing import EXPLAINED, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
@@ -203,10 +203,7 @@ class FittedAttributes:
         columns = self._columns(_texts(self.table_, X, source, odd))
         reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
-            if source is None:
-                rows = on_host(rows_of(Y, odd))
-            else:
-                rows = selection.data.geometry.prepare(source.run(TakeRows(odd))["rows"])
+            rows = on_host(rows_of(Y, odd)) if source is None else selection.data.geometry.prepare(source.take(odd))
             reasons = odd_columns(selection, columns, np.asarray(in_double(rows)), odd)
         reason: list[str | None] = [None] * len(places)
         for number, why in zip(odd.tolist(), reasons, strict=True):
@@ -253,9 +250,6 @@ class FittedAttributes:
         tags.input_tags.pairwise = bool(self.kernel == "precomputed")
         tags.input_tags.sparse = True
         return tags
-
-
-Question: TypeAlias = Callable[[Selection, Any], Any]  # a method of Selection that takes prepared rows
 
 
 def ask(model: Any, X: Any, question: Question) -> Any:

@@ -16,10 +16,21 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import EqualRows, row_codes
-from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, PerRow, TakeRows, Task, Together
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, PerRow, Task, Together
 from mosaic.arrays.xp import is_on_device, on_host, rows_of
-from mosaic.choosing import CERTIFIED_GAP, Answers, Drawn, FitData, Geometry, Points, Selection, SelectionCertificate, Settings
-from mosaic.choosing.budget import DECISION_SAMPLE, DEFAULT_ALPHA, budget_of, memory_of_fit, memory_of_proof
+from mosaic.choosing import CERTIFIED_GAP, Drawn, FitData, Geometry, Points, Selection, SelectionCertificate, Settings
+from mosaic.choosing.budget import (
+    DECISION_SAMPLE,
+    DEFAULT_ALPHA,
+    LARGER_SAMPLE,
+    LARGER_SAMPLE_ENTRIES,
+    budget_of,
+    memory_of_fit,
+    memory_of_proof,
+)
+from mosaic.choosing.objectives import TARGETS_FOR_A_PICK
+from mosaic.choosing.selection import Question
+from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
@@ -112,11 +123,10 @@ class AllInMemory:
         constrained = data.constraints.are_given
         return SelectionCertificate(given.certificate, k, error, bound, total, free_error, constrained)
 
-    def answers(self, selection: Selection) -> Answers:
+    def answers(self, selection: Selection, question: Question) -> FloatArray:
         if sp.issparse(self.X) or is_on_device(self.X):
-            return _with_own(selection, selection.answers_at(selection.data.geometry.prepare(self.X)))
-        source = open_source(self.X)
-        return answers_by_pass(selection, lambda name, task: source.run(task))
+            return np.asarray(question(selection, selection.data.geometry.prepare(self.X)))
+        return answers_by_pass(selection, question, open_source(self.X).run)
 
     def influence(self, data: FitData) -> FloatArray:
         """For each row, the norm of its row in the encoding; copies share it equally."""
@@ -125,20 +135,12 @@ class AllInMemory:
         return np.asarray(points.spread(data.solved.influence / copies, 0.0))
 
 
-def answers_by_pass(selection: Selection, run: Callable[[str, Task], BlockResult]) -> Answers:
-    return _with_own(selection, Answers(**run("answers for all rows", PerRow(partial(_answers_at, selection)))))
+def answers_by_pass(selection: Selection, question: Question, run: Callable[[Task], BlockResult]) -> FloatArray:
+    return np.asarray(run(PerRow(partial(_answers_at, selection, question)))["answer"])
 
 
-def _with_own(selection: Selection, found: Answers) -> Answers:
-    """The same answers; rows in memory have those of their points, which respect the constraints."""
-    values: list[Any] = [np.array(each) for each in found]  # arrays from other processes may be read-only
-    for value, own in zip(values, selection.answers_in_memory, strict=True):
-        value[selection.data.row_numbers] = own
-    return Answers(*values)
-
-
-def _answers_at(selection: Selection, rows: Any, start: int) -> BlockResult:
-    return selection.answers_at(selection.data.geometry.prepare(np.asarray(rows)))._asdict()
+def _answers_at(selection: Selection, question: Question, rows: Any, start: int) -> BlockResult:
+    return {"answer": question(selection, selection.data.geometry.prepare(np.asarray(rows)))}
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
@@ -151,13 +153,24 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
 
 def sample_size(settings: Settings, n: int, n_features: int) -> int:
     """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
-    least = 8 * (settings.number(n) or 0)  # eight points for each representative
+    least = TARGETS_FOR_A_PICK * (settings.number(n) or 0)
     size = max(DECISION_SAMPLE, least)
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
         if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
             break
         size = max(size // 2, SMALLEST_SAMPLE, least)
     return size
+
+
+def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
+    """Rows of the same pass that picks are improved on; 0 if they are not."""
+    if settings.mode == "paper" or is_auto(settings.n_representatives):
+        return 0
+    size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
+    if settings.memory_budget is not None:
+        used = memory_by_passes(min(sample_size(settings, n, n_features), n), FEWEST_FIRST_CANDIDATES, n_features)
+        size = min(size, int((settings.memory_budget - used) / (3.0 * 8 * max(n_features, 1))))
+    return max(size, 0)
 
 
 def memory_of_sample(size: int, n_features: int) -> float:
@@ -236,7 +249,7 @@ class ByPasses:
 
     def rows(self, numbers: IntArray, data: FitData) -> Any:
         assert self.passes is not None
-        return data.geometry.prepare(self.passes.run("rows that are explained", TakeRows(numbers))["rows"])
+        return data.geometry.prepare(self.passes.take(numbers))
 
     def sketch(self, data: FitData) -> SolvedSketch:
         """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
@@ -297,11 +310,11 @@ class ByPasses:
         constrained = selection.data.constraints.are_given
         return SelectionCertificate(certificate, k, error, bounds, trace, without_ridge, constrained)
 
-    def answers(self, selection: Selection) -> Answers:
+    def answers(self, selection: Selection, question: Question) -> FloatArray:
         if self.passes is None:
             remedy = "predict, score_samples and transform answer for rows that are passed to them."
-            raise AttributeError(f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. {remedy}")
-        return answers_by_pass(selection, self.passes.run)
+            raise AttributeError(f"labels_, is_outlier_, effective_count_ or representation_error_ was {GONE}. {remedy}")
+        return answers_by_pass(selection, question, partial(self.passes.run, "answers for all rows"))
 
     def influence(self, data: FitData) -> FloatArray:
         """For each row the norm of its row in the encoding; only points that Algorithm 3 has in memory have one."""

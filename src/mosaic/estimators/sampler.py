@@ -75,7 +75,7 @@ class MOSAICSampler(OneToOneFeatureMixin, BaseSelector):
     n_representatives : how many rows of all classes together: a number, a share, or "auto", which finds one for each class
     sampling_strategy : "auto" divides the number in proportion to the classes, "equal" evenly; at least one row of each. A dict
         from classes to numbers decides it; of classes that it does not name all rows are kept
-    coverage, min_support, kernel, gamma, scale, outliers, contamination, min_group, algorithm, tol, memory_budget, n_jobs, \
+    coverage, kernel, gamma, scale, outliers, contamination, min_group, algorithm, tol, memory_budget, n_jobs, \
 random_state, verbose : as for ``MOSAIC``
 
     Attributes
@@ -130,7 +130,7 @@ random_state, verbose : as for ``MOSAIC``
         fits = np.ones(len(y), dtype=bool)
         fits[self.suspects_.rows] = False
         picks = np.concatenate(list(self._picks(rows, y, fits)))
-        final = copy(self).set_params(n_representatives=len(picks), coverage=None, min_support=None)
+        final = copy(self).set_params(n_representatives=len(picks), coverage=None)
         self.selection_ = final.fit(X, must_include=picks).selection_
 
     def _picks(self, rows: Any, y: NDArray[Any], fits: NDArray[np.bool_]) -> Iterator[IntArray]:

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import Selection, SelectionCertificate, Settings, choose
 from mosaic.estimators.fit import fit_data, read_data
@@ -26,7 +25,7 @@ from mosaic.rows.arrays import owner_of
 from mosaic.rows.frames import n_rows, take_rows, with_columns
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
-NUMBERS = {"n_representatives": "auto", "coverage": None, "min_support": None}
+NUMBERS = {"n_representatives": "auto", "coverage": None}
 THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
 
 
@@ -35,7 +34,6 @@ class SelectorParameters:
     n_representatives: Any = "auto"
     _: KW_ONLY
     coverage: float | None = None
-    min_support: float | None = None
     kernel: Any = "rbf"
     gamma: Any = "auto"
     scale: Any = "auto"
@@ -120,8 +118,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         return self
 
     representative_indices_: IntArray = found("rows", per_row=True)
-    labels_: IntArray = found("answers.labels", per_row=True)
-    representation_error_: FloatArray = found("answers.representation_error", per_row=True)
+    labels_: IntArray = found("labels_of_rows", per_row=True)
+    representation_error_: FloatArray = found("errors_of_rows", per_row=True)
     outlier_threshold_: float = found("cut.count")
     coverage_: float = found("coverage")
     influence_: FloatArray = found("influence", per_row=True)
@@ -136,7 +134,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
 
         Parameters
         ----------
-        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
+        **changes : new values of n_representatives, coverage, outliers, contamination, min_group, tol;
             of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, while tol refines its certificate only
 
         Examples
@@ -188,7 +186,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         elif source is None:
             chosen = rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
         else:
-            chosen = source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
+            chosen = source.take(numbers)[back]  # for a table, its columns of numbers
         if not with_reasons:
             return chosen
         told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
@@ -208,7 +206,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     ----------
     n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2)
     coverage : instead of a number: as many as needed to explain this share of the points that belong
-    min_support : instead of a number: as many as possible such that each is the nearest one of at least this number of points
     kernel : a name (``mosaic.kernels.KERNELS``), ``Polynomial(…)``, ``Diffusion(…)``, or a function of two sets of points.
         "precomputed" if X is the matrix of similarities, "cosine" if only directions count
     gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three

@@ -102,6 +102,11 @@ class Kernel(ABC):
         lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
+    @property
+    def unit(self) -> float:
+        """A distance whose powers are floats in single precision."""
+        return float(getattr(self, "gamma", 1.0) ** (-1.0 / self.order))
+
     def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
         """The function that gives (d / unit)^order, rows × columns, in single precision, up to about 1e-4 of it."""
         return lambda rows: xp.as_single(self.device_distances(rows, columns) * unit**-self.order)
@@ -218,7 +223,7 @@ class RBF(StationaryKernel):
     def cross_in_single(self) -> Callable[[Any], NDArray[np.float32]] | None:
         if not isinstance(self.X, np.ndarray):
             return None
-        distances = self.in_single_at(self.gamma**-0.5)
+        distances = self.in_single_at(self.unit)
         return lambda Y: self.decay(np.negative(distances(Y)))
 
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
@@ -281,7 +286,7 @@ def single_distances(A: SingleRows, B: SingleRows) -> NDArray[np.float32]:
     """‖a_i − b_j‖² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² in single precision; by coordinates where that loses too many digits."""
     longest = max(A.lengths.max(initial=0.0), B.lengths.max(initial=0.0))
     if longest <= LONGEST_IN_SINGLE**2 and A.rows.shape[1] > FEW_IN_SINGLE:
-        D = (-2.0 * A.rows) @ B.rows.T
+        D = np.asarray((-2.0 * A.rows) @ B.rows.T, np.float32)
         D += A.lengths[:, None]
         D += B.lengths
         near = np.flatnonzero((NEAR_IN_SINGLE * A.lengths)[:, None] + NEAR_IN_SINGLE * B.lengths >= D)
@@ -290,7 +295,7 @@ def single_distances(A: SingleRows, B: SingleRows) -> NDArray[np.float32]:
             D[i, j] = squares_of_rows(A.exact[i] - B.exact[j])
             return D
     with np.errstate(over="ignore"):
-        return cdist(A.exact, B.exact, "sqeuclidean").astype(np.float32)
+        return np.asarray(cdist(A.exact, B.exact, "sqeuclidean"), np.float32)
 
 
 def _few_distances(A: Any, B: Any, metric: str = "sqeuclidean") -> FloatArray:

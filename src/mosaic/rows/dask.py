@@ -15,12 +15,13 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of, to_matrix
-from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
+from mosaic.sketch.sources import Source, Watch, as_rows, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
 
@@ -64,6 +65,11 @@ class DaskSource(Source):
         rows = X[columns].map_partitions(to_matrix, meta=to_matrix(X._meta[columns]))
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
+
+    def take(self, numbers: IntArray) -> Any:
+        """The rows with these numbers; only chunks that hold them are computed."""
+        with one_thread(), cluster_faults():
+            return as_rows(self._runs[numbers].compute())
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         import cloudpickle

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 
-from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all, merge_nodes
+from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, TakeRows, Task, merge_all, merge_nodes
 from mosaic.arrays.threads import one_thread, thread_imap, using_threads
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError
@@ -41,6 +42,10 @@ class Source(ABC):
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult: ...
 
+    def take(self, numbers: IntArray) -> Any:
+        """The rows with these numbers, which are in ascending order."""
+        return self.run(TakeRows(numbers))["rows"]
+
 
 class Passes:
     """Makes passes over a source, and raises an error if a file has changed since the first; ``tell`` is called with the name of
@@ -59,13 +64,21 @@ class Passes:
                 tell(name, rows / self.source.n, rows / max(time.monotonic() - started, 1e-9))
 
         result = self.source.run(task, watch=watch)
+        self._check_files()
+        return result
+
+    def take(self, numbers: IntArray) -> Any:
+        rows = self.source.take(numbers)
+        self._check_files()
+        return rows
+
+    def _check_files(self) -> None:
         for file, stamp in zip(self.source.files, self.stamps, strict=True):
             if _stamp(file) != stamp:
                 raise InvalidInputError(
                     f"{file} has changed while it was read in passes, which must all see the same rows",
                     "Fit again when no process writes to it.",
                 )
-        return result
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
@@ -99,6 +112,16 @@ class LocalSource(Source):
 
     def release(self, n_rows: int) -> None:
         """Release the memory that reading this many rows has taken, if any."""
+
+    def take(self, numbers: IntArray) -> Any:
+        """The rows with these numbers; only pieces that hold them are read."""
+        found = [np.empty((0, self.n_features))]
+        for first, last in self.pieces():
+            here = numbers[(numbers >= first) & (numbers < last)]
+            if len(here):
+                rows = self.read(int(here[0]), int(here[-1]) + 1)
+                found.append(np.asarray(rows[here - here[0]]))
+        return np.concatenate(found[1:] or found)
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         check_jobs(self.n_jobs)
