@@ -13,6 +13,7 @@ import mosaic
 from cli_runs import run, run_apart, run_on_terminal
 from mixed_tables import customers
 from mosaic import MOSAIC, datasets
+from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 
 POINTS = datasets.blobs_with_gross_outliers().X
 COLUMNS = [
@@ -56,7 +57,9 @@ def test_new_rows_get_their_representative_and_outliers_their_reason(saved, caps
     assert [row["name"] for row in rows] == [*(f"n{i}" for i in new), "far"]
     similarity = model.transform(POINTS[new])[np.arange(len(new)), model.labels_[new]]
     np.testing.assert_allclose([float(row["similarity"]) for row in rows[:-1]], similarity, rtol=1e-9)
-    np.testing.assert_allclose([float(row["effective_count"]) for row in rows[:-1]], model.effective_count_[new], rtol=1e-9)
+    np.testing.assert_allclose(
+        [float(row["effective_count"]) for row in rows[:-1]], model.effective_count_[new], rtol=ROUNDING_OF_COUNTS
+    )
     assert [row["is_outlier"] for row in rows] == ["false"] * 12 + ["true"]
     assert [row["reason"] for row in rows[:-1]] == [""] * 12
     far = rows[-1]

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from mosaic import MOSAICOutlierDetector, datasets
+from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.kernels import make_kernel
 from mosaic.program.solve import solve
@@ -48,7 +49,7 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
     np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
     np.testing.assert_array_equal(detector.predict(X), np.where(scores < detector.offset_, -1, 1))
     n = len(spoilt.X)
-    np.testing.assert_allclose(scores[:n], np.log(detector.effective_count_), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(scores[:n], np.log(detector.effective_count_), atol=ROUNDING_OF_COUNTS)
     np.testing.assert_array_equal(detector.predict(spoilt.X) == -1, detector.is_outlier_)
     np.testing.assert_array_equal(clone(detector).fit_predict(spoilt.X), detector.predict(spoilt.X))
     assert detector.selection_.data.count_total == pytest.approx(128.0)  # points of one small program
@@ -60,7 +61,7 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
     assert (detector.predict(near) == 1).mean() >= 0.95
     assert (detector.predict(far) == -1).all()
     alone = np.concatenate([detector.score_samples(point[None, :]) for point in far])
-    np.testing.assert_allclose(scores[-len(far) :], alone, rtol=1e-9, atol=1e-9)  # whatever comes with them
+    np.testing.assert_allclose(scores[-len(far) :], alone, atol=ROUNDING_OF_COUNTS)  # whatever comes with them
 
 
 def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
@@ -94,7 +95,7 @@ def test_score_is_the_mean_of_the_logs_of_four_programs_on_128_rows(spoilt, fitt
         Q[row, place] = itself[row]
         new = ~np.isin(np.arange(len(K)), row)
         logs.append(np.log((Q @ ω + new * itself) / np.maximum(Q.max(axis=1), itself)))
-    np.testing.assert_allclose(fitted.score_samples(spoilt.X), np.mean(logs, axis=0), atol=1e-9)
+    np.testing.assert_allclose(fitted.score_samples(spoilt.X), np.mean(logs, axis=0), atol=ROUNDING_OF_COUNTS)
 
 
 CLEAN = {

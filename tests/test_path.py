@@ -18,7 +18,7 @@ def test_curve_says_what_every_number_of_representatives_covers(gamma):
     curve = mosaic.path(GROSS.X, max_representatives=30, gamma=gamma)
     belongs = ~curve.model.is_outlier_
     kernel = make_kernel(GROSS.X, "rbf", gamma=curve.model.gamma_)
-    reach = Chooser(curve.model.selection_).cover(curve.suggested).reach
+    reach = Chooser(curve.model.selection_, curve.suggested).cover.reach
     S = Cover(kernel, reach).between(np.flatnonzero(belongs), np.arange(400))
     assert len(curve.indices) == len(curve.similarity) == len(curve.coverage) == 30
     for k in (1, 2, 9, 30):

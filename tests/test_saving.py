@@ -91,7 +91,7 @@ def same(found, expected):
 def test_loaded_model_answers_as_before(fitted, tmp_path):
     model, new = fitted
     if model.selection_.is_sampled:  # a saved model cannot read the rows again
-        _ = model.labels_, model.certificate_
+        _ = model.labels_, model.effective_count_, model.representation_error_, model.certificate_
     model.save(tmp_path / "early.mosaic")
     expected = answers(model, new)
     model.save(tmp_path / "late.mosaic")

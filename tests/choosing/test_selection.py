@@ -1,6 +1,7 @@
 """The result of a fit: one frozen value that gives the same answer however it is asked."""
 
 from dataclasses import FrozenInstanceError
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,13 +11,31 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing.choose import Chooser
-from mosaic.kernels import RBF
+from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.metrics import explained_share
 
 BLOBS = datasets.blobs_with_gross_outliers()
 
 
-def same(one, other, rtol=1e-9):
+class Answers(NamedTuple):
+    effective_count: Any
+    is_outlier: Any
+    labels: Any
+    representation_error: Any
+
+
+def answers(selection):
+    """For all rows of the data."""
+    errors = selection.errors_of_rows
+    return Answers(selection.effective_count, selection.outlier_mask, selection.labels_of_rows, errors)
+
+
+def answers_at(selection, Y):
+    """For rows that are asked for as new ones."""
+    return Answers(selection.counts_at(Y), selection.outliers_at(Y), selection.labels_at(Y), selection.errors_at(Y))
+
+
+def same(one, other, rtol=ROUNDING_OF_COUNTS):
     """Two sets of answers agree."""
     np.testing.assert_allclose(one.effective_count, other.effective_count, rtol=rtol)
     np.testing.assert_array_equal(one.is_outlier, other.is_outlier)
@@ -35,14 +54,14 @@ def test_selection_is_frozen_and_estimators_say_what_it_says():
     assert len(selection.rows) == len(selection.chosen) == len(selection.gains) == selection.settings.n_representatives == 6
     assert selection.n_outliers == 8
     assert not selection.is_outlier[selection.chosen].any()
-    answers = selection.answers
-    np.testing.assert_array_equal(answers.labels[selection.rows], np.arange(6))
-    np.testing.assert_array_equal(answers.labels == -1, answers.is_outlier)
+    found = answers(selection)
+    np.testing.assert_array_equal(found.labels[selection.rows], np.arange(6))
+    np.testing.assert_array_equal(found.labels == -1, found.is_outlier)
     np.testing.assert_array_equal(model.representative_indices_, selection.rows)
-    np.testing.assert_array_equal(model.labels_, answers.labels)
+    np.testing.assert_array_equal(model.labels_, found.labels)
     for estimator in (model, detector, MOSAIC(40).fit(BLOBS.X)):  # the number chosen changes no count and no outlier
-        np.testing.assert_array_equal(estimator.effective_count_, answers.effective_count)
-        np.testing.assert_array_equal(estimator.is_outlier_, answers.is_outlier)
+        np.testing.assert_array_equal(estimator.effective_count_, found.effective_count)
+        np.testing.assert_array_equal(estimator.is_outlier_, found.is_outlier)
 
 
 def test_coverage_is_the_explained_share_and_gains_the_mean_similarity_of_the_rows_that_belong():
@@ -50,31 +69,31 @@ def test_coverage_is_the_explained_share_and_gains_the_mean_similarity_of_the_ro
     selection = model.selection_
     weights = selection.data.points.weights * ~selection.is_outlier
     assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
-    reach = Chooser(selection).cover(6).reach
+    reach = Chooser(selection, 6).cover.reach
     S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / reach)
     np.testing.assert_allclose(np.cumsum(selection.gains), np.maximum.accumulate(S, axis=1).mean(axis=0), rtol=1e-6)
 
 
-def test_labels_and_errors_share_similarities_that_are_computed_once(monkeypatch):
-    selection, computed, between = MOSAIC(7).fit(BLOBS.X).selection_, [], RBF._between
-    monkeypatch.setattr(RBF, "_between", lambda self, A, B: computed.append((len(A), len(B))) or between(self, A, B))
-    for _ in range(2):
-        computed.clear()
-        same(selection.answers_at(BLOBS.X), selection.answers)
-    assert sum(rows for rows, points in computed if points == 7) == len(BLOBS.X)
+def test_labels_are_computed_without_errors_and_similarities_of_all_pairs(monkeypatch):
+    selection = MOSAIC(7).fit(BLOBS.X).selection_
+    for name in ("left_by", "unexplained"):
+        monkeypatch.setattr(f"mosaic.choosing.selection.{name}", lambda *args: pytest.fail("nobody asked for errors"))
+    nearest = cdist(BLOBS.X, BLOBS.X[selection.rows]).argmin(axis=1)
+    np.testing.assert_array_equal(selection.labels_of_rows, np.where(BLOBS.is_outlier, -1, nearest))
+    np.testing.assert_array_equal(selection.labels_at(BLOBS.X), selection.labels_of_rows)
 
 
 def test_without_representatives_nobody_stands_for_a_row_and_nothing_of_it_is_explained():
     selection = MOSAICOutlierDetector().fit(BLOBS.X).selection_
-    same(selection.answers_at(BLOBS.X), selection.answers)
-    assert (selection.answers.labels == -1).all()
-    np.testing.assert_allclose(selection.answers.representation_error, 1.0)
+    same(answers_at(selection, BLOBS.X), answers(selection))
+    assert (answers(selection).labels == -1).all()
+    np.testing.assert_allclose(answers(selection).representation_error, 1.0)
     assert selection.coverage == pytest.approx(0.0)
 
 
 def test_program_is_solved_when_somebody_asks_and_not_before():
     selection = MOSAIC(6).fit(BLOBS.X).selection_
-    assert selection.answers.labels is not None
+    assert answers(selection).labels is not None
     assert selection.coverage > 0
     assert not selection.data.is_solved
     assert not selection.is_proven
@@ -105,7 +124,7 @@ def test_rows_of_the_data_get_their_own_answers_when_they_are_asked_for_as_new_o
     X = np.vstack([BLOBS.X, BLOBS.X[:20]])
     for weights in (None, (np.arange(len(X)) % 10 > 0).astype(float)):
         selection = MOSAIC(6, **settings).fit(X, sample_weight=weights).selection_
-        same(selection.answers_at(X), selection.answers)
+        same(answers_at(selection, X), answers(selection))
 
 
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
@@ -114,22 +133,22 @@ def test_rows_of_a_matrix_get_their_own_answers_too(name):
     X = BLOBS.X[:150] + 20.0
     K = rbf_kernel(X, gamma=0.1) if name == "rbf" else X @ X.T
     selection = MOSAIC(6, kernel="precomputed").fit(K).selection_
-    same(selection.answers_at(K), selection.answers, rtol=1e-6)
+    same(answers_at(selection, K), answers(selection), rtol=1e-6)
 
 
 def test_outlier_that_must_be_included_is_none_whether_asked_as_known_or_as_new():
     odd = np.flatnonzero(BLOBS.is_outlier)[:2]
     for outliers in ("reject", "report"):
         selection = MOSAIC(6, outliers=outliers).fit(BLOBS.X, must_include=odd).selection_
-        assert not selection.answers.is_outlier[odd].any()
-        same(selection.answers_at(BLOBS.X), selection.answers)
+        assert not answers(selection).is_outlier[odd].any()
+        same(answers_at(selection, BLOBS.X), answers(selection))
 
 
 def test_answers_do_not_depend_on_the_batch():
     selection, Y = MOSAIC(6).fit(BLOBS.X).selection_, BLOBS.X[:30] + 0.3
-    together = selection.answers_at(Y)
+    together = answers_at(selection, Y)
     for i in range(30):
-        same(selection.answers_at(Y[i : i + 1]), type(together)(*(values[i : i + 1] for values in together)))
+        same(answers_at(selection, Y[i : i + 1]), type(together)(*(values[i : i + 1] for values in together)))
 
 
 # A sample of many points
@@ -153,8 +172,8 @@ def test_more_points_than_a_sample_get_consistent_answers_and_the_sample_has_all
         assert selection.is_sampled
         assert set(selection.rows) <= drawn
         assert "About " in str(selection.decisions) or not selection.n_outliers
-        same(selection.answers_at(BASE), selection.answers)
-        np.testing.assert_array_equal(selection.answers.labels[selection.rows], np.arange(12))
+        same(answers_at(selection, BASE), answers(selection))
+        np.testing.assert_array_equal(answers(selection).labels[selection.rows], np.arange(12))
         assert "About " not in str(selection.decisions)
     assert {*must.tolist(), *range(15)} <= drawn
 
@@ -218,6 +237,6 @@ def test_other_thresholds_give_what_a_fresh_fit_gives(changes):
     number = {"n_representatives": "auto"} if "coverage" in changes else {}
     fresh = MOSAIC(**({"n_representatives": 10} | number | changes)).fit(BLOBS.X)
     np.testing.assert_array_equal(again.representative_indices_, fresh.representative_indices_)
-    same(again.selection_.answers, fresh.selection_.answers)
+    same(answers(again.selection_), answers(fresh.selection_))
     assert again.explain() == fresh.explain()
     assert again.coverage_ == fresh.coverage_

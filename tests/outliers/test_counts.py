@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS, CountingPrograms
+from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS, ROUNDING_OF_COUNTS, CountingPrograms
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 
@@ -162,10 +162,10 @@ def test_precomputed_similarities_and_sparse_points_count_as_the_points_behind_t
     counts, counting = counts_of(X, gamma=0.2)
     given, of_matrix = counts_of(rbf_kernel(X, gamma=0.2), "precomputed")
     sparse, of_sparse = counts_of(sp.csr_array(X), gamma=0.2)
-    np.testing.assert_allclose(given, counts, rtol=1e-6)
-    np.testing.assert_allclose(sparse, counts, rtol=1e-6)
-    np.testing.assert_allclose(of_matrix.at(rbf_kernel(Y, X, gamma=0.2)), counting.at(Y), rtol=1e-6)
-    np.testing.assert_allclose(of_sparse.at(sp.csr_array(Y)), counting.at(Y), rtol=1e-6)
+    np.testing.assert_allclose(given, counts, rtol=ROUNDING_OF_COUNTS)
+    np.testing.assert_allclose(sparse, counts, rtol=ROUNDING_OF_COUNTS)
+    np.testing.assert_allclose(of_matrix.at(rbf_kernel(Y, X, gamma=0.2)), counting.at(Y), rtol=ROUNDING_OF_COUNTS)
+    np.testing.assert_allclose(of_sparse.at(sp.csr_array(Y)), counting.at(Y), rtol=ROUNDING_OF_COUNTS)
     for K in (rbf_kernel(X, gamma=0.2), (X + 1.0) @ (X + 1.0).T):  # of the second, the lengths differ
         known, of_matrix = counts_of(K, "precomputed")
-        np.testing.assert_allclose(of_matrix.at(K), known, rtol=1e-6)
+        np.testing.assert_allclose(of_matrix.at(K), known, rtol=ROUNDING_OF_COUNTS)

@@ -121,7 +121,8 @@ def as_double(A: Any) -> Any:
 def as_single(A: Any) -> Any:
     """A in single precision, on its device."""
     if isinstance(A, np.ndarray) or not is_on_device(A):
-        return A.astype(np.float32)
+        with np.errstate(over="ignore"):
+            return A.astype(np.float32)
     xp = namespace(A)
     return xp.astype(A, xp.float32)
 

@@ -115,7 +115,8 @@ def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Select
         return found
     rows = np.append(larger.numbers, found.rows[~is_there])[moved]
     new = moved[~np.isin(rows, data.row_numbers)]
-    data, groups = data.with_rows(new), found.groups
+    groups = found.groups
+    data = data.with_rows(new) if len(new) else data
     assert data.row_numbers is not None
     if groups is not None:
         added = found.cut.below(data.counts[found.data.points.n :])

@@ -170,7 +170,7 @@ class FitData:
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` solves the program
     and answers for all rows (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken from, and
-    ``sampled`` the same data without such picks.
+    ``sampled`` the same data without such picks; a copy has neither.
     """
 
     n_rows: int
@@ -192,7 +192,7 @@ class FitData:
         if self.counting is None:  # the counts come from the encoding
             kept += ["counts", "_paper_counts"]
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"computed": {name: getattr(self, name) for name in kept}}
+        return state | {"computed": {name: getattr(self, name) for name in kept}, "larger": None, "sampled": None}
 
     @property
     def kernel(self) -> Kernel:

@@ -22,8 +22,8 @@ from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
 
-#: Distances in single precision are compared again where one is at most this multiple of another.
-NEARLY_AS_NEAR = np.float32(1.01)
+#: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
+NEARLY_AS_NEAR, SMALLEST_IN_SINGLE = np.float32(1.01), np.float32(1e-30)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,13 @@ class Selection:
         return "certificate" in self.computed
 
     @property
+    def has_cut(self) -> bool:
+        """Whether any row could be an outlier."""
+        return self.settings.outliers != "keep" and self.cut.count > 1.0
+
+    @property
     def rejects(self) -> bool:
-        return self.settings.outliers == "reject" and self.cut.count > 1.0
+        return self.settings.outliers == "reject" and self.has_cut
 
     @cached_property
     def is_outlier(self) -> BoolArray:
@@ -188,7 +193,7 @@ class Selection:
 
     def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
-        if self.settings.outliers == "keep":
+        if not self.has_cut:
             return np.zeros(Y.shape[0], dtype=bool)
         flagged = self.data.below(Y, self.cut.count) if counts is None else self.cut.below(counts)
         odd = np.flatnonzero(flagged)
@@ -298,7 +303,10 @@ class Selection:
 
     @once
     def labels_of_rows(self) -> IntArray:
-        return np.asarray(self._of_all_rows(self.labels_in_memory, Selection.labels_at), np.intp)
+        labels = np.asarray(self._of_all_rows(self.labels_in_memory, Selection.labels_at), np.intp)
+        if self.rejects and len(self.chosen):
+            self.computed["outlier_mask"] = labels < 0  # without another pass
+        return labels
 
     @once
     def errors_of_rows(self) -> FloatArray:
@@ -310,6 +318,8 @@ class Selection:
 
     @once
     def outlier_mask(self) -> BoolArray:
+        if not self.has_cut:
+            return np.zeros(self.n_rows, dtype=bool)
         return np.asarray(self._of_all_rows(self.outlier_rows, Selection.outliers_at), bool)
 
     @once
@@ -382,7 +392,8 @@ def _nearest(n: int, k: int, single: Callable[[IntArray], Any], exact: Callable[
         D = on_host(single(rows))
         labels[part] = D.argmin(axis=1)
         nearest = D[np.arange(len(D)), labels[part]]
-        close = np.flatnonzero(np.count_nonzero((NEARLY_AS_NEAR * nearest)[:, None] >= D, axis=1) != 1)
+        limit = np.maximum(NEARLY_AS_NEAR * nearest, SMALLEST_IN_SINGLE)
+        close = np.flatnonzero(np.count_nonzero(limit[:, None] >= D, axis=1) != 1)
         if len(close):
             D = exact(rows[close])
             labels[rows[close]] = ((1.0 + ROUNDING) * D.min(axis=1)[:, None] >= D).argmax(axis=1)

@@ -256,7 +256,8 @@ class ByPasses:
         if not self.cache:
             if self.passes is None:
                 raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
-            self.solve(data.points, data.geometry, data.seed)
+            sampled = data.sampled or data
+            self.solve(sampled.points, sampled.geometry, data.seed)
         return self.cache["sketch"]
 
     def solve(self, points: Points, geometry: Geometry, seed: int) -> SolvedSketch:

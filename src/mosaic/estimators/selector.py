@@ -157,7 +157,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         other.set_params(**changes)
         last, new = self.selection_, Settings.of(other)
         names = [name.removeprefix("algorithm__") for name in THRESHOLDS]
-        other.selection_ = choose(last.data, replace(last.settings, **{name: getattr(new, name) for name in names}))
+        changed = replace(last.settings, **{name: getattr(new, name) for name in names})
+        other.selection_ = choose(last.data.sampled or last.data, changed)
         other._warn()
         return other
 

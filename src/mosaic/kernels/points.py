@@ -105,7 +105,7 @@ class Kernel(ABC):
     @property
     def unit(self) -> float:
         """A distance whose powers are floats in single precision."""
-        return float(getattr(self, "gamma", 1.0) ** (-1.0 / self.order))
+        return 1.0
 
     def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
         """The function that gives (d / unit)^order, rows × columns, in single precision, up to about 1e-4 of it."""
@@ -168,6 +168,10 @@ class StationaryKernel(PointKernel):
     """k(x, y) = exp(−γ · d(x, y)), or another decay, with d = Σ_j |x_j − y_j|^order."""
 
     gamma: float = 1.0
+
+    @property
+    def unit(self) -> float:
+        return float(self.gamma ** (-1.0 / self.order))
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> Any:
