@@ -19,6 +19,7 @@ from mosaic.choosing import counted, excess, percent
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import map as facts_map
 from mosaic.facts.ranks import histogram_edges
+from mosaic.text import at_most
 
 BLOBS = datasets.blobs_with_gross_outliers()
 
@@ -67,7 +68,7 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     for name in ("gap", "kernel_error", "rank", "error", "bound", "excess", "ridge", "total", "bound_without_ridge"):
         assert getattr(proof, name) == getattr(proven, name)
     assert proof.sentence == str(proven)
-    best = f"; error provably within {100 * proven.excess:.2g} % of the best 12."
+    best = f"; error provably within {at_most(proven.excess)} of the best 12."
     assert facts.sentence == share + best
 
 

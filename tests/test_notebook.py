@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, Sketch, datasets
 from mosaic.estimators import listening
+from mosaic.text import at_most
 
 BLOBS = datasets.blobs_with_gross_outliers()
 
@@ -28,8 +29,8 @@ def test_fitted_selector_shows_answer_and_picks_and_the_proof_once_it_is_known(k
     assert not model.selection_.data.is_solved
     assert "Not fitted" not in html
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
-    excess = 100 * model.certificate_.excess
-    assert f"error provably within {excess:.2g} % of the best 20" in model._repr_html_()
+    excess = at_most(model.certificate_.excess)
+    assert f"error provably within {excess} of the best 20" in model._repr_html_()
     for outliers, told in (("report", "; 8 outliers reported."), ("keep", "of those that belong.")):
         assert told in kind(5, outliers=outliers).fit(BLOBS.X)._repr_html_()
 

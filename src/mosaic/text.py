@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -42,6 +43,26 @@ class Library:
 def figure(x: float) -> str:
     """A number as a person would write it: 1,234,568 or 0.01235."""
     return f"{x:,.0f}" if 1e4 <= abs(x) < 1e15 else f"{x:.4g}"
+
+
+def at_most(share: float) -> str:
+    """An upper bound in percent, rounded up: two significant digits, but all before the point and none beyond thousandths."""
+    return _rounded(share, ROUND_CEILING)
+
+
+def at_least(share: float) -> str:
+    """A lower bound in percent, rounded down to the same digits; 0 % below a thousandth."""
+    return _rounded(share, ROUND_FLOOR)
+
+
+def _rounded(share: float, direction: str) -> str:
+    if not abs(share) < 1e12:  # infinite, not a number, or as good as that
+        return "an unknown share"
+    value = 100 * Decimal(repr(float(share)))  # the digits that a float is known by: 1 % for 0.01
+    place = min(max(value.adjusted() - 1, -3), 0)
+    rounded = value.quantize(Decimal(1).scaleb(place), direction) + 0  # + 0 takes the sign of −0 away
+    digits = f"{rounded:,f}"
+    return f"{digits.rstrip('0').rstrip('.') if place else digits} %"
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:

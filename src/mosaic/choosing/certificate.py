@@ -8,7 +8,7 @@ import numpy as np
 
 from mosaic.program.bounds import Bound
 from mosaic.program.encoding import Certificate
-from mosaic.text import html_card
+from mosaic.text import at_least, at_most, html_card
 
 #: Largest proven excess of a choice that is good; beyond, the proof says too little.
 GOOD = 0.25
@@ -88,7 +88,7 @@ class SelectionCertificate:
                 f"How close {them} {'are' if self.k > 1 else 'is'} to the best is not known: the proof is too loose here. "
                 "A smaller `tol` or a larger `memory_budget` may tighten it."
             )
-        verdict, most = "close to the best" if self.excess <= 0.05 else "good", percent(self.excess)
+        verdict, most = "close to the best" if self.excess <= 0.05 else "good", at_most(self.excess)
         either = ", with or without constraints" if self.constrained else ""
         return f"Provably {verdict}: the error of {them} is at most {most} above that of any other{number}{either}."
 
@@ -99,13 +99,12 @@ class SelectionCertificate:
         them, they, others = ("them", "They leave", f"no {self.k:,} leave")
         if self.k == 1:
             them, they, others = ("it", "It leaves", "none leaves")
-        error, bound, free_error, free_bound = (
-            percent(value / self.total) for value in (self.error, self.bound, self.error_without_ridge, self.bound_without_ridge)
-        )
+        error, free_error = (percent(value / self.total) for value in (self.error, self.error_without_ridge))
+        bound, free_bound = (at_least(value / self.total) for value in (self.bound, self.bound_without_ridge))
         solved = (
             f"Nothing is known about the optimum of the program behind {them}."
             if self.gap > 1
-            else f"The program behind {them} is solved to a gap of {percent(self.gap)}, of which {percent(self.kernel_error)} "
+            else f"The program behind {them} is solved to a gap of {at_most(self.gap)}, of which {at_most(self.kernel_error)} "
             f"comes from a kernel of rank {self.rank}."
         )
         return (

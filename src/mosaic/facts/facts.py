@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.choosing import Explanation, Selection, columns_of, counted, explain_rows, percent, suggested_number
+from mosaic.choosing import Explanation, Selection, columns_of, counted, explain_rows, suggested_number
 from mosaic.choosing.certificate import GOOD
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
-from mosaic.text import jsonable
+from mosaic.text import at_most, jsonable
 
 #: Largest number of points on the map.
 MOST_POINTS = 20_000
@@ -335,7 +335,7 @@ def share_text(share: float) -> str:
 
 def excess_text(excess: float | None) -> str | None:
     """The proven excess in percent; None where it says too little to be mentioned."""
-    return None if excess is None or excess > GOOD else percent(excess)
+    return None if excess is None or excess > GOOD else at_most(excess)
 
 
 def finite(value: Any) -> float | None:

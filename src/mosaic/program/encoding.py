@@ -23,6 +23,7 @@ from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
 from mosaic.program.problem import DesignProblem
 from mosaic.program.solvers import Status
+from mosaic.text import at_most
 
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
 #: single precision contradicted those in double precision by at most 1/25 of that.
@@ -78,9 +79,9 @@ class Certificate:
         if self.gap > 1:
             return f"not certified: nothing is known about the optimum ({kernel})"
         if self.suboptimality > 1:
-            value = f"{self.gap:.1e} of the value of selecting nothing"
+            value = f"{at_most(self.gap)} of the value of selecting nothing"
             return f"provably within {value}, which says little about the optimum ({kernel})"
-        return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
+        return f"provably within {at_most(self.suboptimality)} of the optimum ({kernel})"
 
     __repr__ = __str__
 

@@ -190,7 +190,8 @@ class Program:
         if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
             encoding = self._better(encoding, posed.restrict(np.zeros(0, np.intp)))
         if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
-            encoding = replace(encoding, status=Status.KERNEL_ERROR)
+            is_coarse = encoding.certificate.kernel_error > 0.25 * tol  # else rounding has taken the rest
+            encoding = replace(encoding, status=Status.KERNEL_ERROR if is_coarse else Status.STALLED)
         return encoding
 
     def _pose(self, trace_tol: float) -> PosedProblem:
@@ -229,8 +230,9 @@ class Program:
         other = self._solve(fewer, encoding.lam)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
-        proven = min(encoding.certificate.dual, other.certificate.primal)
-        return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
+        first, found = encoding.certificate, other.certificate
+        proven = max(first.dual - max(first.slack - found.slack, 0.0), 0.0)  # what it has more of is taken off here
+        return replace(other, certificate=replace(found, dual=min(proven, found.primal)), status=encoding.status)
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
         value = np.zeros((problem.n, self.kernel.n) if self.row_norm == "linf" else problem.n)
@@ -289,10 +291,17 @@ class Program:
                 norms = rows.norms()
                 primal = half * rows.misfit() + float(norms.sum())
         scale = half * factor.trace
-        slack = ALLOWED_ROUNDINGS * (float(np.finfo(numpy_dtype(factor.F)).eps) + lost) * scale
+        eps, finest = (float(np.finfo(dtype).eps) for dtype in (numpy_dtype(factor.F), np.float64))
+        # Σ_j k_jj ‖r_j‖² / tr K. Above 1, rounding of a pivoted factor is fitted: it counts so many times (docs/math).
+        lengths = np.linalg.norm(rows.R, axis=1) if isinstance(rows, GivenRows) else norms
+        load = float(self.kernel.diagonal()[members] @ lengths**2) / factor.trace
+        is_fitted = load > 1.0 and len(factor.pivots) > 0
         # Bounds for k are read off the dual value: for them the quick upper bound will do.
         room = (self.tol * scale - (primal - dual)) / half if self.thin else np.inf
-        primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
+        primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, None if is_fitted else room)
+        if is_fitted:
+            dual = max(dual - ALLOWED_ROUNDINGS * eps * (load - 1.0) * scale, 0.0)
+        slack = ALLOWED_ROUNDINGS * (max(eps, finest * load) + lost) * scale
         if dual > primal + slack:
             dual, status = 0.0, Status.STALLED
         influence = np.zeros(len(groups.first))
@@ -325,21 +334,22 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
 
 
 def _kernel_excess(
-    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray, room: float
+    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray, room: float | None
 ) -> float:
     """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``:
     ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, where the last norm needs Δ only between the non-zero rows, and vanishes for pivots.
+    Without ``room``, Δ has negative eigenvalues and remains of rounding at pivots that matter, and no bound will do.
     """
-    exposed = np.flatnonzero(factor.residual[members] > 0)
+    exposed = np.flatnonzero((factor.residual[members] > 0) | (room is None))
     if not len(exposed):
         return factor.error
     chosen = members[exposed]
     F_chosen = xp.host_rows(factor.F, chosen)
     Δ = kernel.device_block(chosen, chosen)
     Δ = Δ - to_device_of(Δ, F_chosen) @ to_device_of(Δ, F_chosen.T)
-    inside = max(rows.quadratic(Δ, weights, exposed), 0.0)
-    bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
-    if bound <= room or factor.error > room:
+    inside = rows.quadratic(Δ, weights, exposed)
+    bound = np.inf if room is None else float((np.sqrt(factor.error) + np.sqrt(max(inside, 0.0))) ** 2)
+    if room is not None and (bound <= room or factor.error > room):
         return bound
 
     def across(targets: slice) -> float:
