@@ -227,7 +227,7 @@ def test_saved_models_answer_for_rows_that_they_are_shown(plain):
     np.testing.assert_array_equal(saved.predict(X[:300]), fitted.predict(X[:300]))
     np.testing.assert_array_equal(saved.transform(X[:10]), fitted.transform(X[:10]))
     for other in (saved, copy.deepcopy(fitted)):
-        for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_"):
+        for name in ("labels_", "effective_count_", "representation_error_"):
             assert not hasattr(other, name)
             with pytest.raises(AttributeError, match=r"labels_, .* was not computed before this model was saved or copied"):
                 getattr(other, name)

@@ -30,6 +30,10 @@ DEFAULT_ALPHA = 100.0
 DECISION_SAMPLE = 16_384
 #: Largest number of rows of a larger sample, which picks are improved on, and of their entries: 256 MB in double precision.
 LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES = 1 << 17, 1 << 25
+#: Points to be covered, and candidates, for each pick: fewer make the choice worse, more do not make it better.
+TARGETS_FOR_A_PICK, CANDIDATES_FOR_A_PICK = 16, 4
+#: Bytes of a point that is covered by many picks: about 64 near candidates, each four times while they are found.
+BYTES_OF_A_TARGET = 7_000.0
 #: Largest number of similarities between targets and candidates (in single precision, 100 MB), and of those in double precision.
 MOST_SIMILARITIES, MOST_IN_DOUBLE = 25_000_000, 1 << 16
 
@@ -102,6 +106,13 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     in_programs = 512 if n > 128 else n
     compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * in_programs * n_features
     return points + 16.0 * 8 * n + max(points, bandwidth + similarities + compared + 1_500_000)
+
+
+def memory_of_many_picks(n: int, k: int) -> float:
+    """Bytes for the candidates near to each point that is covered, where the similarities to all candidates are too many."""
+    targets = min(n, round(TARGETS_FOR_A_PICK * k))
+    candidates = min(n, round(CANDIDATES_FOR_A_PICK * k))
+    return BYTES_OF_A_TARGET * targets if targets * candidates > MOST_SIMILARITIES else 0.0
 
 
 def memory_of_proof(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:

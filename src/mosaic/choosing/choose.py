@@ -10,11 +10,11 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
-from mosaic.choosing.budget import MOST_SIMILARITIES
+from mosaic.choosing.budget import CANDIDATES_FOR_A_PICK, MOST_SIMILARITIES, TARGETS_FOR_A_PICK
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.improve import with_moved_picks
 from mosaic.choosing.near import NearLocation
-from mosaic.choosing.objectives import CANDIDATES_FOR_A_PICK, TARGETS_FOR_A_PICK, Cover, FacilityLocation, Slots
+from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
 from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection

@@ -49,7 +49,7 @@ class NearLocation:
             floor = np.partition(D[:, ::every], rank, axis=1)[:, rank, None]
             target, candidate = np.nonzero(floor > D)
             values = cover.similarities(D[target, candidate]) - cover.similarities(floor[target, 0])
-            return target + part.start, candidate, values.astype(np.float64)
+            return (target + part.start).astype(np.int32), candidate.astype(np.int32), values.astype(np.float32)
 
         parts = in_blocks(find, len(targets), len(candidates), CACHED_SIMILARITIES, on=cover.kernel.X)
         target, candidate, values = (np.concatenate(found) for found in zip(*parts, strict=True))
@@ -60,8 +60,8 @@ class NearLocation:
         """From entries in the order of their targets, for n candidates."""
         first = np.searchsorted(target, np.arange(len(weights)))
         width = np.bincount(target, minlength=1).max()
-        near = np.full((len(weights), width), n, np.intp)
-        near_values = np.zeros((len(weights), width))
+        near = np.full((len(weights), width), n, np.int32)
+        near_values = np.zeros((len(weights), width), np.float32)
         place = np.arange(len(target)) - first[target]
         near[target, place] = candidate
         near_values[target, place] = values

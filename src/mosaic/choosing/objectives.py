@@ -25,11 +25,9 @@ from mosaic.arrays.xp import (
     rows_of,
     with_entries,
 )
-from mosaic.choosing.budget import MOST_IN_DOUBLE
+from mosaic.choosing.budget import MOST_IN_DOUBLE, TARGETS_FOR_A_PICK
 from mosaic.kernels import Kernel, decay_rate
 
-#: Points to be covered, and candidates, for each pick: fewer make the choice worse, more do not make it better.
-TARGETS_FOR_A_PICK, CANDIDATES_FOR_A_PICK = 16, 4
 #: Distances that the reach of a cover is solved with.
 REACH_DISTANCES = 1 << 21
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.

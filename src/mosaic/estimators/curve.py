@@ -13,7 +13,7 @@ from mosaic.arrays.xp import is_on_device, numpy_dtype
 from mosaic.choosing import Settings, rank
 from mosaic.choosing.budget import Estimate, memory_of_fit, memory_of_proof, memory_on_device
 from mosaic.estimators.fit import is_sampled, rank_for, read_data, size_of
-from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_sample, sample_size
+from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_picks, memory_of_sample, sample_size
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
@@ -105,13 +105,14 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         proof = taken + memory_by_passes(plan.sample, plan.n_initial, d)
         if checked.mode == "paper":
             return Estimate("sketch", source.n, plan.n_initial, proof, plan.most_passes, proof, 1)
-        memory = taken + memory_of_sample(plan.sample, d)
+        memory = taken + memory_of_sample(plan.sample, d) + memory_of_picks(checked, source.n, d)
         return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, plan.most_passes)
     matrix = read_rows(model, read, reset=True)
     (n, d), itemsize, size = matrix.shape, numpy_dtype(matrix).itemsize, size_of(matrix)
     most, sampled, sample = rank_for(checked, n, matrix), is_sampled(checked, n, d), min(sample_size(checked, n, d), n)
     memory = memory_of_fit(sample, itemsize, d, size * sample / n) + (24.0 * n if sampled else 0.0)
     memory = memory_of_sample(sample, d) + 24.0 * n if sampled and not sp.issparse(matrix) else memory
+    memory += memory_of_picks(checked, n, d)
     proof = memory_of_proof(n, most, itemsize, d, size)
     if is_on_device(matrix):
         memory, proof = (memory_on_device(m, most, itemsize, d)[i] for i, m in enumerate((sample if sampled else n, n)))

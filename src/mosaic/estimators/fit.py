@@ -28,6 +28,7 @@ from mosaic.estimators.proof import (
     Plan,
     larger_sample_size,
     memory_by_passes,
+    memory_of_picks,
     sample_size,
 )
 from mosaic.estimators.reading import (
@@ -136,6 +137,8 @@ def fit_data(
 
 def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> FitData:
     n, d = matrix.shape
+    if settings.mode != "paper":
+        memory_of_picks(settings, n, d)
     if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
         all_rows = AllInMemory(settings, rank_for(settings, n, matrix), matrix, copies)
@@ -191,6 +194,7 @@ def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: 
     def on_pass(name: str, share: float, rate: float) -> None:
         say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
+    memory_of_picks(settings, n, source.n_features)
     passes = Passes(source, on_pass)
     # Without any, nothing has an entry for every row, of which there may be billions.
     constraints = None if all(value is None for value in given.values()) else Constraints.read(n, **given)

@@ -24,11 +24,12 @@ from mosaic.choosing.budget import (
     DEFAULT_ALPHA,
     LARGER_SAMPLE,
     LARGER_SAMPLE_ENTRIES,
+    TARGETS_FOR_A_PICK,
     budget_of,
     memory_of_fit,
+    memory_of_many_picks,
     memory_of_proof,
 )
-from mosaic.choosing.objectives import TARGETS_FOR_A_PICK
 from mosaic.choosing.selection import Question
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
@@ -49,6 +50,8 @@ from mosaic.text import readable_size
 
 #: Smallest number of points in memory, and of candidates at first.
 SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES = 2048, 100
+#: Copies of the larger sample: as it is drawn, prepared, and with picks that are not in it.
+COPIES_OF_LARGER = 3.0
 #: Why a saved model cannot answer.
 GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
@@ -169,8 +172,23 @@ def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
         used = memory_by_passes(min(sample_size(settings, n, n_features), n), FEWEST_FIRST_CANDIDATES, n_features)
-        size = min(size, int((settings.memory_budget - used) / (3.0 * 8 * max(n_features, 1))))
+        size = min(size, int((settings.memory_budget - used) / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
+
+
+def memory_of_picks(settings: Settings, n: int, n_features: int) -> float:
+    """Bytes for many picks, and for a larger sample that they are improved on; an error if they do not fit into the budget."""
+    sample, k = min(sample_size(settings, n, n_features), n), settings.number(n) or 0
+    larger = larger_sample_size(settings, n, n_features) if sample < n else 0
+    many, budget = memory_of_many_picks(sample, k), budget_of(settings.memory_budget)
+    needed = many + memory_of_fit(sample, 8, n_features)
+    if many and needed > budget:
+        raise MemoryBudgetError(
+            f"{k:,} representatives of {n:,} rows × {n_features:,} features need about {readable_size(needed)}; the budget is "
+            f"{readable_size(budget)}",
+            "Raise `memory_budget`, or ask for fewer.",
+        )
+    return many + COPIES_OF_LARGER * 8 * larger * n_features
 
 
 def memory_of_sample(size: int, n_features: int) -> float:
