@@ -1,11 +1,10 @@
-"""Shares against the metrics, suggested numbers, and the paper's pruning, said once more in plain loops."""
+"""Shares against the metrics, and the paper's pruning, said once more in plain loops."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_blobs
 
 from mosaic import MOSAIC
-from mosaic.choosing.choose import MOST_AUTOMATIC, prune_similar, silhouettes
+from mosaic.choosing.choose import prune_similar
 from mosaic.kernels import make_kernel
 from mosaic.metrics import explained_share, unexplained, unexplained_along
 
@@ -30,55 +29,6 @@ def test_explained_share_is_that_of_the_metrics_after_every_pick(rng, X, name):
     left = weights @ unexplained(kernel, picks[:15]) / (weights @ kernel.diagonal())
     assert found[14] == pytest.approx(1.0 - left, abs=1e-9)
     assert max(found) <= 1.0 + 1e-12
-
-
-# Suggested numbers
-
-
-def test_silhouettes_are_those_of_a_plain_elimination(rng):
-    D = np.sqrt(((rng.normal(size=(40, 1, 2)) - rng.normal(size=(7, 2))) ** 2).sum(axis=2))
-    found, left = [], list(range(7))
-    while len(left) > 1:
-        nearest = [sorted(left, key=lambda j, i=i: D[i, j])[:2] for i in range(40)]
-        found.insert(0, np.mean([1 - D[i, a] / D[i, b] for i, (a, b) in enumerate(nearest)]))
-        lost = {j: sum(D[i, b] - D[i, a] for i, (a, b) in enumerate(nearest) if a == j) for j in left}
-        left.remove(min(left, key=lost.get))
-    np.testing.assert_allclose(silhouettes(D), found)
-
-
-def blobs(clusters, n, columns, sizes, seed):
-    """Clear blobs: their centres are at least nine deviations apart."""
-    rng, centres = np.random.default_rng(seed), []
-    while len(centres) < clusters:
-        centre = rng.uniform(-30.0, 30.0, columns)
-        if all(np.linalg.norm(centre - other) > 4.5 for other in centres):
-            centres.append(centre)
-    weights = np.where(np.arange(clusters) % 2, sizes, 1.0)
-    rows = np.maximum((n * weights / weights.sum()).astype(int), 1)
-    return make_blobs(rows.tolist(), centers=np.array(centres), cluster_std=0.5, random_state=seed)[0]
-
-
-@pytest.mark.parametrize("sizes", [1.0, 5.0])
-@pytest.mark.parametrize(("n", "columns"), [(500, 2), (500, 10), pytest.param(5000, 2, marks=pytest.mark.slow)])
-@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
-@pytest.mark.parametrize("clusters", [3, 5, 10])
-def test_clear_clusters_get_a_representative_each(clusters, n, columns, sizes):
-    model = MOSAIC().fit(blobs(clusters, n, columns, sizes, seed=0))
-    assert abs(len(model.representative_indices_) - clusters) <= 1
-    assert any("clear clusters" in line for line in model.explain())
-
-
-def test_where_no_number_of_clusters_stands_out_a_rule_of_thumb_suggests_one(rng):
-    model = MOSAIC().fit(rng.normal(size=(450, 4)))
-    assert len(model.representative_indices_) == 15
-    assert any("rule of thumb" in line for line in model.explain())
-    assert 10 <= len(MOSAIC().fit(load_digits().data).representative_indices_) <= 40
-    assert len(MOSAIC().fit(rng.normal(size=(30_000, 2))).representative_indices_) == MOST_AUTOMATIC
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_few_rows_get_a_suggestion_too(n):
-    assert len(MOSAIC().fit(np.arange(float(n))[:, None]).representative_indices_) == max(round((n / 2) ** 0.5), 1)
 
 
 # Pruning

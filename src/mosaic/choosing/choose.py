@@ -11,9 +11,10 @@ import numpy as np
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import CANDIDATES_FOR_A_PICK, MOST_SIMILARITIES, TARGETS_FOR_A_PICK
-from mosaic.choosing.certificate import counted
+from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.improve import with_moved_picks
 from mosaic.choosing.near import NearLocation
+from mosaic.choosing.number import FEWEST_FOR_CLUSTERS, number_of_clusters
 from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
 from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import FitData
@@ -23,10 +24,8 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.metrics import unexplained_along
 from mosaic.text import listed
 
-#: Largest number of representatives that is suggested, and smallest number of rows of a cluster.
-MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4
-#: Clusters are clear from this mean silhouette on: rows are three times as near to their own pick as to the next.
-CLEAR = 2 / 3
+#: Largest number of representatives that is suggested.
+MOST_AUTOMATIC = 100
 #: Number of points to be covered, unless k picks need more.
 USUAL_TARGETS = 10_000
 #: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
@@ -34,7 +33,7 @@ CLEARLY_BETTER = 0.1
 
 
 def choose(data: FitData, settings: Settings) -> Selection:
-    found, constraints, silhouette = flag_only(data, settings), data.constraints, None
+    found, constraints, why = flag_only(data, settings), data.constraints, ""
     if settings.mode == "paper":
         return _choose_like_the_paper(found)
     k, least = settings.number(data.n_rows), max(len(constraints.must), 1)
@@ -47,13 +46,14 @@ def choose(data: FitData, settings: Settings) -> Selection:
         picks = explaining(found, settings.coverage)
         k = max(len(picks.rows), least)
     elif k is None:
-        suggested, silhouette = Chooser(found, MOST_AUTOMATIC).suggested()
-        k = max(suggested, least)
+        k, why = Chooser(found, MOST_AUTOMATIC).suggested()
+        if least > k:
+            k, why = least, "those that must be included"
     chooser = Chooser(found, k)
     if picks is None or constraints.quotas is not None or len(picks.rows) < least:
         picks = chooser.picks()
     changes = () if constraints.start is None else chooser.changes(picks)
-    return replace(chooser.improved(picks), changes=changes, silhouette=silhouette)
+    return replace(chooser.improved(picks), changes=changes, why_so_many=why)
 
 
 def flag_only(data: FitData, settings: Settings) -> Selection:
@@ -225,17 +225,20 @@ class Chooser:
         chosen, gains = objective.ranked(slots, most)
         return candidates[chosen], np.array(gains) / self.weights.sum()
 
-    def suggested(self) -> tuple[int, float]:
-        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb; and the silhouette or 0."""
-        n, pool, data = float(self.weights.sum()), len(self.pool), self.selection.data
-        most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
-        if most > 1:
-            picks = data.points.point_of[replace(self, k=most).ranked(most)[0]]
-            some = self.targets[subsample(len(self.targets), 1000, data.seed)]
-            found = silhouettes(data.kernel.distances(some, picks) ** (1.0 / data.kernel.order))
-            if len(found) and found.max() >= CLEAR:
-                return 2 + int(found.argmax()), float(found.max())
-        return int(np.clip(round((n / 2.0) ** 0.5), 1, max(min(MOST_AUTOMATIC, pool), 1))), 0.0
+    def suggested(self) -> tuple[int, str]:
+        """How many picks to take, and why: all of few distinct rows, one row for each clear cluster, or √(n/2)."""
+        n, pool, data = float(self.weights.sum()), max(len(self.pool), 1), self.selection.data
+        usual = int(np.clip(round((n / 2.0) ** 0.5), 1, MOST_AUTOMATIC))
+        if usual >= pool:
+            return pool, "one for each distinct row that may be chosen"
+        some = self.targets[subsample(len(self.targets), 1000, data.seed)]
+        if len(some) < FEWEST_FOR_CLUSTERS:
+            return usual, f"fewer than {FEWEST_FOR_CLUSTERS} distinct rows show no clusters, so √(n/2), a rule of thumb"
+        squared = data.kernel.distances(some, some) ** (2.0 / data.kernel.order)
+        number, between = number_of_clusters(squared, min(MOST_AUTOMATIC, pool))
+        if number == 1:
+            return usual, "no clusters are clear, so √(n/2), a rule of thumb"
+        return number, f"as many as there are clear clusters ({percent(between)} of their rows are between two)"
 
     def explained(self, rows: IntArray) -> FloatArray:
         """Share of the points that belong which the first 1, 2, 3, … of these rows explain."""
@@ -326,22 +329,6 @@ def in_order(objective: FacilityLocation | NearLocation, chosen: list[int], n_fo
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
     ranked, gains = objective.among(chosen).ranked(Slots.free(len(chosen), len(chosen), range(n_forced)))
     return [chosen[place] for place in ranked], gains
-
-
-def silhouettes(D: FloatArray) -> FloatArray:
-    """Mean of 1 − d₁/d₂ over the rows, d₁ and d₂ the distances D to the nearest and second nearest pick, for 2, 3, … picks, which
-    are taken away one by one, each time the one whose rows are sent least far away. Rows that are picks are left out.
-    """
-    D = D[D.min(axis=1) > 0]
-    found: list[float] = []
-    rows = np.arange(len(D))
-    while D.shape[1] > 1 and len(D):
-        two = np.argpartition(D, 1, axis=1)[:, :2]
-        first, second = D[rows, two[:, 0]], D[rows, two[:, 1]]
-        found.append(float(np.mean(1.0 - first / second)))
-        farther = np.bincount(two[:, 0], second - first, D.shape[1])
-        D = np.delete(D, int(farther.argmin()), axis=1)
-    return np.array(found[::-1])
 
 
 def _choose_like_the_paper(found: Selection) -> Selection:

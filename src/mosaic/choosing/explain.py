@@ -334,13 +334,11 @@ def decisions(selection: Selection) -> Decisions:
 
 
 def _why_so_many(selection: Selection) -> str:
-    settings, auto = selection.settings, is_auto(selection.settings.n_representatives)
+    settings = selection.settings
     if selection.data.constraints.fixed_total is not None:
         return "the number that was given"
     if settings.mode == "paper":
-        return f"{'all' if auto else 'the first'} that remain after pruning and without outliers"
+        return f"{'all' if is_auto(settings.n_representatives) else 'the first'} that remain after pruning and without outliers"
     if settings.coverage is not None:
         return f"as many as explain {100 * settings.coverage:g} % of the points that belong"
-    if auto and selection.silhouette:
-        return f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
-    return "no number of clusters stands out, so √(n/2), a rule of thumb" if auto else "the number that was given"
+    return selection.why_so_many or "the number that was given"

@@ -178,7 +178,8 @@ def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, na
         name = settings.kernel if isinstance(settings.kernel, str) else "as given"
         return Geometry(prepare, kernel, (columns, f"Similarity: {name}, which has no bandwidth."))
     if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
-        share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
+        share, number = "a fifth of all", RESEMBLED_SHARE * n
+        share = f"{number:,.0f} of {n:,} points, {share}" if number >= 1 else f"{share} points"
         why = f": so that a point in a dense place resembles {share}"
     else:
         rule = "the rule of the paper's first author in later work" if settings.mode == "paper" else "gamma='scale'"

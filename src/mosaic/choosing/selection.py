@@ -39,7 +39,7 @@ class Selection:
     cut : the effective count below which rows are outliers, and the rule that gave it
     groups : outliers that are kept because they form a group, None without any
     changes : what became of the picks of an earlier fit, in sentences
-    silhouette : mean silhouette that speaks for an automatic number, 0 if no number stands out; None if it was given
+    why_so_many : why an automatic number is what it is, in words; empty if the number was given
     data, settings, computed : points, similarity, constraints and counts; the parameters; what has been computed so far
 
     Examples
@@ -57,7 +57,7 @@ class Selection:
     members: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
     gains: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     changes: tuple[str, ...] = field(default=(), repr=False)
-    silhouette: float | None = field(default=None, repr=False)
+    why_so_many: str = field(default="", repr=False)
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:

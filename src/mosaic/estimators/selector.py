@@ -205,7 +205,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
 
     Parameters
     ----------
-    n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2)
+    n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2), at most
+        100; of few distinct rows all
     coverage : instead of a number: as many as needed to explain this share of the points that belong
     kernel : a name (``mosaic.kernels.KERNELS``), ``Polynomial(…)``, ``Diffusion(…)``, or a function of two sets of points.
         "precomputed" if X is the matrix of similarities, "cosine" if only directions count
