@@ -188,13 +188,13 @@ def size_of(matrix: Any) -> float:
 
 def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> FitData:
     n, columns = source.n, None if source.names is None else tuple(source.names)
+    memory_of_picks(settings, n, source.n_features)
     plan = Plan.of(settings, n, source.n_features)
     source.most_threads = plan.threads(settings, n, source.n_features)
 
     def on_pass(name: str, share: float, rate: float) -> None:
         say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
-    memory_of_picks(settings, n, source.n_features)
     passes = Passes(source, on_pass)
     # Without any, nothing has an entry for every row, of which there may be billions.
     constraints = None if all(value is None for value in given.values()) else Constraints.read(n, **given)
