@@ -1,7 +1,7 @@
 """How far rows are from their representatives, for few and very many of these, beside OneBatchPAM, FasterPAM and k-means.
 
-One thread; every line is measured in one run. Distances are those of the rows that are no planted outlier, as shares of the distance
-to as many random rows.
+One thread; every line is measured in one run. Distances are those of the rows that are no planted outlier, as shares of the
+distance to as many random rows.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_near_candidates_give_as_good_a_cover_as_all(k, rng):
 
 
 def test_no_exchange_makes_picks_among_near_candidates_better():
-    whole, near = problem(60)
+    _, near = problem(60)
     slots = Slots.free(len(ROWS), 60)
     picks = near.exchanged(near.ranked(slots)[0], slots)
     best = np.zeros(len(ROWS))

@@ -82,7 +82,7 @@ def explain_rows(
     selection: Selection, rows: Sequence[Any], columns: TableColumns | None = None, file: Any = None
 ) -> list[Explanation]:
     """The explanations of rows of the data, which may count from the end, with columns from ``columns_of``; ``file`` is an open
-    table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read in one pass.
+    table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read.
     """
     n, fetched = selection.n_rows, {}
     for i in rows:

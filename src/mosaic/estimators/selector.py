@@ -252,10 +252,11 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
        is that of a greedy cover of the rows that belong, with exchanges. The set for m need not be part of that for k > m;
        ``mosaic.path`` has nested sets.
-    3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which depends
-       on the rows and not on a seed, their order, or where they are.
+    3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows, or 16 for each representative, a random
+       sample decides, which depends on the rows and not on a seed, their order, or where they are. A number of picks that is
+       given is improved on up to 131 072 rows; a model that was saved or copied has these rows no more for ``rethreshold``.
     4. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
-       ``n_iter_``; and, of sampled rows, by a pass over all of them, ``labels_`` and others with an entry for every row.
+       ``n_iter_``; and, of sampled rows, each by a pass over all of them, ``labels_`` and others with an entry for every row.
 
     Examples
     --------
