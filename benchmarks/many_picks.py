@@ -1,7 +1,8 @@
 """How far rows are from their representatives, for few and very many of these, beside OneBatchPAM, FasterPAM and k-means.
 
 One thread; every line is measured in one run. Distances are those of the rows that are no planted outlier, as shares of the
-distance to as many random rows.
+distance to as many random rows. OneBatchPAM is measured where ``onebatch`` can be imported; it is no extra of ours, since its
+wheel installs a package that is called ``tests``.
 """
 
 from __future__ import annotations
@@ -68,8 +69,10 @@ def faster_pam(X: Array, k: int) -> Array | None:
 def one_batch(X: Array, k: int) -> Array | None:
     if len(X) * k > MOST_OF_ONEBATCH:
         return None
-    import onebatch
-
+    try:
+        import onebatch
+    except ImportError:
+        return None
     return np.asarray(onebatch.OneBatchPAM(n_medoids=k, random_state=0).fit(X).medoid_indices_, np.intp)
 
 
