@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
-from mosaic.arrays.xp import on_host
+from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.budget import MOST_SIMILARITIES
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, quantised
@@ -66,7 +67,7 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
         return Selection(data, settings, Cut(count, "threshold"))
     counts, groups = data.counts, None
     if is_auto(settings.contamination):
-        cut, groups = find_outliers(counts, data.kernel, data.seed, mixed=data.geometry.mixed)
+        cut, groups = find_outliers(counts, data.kernel, data.seed)
     else:
         cut = cut_for_share(counts, points.weights, float(settings.contamination))
     if settings.min_group is not None:
@@ -155,21 +156,28 @@ class Chooser:
         slots = constraints.slots(k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
         objective = FacilityLocation(self.cover(k).between(self.targets, slots.twins), self.weights)
-        old = self._earlier(objective, slots, candidates)
-        chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
-        if len(chosen) < slots.room.sum():  # groups compete for equal rows
-            fault = f"{slots.room.sum()} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
-            raise InvalidInputError(fault, "Ask for fewer.")
-        # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
-        # many there are; coverage and support are those of the picks themselves.
-        no_number, replaced = settings.coverage is None and settings.min_support is None, []
-        if not is_auto(settings.n_representatives) or (old and no_number):
-            worth = np.zeros(len(candidates))
-            worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
-            exchanged = objective.exchanged(chosen, slots, worth if old else None)
-            pairs = zip(chosen, exchanged, strict=True)
-            replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
-            chosen, gains = in_order(objective, exchanged, len(slots.forced))
+        n_forced, no_number, replaced = len(slots.forced), settings.coverage is None and settings.min_support is None, []
+        while True:
+            old = self._earlier(objective, slots, candidates)
+            chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
+            if len(chosen) < slots.room.sum():  # groups compete for equal rows
+                fault = (
+                    f"{slots.room.sum()} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
+                )
+                raise InvalidInputError(fault, "Ask for fewer.")
+            # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says
+            # how many there are; coverage and support are those of the picks themselves.
+            if not is_auto(settings.n_representatives) or (old and no_number):
+                worth = np.zeros(len(candidates))
+                worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
+                exchanged = objective.exchanged(chosen, slots, worth if old else None)
+                pairs = zip(chosen, exchanged, strict=True)
+                replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
+                chosen, gains = in_order(objective, exchanged, n_forced)
+            lacking = self._for_groups(objective, slots, chosen)
+            if not lacking:
+                break
+            slots = replace(slots, forced=[*slots.forced, *lacking])
         return Picks(candidates[chosen], np.array(gains) / self.weights.sum(), tuple(replaced))
 
     def ranked(
@@ -251,6 +259,28 @@ class Chooser:
         ranked = objective.among(among).ranked(few)[0] if old else []
         return [among[candidate] for candidate in ranked[n_forced:]]
 
+    def _for_groups(self, objective: FacilityLocation, slots: Slots, chosen: Sequence[int]) -> list[int]:
+        """For each kept group that has no pick, and at least as many rows as a pick stands for, the candidate that represents it
+        best, as far as there is room for more.
+        """
+        if self.selection.groups is None:
+            return []
+        groups, weights = self.selection.groups.group, self.selection.data.points.weights
+        sizes = np.bincount(groups.clip(0), weights)
+        group_of, found = groups[slots.twins], []
+        room = slots.room - np.bincount(slots.of[list(slots.forced)], minlength=len(slots.room))
+        for number in range(1, len(sizes)):
+            members = np.flatnonzero((group_of == number) & (room[slots.of] > 0))
+            is_small = sizes[number] * len(chosen) < self.weights.sum()
+            if is_small or not len(members) or number in group_of[chosen]:
+                continue
+            inside = np.flatnonzero(groups[self.targets] == number)
+            similarities = on_host(rows_of(rows_of(objective.S, inside).T, members))
+            best = int(members[quantised(similarities @ self.weights[inside], float(sizes[number])).argmax()])
+            found.append(best)
+            room[slots.of[best]] -= 1
+        return found
+
     def changes(self, found: Picks) -> tuple[str, ...]:
         """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
         data, cover = self.selection.data, self.cover(len(found.rows))
@@ -296,6 +326,8 @@ class Chooser:
             # Some outliers are just above a valley; such rows are no candidates as long as there are others.
             is_sure = counts[points.point_of[pool]] >= just_above(cut.count, counts[belongs])
             is_sure |= np.isin(pool, constraints.must)
+            if self.selection.groups is not None:
+                is_sure |= self.selection.groups.members[points.point_of[pool]]
             pool = pool[is_sure] if is_sure.sum() >= k else pool
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
         if len(pool) <= most:
