@@ -73,7 +73,7 @@ SMALLEST_GROUP, LINKED_WITHIN = 12, 1.5
 #: A group has at least this share of the rows around its middle, and less than this times the dimension of the rest.
 OWN_SHARE, HIGHER_DIMENSION = 0.5, 1.8
 #: Rows of a crowd that are linked to one another, others being linked to these, and rows that tell what a crowd is like.
-MOST_LINKED, MOST_ASKED = 2000, 200
+MOST_LINKED, MOST_ASKED = 1000, 200
 #: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
 #: Similarities that are computed at once: a megabyte, which stays in the cache of one core.
