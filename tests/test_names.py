@@ -163,8 +163,9 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
     with pytest.warns(SelectionWarning, match="'id' has the name of an id") as caught:
         MOSAIC(5).fit(frame)
     assert {warning.filename for warning in caught} == {__file__}
-    crowd = np.vstack([np.random.default_rng(0).normal(size=(300, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40])
-    with pytest.warns(SelectionWarning, match="form a sparse crowd") as caught:
+    spread, place = (np.repeat([[rest], [group]], [320, 40], axis=0) for rest, group in ((1.0, 3.0), (0.0, 30.0)))
+    crowd = place + spread * np.random.default_rng(0).normal(size=(360, 2))
+    with pytest.warns(SelectionWarning, match=r"A group of \d+ rows") as caught:
         MOSAIC(5).fit(crowd)
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -30,6 +30,7 @@ def with_sparse_fifth(d, seed):
     return np.vstack([rng.normal(size=(1200, d)), 3.0 * rng.normal(size=(300, d)) + 20.0])
 
 
+@pytest.mark.filterwarnings("ignore:A group of")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("d", [2, 3, 5, 8])
 def test_sparse_fifth_of_the_data_is_represented_and_kept(d, seed):
@@ -38,6 +39,7 @@ def test_sparse_fifth_of_the_data_is_represented_and_kept(d, seed):
     assert model.is_outlier_[1200:].mean() < 0.1
 
 
+@pytest.mark.filterwarnings("ignore:A group of")
 @pytest.mark.parametrize("seed", [170, 0, 1, 2])
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.slow)])
 def test_widest_of_three_blobs_is_represented_and_kept(n, seed):

@@ -133,7 +133,7 @@ SELECTOR_VARIANTS = (
     Selector("any valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-3})),
     Selector("clear valleys only", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-8})),
     Selector("no valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 0.0})),
-    Selector("no sparse groups", "ours", partial(with_constants, select, {"choosing.outliers.APART": 1e9})),
+    Selector("no groups", "ours", partial(with_constants, select, {"choosing.outliers.HIGHER_DIMENSION": 0.0})),
     Selector("nobody alone", "ours", partial(with_constants, select, {"choosing.outliers.ALONE": 1.0})),
     Selector("more alone", "ours", partial(with_constants, select, {"choosing.outliers.ALONE": 1.3})),
     Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose.just_above": _no_doubt})),

@@ -26,7 +26,7 @@ SELECTION_RULES = {
     "any valley": "valleys with p < 1e-3",
     "clear valleys only": "valleys with p < 1e-8",
     "no valley": "no crowd is rejected",
-    "no sparse groups": "no crowd is kept for standing apart",
+    "no groups": "no crowd is kept for being a group",
     "nobody alone": "nobody is rejected for being alone",
     "more alone": "alone below 1.3",
     "no doubt": "rows just above a valley may be chosen",

@@ -1,5 +1,7 @@
 """Decisions about outliers: shares, valleys, crowds, and what the automatic cut makes of clean and spoilt data."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
@@ -11,6 +13,7 @@ from mosaic.choosing.outliers import (
     VALLEY_LEVEL,
     Cut,
     cut_for_share,
+    dimension,
     far_tail,
     find_outliers,
     find_valley,
@@ -175,26 +178,56 @@ def test_where_the_far_tail_ends_is_said_in_deviations_of_a_normal_distribution(
         assert np.log(far_tail(counts, share)) == pytest.approx(0.5 - 2.5 * 0.02, abs=0.003)
 
 
-def test_low_counts_are_outliers_unless_they_are_a_cluster_as_tight_as_others(rng):
+def test_low_counts_are_outliers_unless_they_are_a_group_of_a_dozen(rng):
     counts = np.concatenate([np.full(15, 1.0), rng.uniform(20, 30, 385)])
     X = rng.normal(size=(400, 2))
-    X[:15] = 20.0 + 0.1 * rng.normal(size=(15, 2))
-    cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
-    assert kept is not None
-    assert not (cut.below(counts) & ~kept.members).any()
-    X[:15] = 200.0 + 30.0 * rng.normal(size=(15, 2))
+    for spread in (0.1, 3.0):
+        X[:15] = 20.0 + spread * rng.normal(size=(15, 2))
+        cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
+        assert np.flatnonzero(kept.group == 1).tolist() == list(range(15))
+        assert not (cut.below(counts) & ~kept.members).any()
+    X[:15] = 100.0 * rng.normal(size=(15, 2))  # around all others
     cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
     assert kept is None
     assert np.flatnonzero(cut.below(counts)).tolist() == list(range(15))
+    counts[:4], X[4:15] = 25.0, 20.0 + 0.1 * rng.normal(size=(11, 2))
+    cut, kept = find_outliers(counts, make_kernel(X, "rbf"))  # eleven are judged one by one
+    assert kept is None or not kept.group.max() > 0
 
 
-def test_crowd_is_out_unless_it_stands_apart(rng):
-    counts = planted(rng, low=60, high=340)
+@pytest.mark.parametrize("size", [20, 60, 150])
+def test_crowd_is_out_unless_it_is_a_group(rng, size):
+    counts = planted(rng, low=size, high=340)
     foot, _ = find_valley(counts)
-    X = np.vstack([rng.uniform(-8, 8, size=(60, 10)), rng.normal(size=(340, 10))])
-    assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(foot, "valley")
-    X[:60] = 40.0 + 3.0 * rng.normal(size=(60, 10))
-    assert find_outliers(counts, make_kernel(X, "rbf"))[0] == Cut(0.0, "none", sparse_group=foot)
+    low = np.arange(340 + size) < size
+    X = np.vstack([rng.uniform(-8, 8, size=(size, 10)), rng.normal(size=(340, 10))])
+    cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
+    assert cut == Cut(foot, "valley")
+    assert kept is None
+    X[:size] = 40.0 + 3.0 * rng.normal(size=(size, 10))
+    cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
+    assert kept.group.tolist() == low.astype(int).tolist()
+    assert cut.rule == "alone"
+
+
+def test_rows_of_higher_dimension_are_noise_even_beside_the_others_and_of_the_same_dimension_a_group(rng):
+    """A cube of ten columns beside a plane in ten columns, and another plane."""
+    plane = np.hstack([rng.normal(size=(400, 2)), np.zeros((400, 8))])
+    counts = planted(rng, low=80, high=400)
+    cube = 20.0 + rng.uniform(-5, 5, size=(80, 10))
+    cut, kept = find_outliers(counts, make_kernel(np.vstack([cube, plane]), "rbf"))
+    assert cut.rule == "valley"
+    assert kept is None
+    cube[:, 2:] = 20.0
+    _, kept = find_outliers(counts, make_kernel(np.vstack([cube, plane]), "rbf"))
+    assert (kept.group[:80] == 1).all()
+
+
+def test_dimension_is_that_of_the_surface_on_which_rows_lie(rng):
+    for columns in (1, 2, 5):
+        X = rng.uniform(size=(400, columns)) @ np.linalg.qr(rng.normal(size=(20, columns)))[0].T
+        found = 2.0 * dimension(make_kernel(X, "rbf", gamma=1.0), np.arange(400))  # of squared distances, half
+        assert 0.75 * columns < found < 1.25 * columns
 
 
 def test_never_more_than_half_are_flagged(rng):
@@ -297,20 +330,85 @@ def test_planted_outliers_are_found_and_the_others_left_in_peace(kind, seed):
     assert flagged[~data.is_outlier].mean() <= 0.02
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_sparse_fifth_is_kept_and_reported_as_a_group(seed):
-    rng = np.random.default_rng(seed)
-    X = np.vstack([rng.normal(size=(1200, 5)), 20.0 + 3.0 * rng.normal(size=(300, 5))])
-    sparse = np.arange(1500) >= 1200
+@pytest.mark.parametrize("columns", [2, 5, 50])
+@pytest.mark.parametrize("size", [12, 40, 300])
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_group_of_any_size_is_kept_and_told_with_its_rows(size, spread, columns):
+    rng = np.random.default_rng(size)
+    X = np.vstack([rng.normal(size=(1500 - size, columns)), 20.0 + spread * rng.normal(size=(size, columns))])
+    in_group = np.arange(1500) >= 1500 - size
     for estimator in (MOSAIC(10), MOSAICOutlierDetector()):
-        estimator.fit(X)
-        assert estimator.is_outlier_[sparse].mean() < 0.1
-        assert not estimator.is_outlier_[~sparse].any()
-        crowd = estimator.selection_.crowd
-        assert np.isin(np.flatnonzero(sparse), crowd).mean() > 0.9
-        assert estimator.selection_.crowd_share == pytest.approx(len(crowd) / 1500)
-        told = f"with a count below {estimator.selection_.cut.sparse_group:.3g}, form a sparse crowd"
-        assert told in str(estimator.explain())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimator.fit(X)
+        assert estimator.is_outlier_[in_group].mean() < 0.1
+        assert estimator.is_outlier_[~in_group].mean() < 0.01
+        for rows in estimator.selection_.kept_rows:  # a group as tight as the rest need not have low counts
+            assert in_group[rows].all()
+            told = f"A group of {len(rows)} rows that few rows look like is kept"
+            assert told in str(caught[0].message)
+            assert told in str(estimator.explain())
+        if spread > 1:
+            (rows,) = estimator.selection_.kept_rows
+            assert len(rows) > 0.9 * size
+        np.testing.assert_array_equal(estimator.predict(X) == -1, estimator.is_outlier_)
+        if size > 12:  # new rows of the group are judged as it is
+            new = 20.0 + spread * rng.normal(size=(100, columns))
+            assert (estimator.predict(new) == -1).mean() < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
+def test_gross_outliers_and_noise_beside_a_group_are_out_and_two_groups_are_told_apart():
+    rng = np.random.default_rng(0)
+    rest, first, second = rng.normal(size=(1000, 5)), 20.0 + 2.0 * rng.normal(size=(60, 5)), -25.0 + rng.normal(size=(30, 5))
+    gross = 200.0 * rng.normal(size=(6, 5))
+    detector = MOSAICOutlierDetector().fit(np.vstack([rest, first, second, gross]))
+    assert [len(rows) for rows in detector.selection_.kept_rows] == [60, 30]
+    assert np.flatnonzero(detector.is_outlier_).tolist() == list(range(1090, 1096))
+    surface = datasets.embed(datasets.sphere(1000), 20)
+    noise = rng.uniform(surface.min(axis=0), surface.max(axis=0), size=(300, 20))
+    group = 3.0 + 0.2 * datasets.embed(datasets.sphere(60), 20)
+    for rows in (slice(None), slice(None, None, -1)):  # whatever their order
+        X, is_noise = np.vstack([surface, group, noise])[rows], (np.arange(1360) >= 1060)[rows]
+        detector = MOSAICOutlierDetector().fit(X)
+        assert detector.is_outlier_[is_noise].mean() > 0.95
+        assert detector.is_outlier_[~is_noise].mean() < 0.01
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.1, 0.3, 0.5])
+def test_noise_among_digits_is_found_at_every_share(share):
+    rng = np.random.default_rng(1)
+    noise = rng.uniform(0, 16, size=(round(share * len(DIGITS)), 64))
+    flagged = MOSAICOutlierDetector().fit(np.vstack([DIGITS, noise])).is_outlier_
+    assert flagged[len(DIGITS) :].mean() > 0.92
+    assert flagged[: len(DIGITS)].mean() < 0.01
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
+def test_kept_group_of_the_rows_of_a_pick_has_a_pick_within_quotas_and_constraints():
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(size=(570, 5)), 20.0 + rng.normal(size=(30, 5))])
+    in_group, half = np.arange(600) >= 570, np.arange(600) % 2
+    for k in (20, 25, 40):
+        picks = MOSAIC(k).fit(X).representative_indices_
+        assert len(picks) == k
+        assert in_group[picks].any()
+    picks = MOSAIC(25).fit(X, groups=half, quotas={0: 4}, must_include=[3, 5]).representative_indices_
+    assert len(picks) == 25
+    assert (half[picks] == 0).sum() == 4
+    assert {3, 5} <= set(picks.tolist())
+    assert in_group[picks].any()
+    assert not in_group[MOSAIC(25).fit(X, exclude=np.flatnonzero(in_group)).representative_indices_].any()
+
+
+@pytest.mark.parametrize("n", [300, 1000, 3000])
+def test_normal_data_of_one_column_has_one_outlier_in_a_hundred_at_most(n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        draws = [np.random.default_rng(seed).normal(size=(n, 1)) for seed in range(20)]
+        flagged = [MOSAICOutlierDetector().fit(X).is_outlier_.mean() for X in draws]
+    assert np.mean(flagged) <= 0.01
 
 
 def test_crowd_that_is_rejected_is_told_and_warned_of_with_its_size_and_a_remedy():

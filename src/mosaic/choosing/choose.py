@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.improve import with_moved_picks
 from mosaic.choosing.near import NearLocation
 from mosaic.choosing.number import FEWEST_FOR_CLUSTERS, number_of_clusters
-from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
+from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, quantised
 from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
@@ -68,7 +69,7 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
         return Selection(data, settings, Cut(count, "threshold"))
     counts, groups = data.counts, None
     if is_auto(settings.contamination):
-        cut, groups = find_outliers(counts, data.kernel, data.seed, mixed=data.geometry.mixed)
+        cut, groups = find_outliers(counts, data.kernel, data.seed)
     else:
         cut = cut_for_share(counts, points.weights, float(settings.contamination))
     if settings.min_group is not None:
@@ -181,22 +182,27 @@ class Chooser:
         sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
         slots = constraints.slots(k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
-        objective = self.objective(slots.twins)
-        old = self._earlier(objective, slots, candidates)
-        chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
-        if len(chosen) < slots.room.sum():  # groups compete for equal rows
-            fault = f"{slots.room.sum()} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
-            raise InvalidInputError(fault, "Ask for fewer.")
-        # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
-        # many there are; the coverage is that of the picks themselves.
-        replaced = []
-        if not is_auto(settings.n_representatives) or (old and settings.coverage is None):
-            worth = np.zeros(len(candidates))
-            worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
-            exchanged = objective.exchanged(chosen, slots, worth if old else None)
-            pairs = zip(chosen, exchanged, strict=True)
-            replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
-            chosen, gains = in_order(objective, exchanged, len(slots.forced))
+        objective, n_forced, replaced = self.objective(slots.twins), len(slots.forced), []
+        while True:
+            old = self._earlier(objective, slots, candidates)
+            chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
+            if len(chosen) < slots.room.sum():  # groups compete for equal rows
+                asked = slots.room.sum()
+                fault = f"{asked} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
+                raise InvalidInputError(fault, "Ask for fewer.")
+            # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says
+            # how many there are; the coverage is that of the picks themselves.
+            if not is_auto(settings.n_representatives) or (old and settings.coverage is None):
+                worth = np.zeros(len(candidates))
+                worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
+                exchanged = objective.exchanged(chosen, slots, worth if old else None)
+                pairs = zip(chosen, exchanged, strict=True)
+                replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
+                chosen, gains = in_order(objective, exchanged, n_forced)
+            lacking = self._for_groups(slots, chosen)
+            if not lacking:
+                break
+            slots = replace(slots, forced=[*slots.forced, *lacking])
         return Picks(candidates[chosen], np.array(gains) / self.weights.sum(), tuple(replaced))
 
     def improved(self, picks: Picks) -> Selection:
@@ -263,6 +269,28 @@ class Chooser:
         ranked = objective.among(among).ranked(few)[0] if old else []
         return [among[candidate] for candidate in ranked[n_forced:]]
 
+    def _for_groups(self, slots: Slots, chosen: Sequence[int]) -> list[int]:
+        """For each kept group that has no pick, and at least as many rows as a pick stands for, the candidate that represents it
+        best, as far as there is room for more.
+        """
+        if self.selection.groups is None:
+            return []
+        groups, weights = self.selection.groups.group, self.selection.data.points.weights
+        sizes = np.bincount(groups.clip(0), weights)
+        group_of, found = groups[slots.twins], []
+        room = slots.room - np.bincount(slots.of[list(slots.forced)], minlength=len(slots.room))
+        for number in range(1, len(sizes)):
+            members = np.flatnonzero((group_of == number) & (room[slots.of] > 0))
+            is_small = sizes[number] * len(chosen) < self.weights.sum()
+            if is_small or not len(members) or number in group_of[chosen]:
+                continue
+            inside = np.flatnonzero(groups[self.targets] == number)
+            similar = self.weights[inside] @ on_host(self.cover.between(self.targets[inside], slots.twins[members]))
+            best = int(members[quantised(similar, float(sizes[number])).argmax()])
+            found.append(best)
+            room[slots.of[best]] -= 1
+        return found
+
     def changes(self, found: Picks) -> tuple[str, ...]:
         """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
         data, cover = self.selection.data, self.cover
@@ -308,6 +336,8 @@ class Chooser:
             # Some outliers are just above a valley; such rows are no candidates as long as there are others.
             is_sure = counts[points.point_of[pool]] >= just_above(cut.count, counts[belongs])
             is_sure |= np.isin(pool, constraints.must)
+            if self.selection.groups is not None:
+                is_sure |= self.selection.groups.members[points.point_of[pool]]
             pool = pool[is_sure] if is_sure.sum() >= k else pool
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), CANDIDATES_FOR_A_PICK * k)
         if len(pool) <= most:

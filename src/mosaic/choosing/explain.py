@@ -320,9 +320,8 @@ def decisions(selection: Selection) -> Decisions:
     found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
     without = {"alone": "every row has similar rows", "threshold": "no count is below the threshold"}
     why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."
-    if cut.rule == "none" and cut.sparse_group > 0:
-        crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
-        why = f", but {crowd} form a sparse crowd: noise, or a group. They are kept; `selection_.crowd` has their row numbers."
+    if selection.kept_rows:
+        told.append(selection.kept_sentence)
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"

@@ -120,6 +120,6 @@ def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Select
     assert data.row_numbers is not None
     if groups is not None:
         added = found.cut.below(data.counts[found.data.points.n :])
-        groups = replace(groups, members=np.append(groups.members, added))
+        groups = replace(groups, group=np.append(groups.group, np.where(added, -1, 0)))
     moved_to = replace(found, data=data, groups=groups, members=np.searchsorted(data.row_numbers, rows))
     return moved_to if len(np.unique(moved_to.chosen)) == len(rows) else found

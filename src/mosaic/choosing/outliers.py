@@ -4,15 +4,16 @@
 on random parts x_i of the data: the number of points that look like y, 1 if it is alone. q is what the solution η on the support
 S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P = (K_SS + diag(1/(lam η)))⁻¹ (``docs/math/counts``).
 
-**The cut** is made on log m, by one rule for selector and detector:
+**The cut** is made on log m, by one rule for selector and detector whatever the share of the rows below it:
 
-1. A valley separates a crowd of low counts (``find_valley``), whose typical count is in the far tail of the rest and whose
-   typical row is far from its tenth nearest. If it is more than a twentieth of the rows and stands apart, noise or a group cannot
-   be told: it is kept, and the answer says so. Else it is rejected.
-2. Without a valley, or beside a crowd that is kept, rows that are alone are rejected, unless they are over 5 % of all.
-   Where tails are heavy, and in mixed tables, they must also be far from their tenth nearest row.
-3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``). ``min_group`` keeps large groups of
-   outliers that are linked: among one another's five nearest rows.
+1. A valley separates a crowd of low counts (``find_valley``), if its typical count is in the far tail of the rest and its typical
+   row farther from its tenth nearest than nine tenths of the rest. Linked pieces of it (``find_pieces``) are groups and kept if
+   they have a middle of their own and are of no higher dimension than the rest (``is_group``); then what is left is looked at
+   again. If nothing is a group, the crowd is rejected, unless it is of no higher dimension than the rest and its rows are one
+   another's neighbours even if all others were nearer by a quarter.
+2. Without a valley, rows that are alone, in no group, and far from their tenth nearest are rejected; if they are over 5 % of all,
+   being alone is not unusual and nobody is rejected.
+3. ``min_group`` keeps other groups of outliers that are linked: among one another's five nearest rows.
 
 The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
 and the groups are ours. ``docs/constants.md`` names the data on which the numbers were measured.
@@ -20,10 +21,10 @@ and the groups are ours. ``docs/constants.md`` names the data on which the numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,12 +61,19 @@ ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
 VALLEY_LEVEL, VALLEY_WIDTHS = 1e-5, np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
 #: Largest share of rows that is rejected unless it is given: a little more than half, so that one point decides no even split.
 LARGEST_OUTLIER_SHARE = 0.55
-#: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
+#: Largest share of rows that are rejected for being alone. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
 #: A row is far if its tenth nearest row is so many deviations farther than usual.
 NEIGHBOURS, FAR = 10, 3.5
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
+#: Fewer linked rows are no group and are judged one by one. Two rows are linked if the distance is less than this times either's
+#: tenth nearest distance in the crowd.
+SMALLEST_GROUP, LINKED_WITHIN = 12, 1.5
+#: A group has at least this share of the rows around its middle, and less than this times the dimension of the rest.
+OWN_SHARE, HIGHER_DIMENSION = 0.5, 1.8
+#: Rows of a crowd that are linked to one another, others being linked to these, and rows that tell what a crowd is like.
+MOST_LINKED, MOST_ASKED = 1000, 200
 #: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
 #: Similarities that are computed at once: a megabyte, which stays in the cache of one core.
@@ -261,8 +269,6 @@ class Cut:
 
     count: float
     rule: Literal["alone", "valley", "contamination", "threshold", "none"]
-    #: The highest count in a sparse group, a crowd that a valley separates and that is kept; 0 if there is none.
-    sparse_group: float = 0.0
 
     def below(self, counts: FloatArray) -> BoolArray:
         return np.asarray(counts < self.count)
@@ -319,32 +325,126 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     return (best_cut, best_p) if (counts < best_cut).mean() <= LARGEST_OUTLIER_SHARE else (0.0, 1.0)
 
 
-def find_outliers(
-    counts: FloatArray, kernel: Kernel, random_state: int = 0, *, mixed: bool = False
-) -> tuple[Cut, KeptGroups | None]:
+class Piece(NamedTuple):
+    """Linked points: all of them, and those that new ones are compared with, which reach so far."""
+
+    members: IntArray
+    frame: IntArray
+    reach: FloatArray
+
+
+def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
     """The cut that the counts of distinct points and their distances suggest, and rows below it that are kept."""
-    count, p = find_valley(counts)
-    low, sparse = counts < count, 0.0
+    groups: list[Piece] = []
+    others = np.ones(len(counts), dtype=bool)
+    while (cut := find_crowd(counts, others, kernel, random_state)) is not None:
+        low = others & cut.below(counts)
+        found = honest_groups(kernel, low, random_state)
+        if not found:
+            break
+        groups += found
+        others[np.concatenate([group.members for group in found])] = False
+    if cut is not None and not keeps_to_itself(kernel, low, random_state):
+        return cut, KeptGroups.of(kernel, low, groups)
+    cut = Cut(float(np.clip(far_tail(counts[others], 0.1), ALONE, NEARLY_ALONE)), "alone")
+    low = others & cut.below(counts)
+    if low.all() or not low.any():
+        return (NO_OUTLIERS if low.any() else cut), KeptGroups.of(kernel, low, groups)
+    _, far = usual_distances(kernel, others & ~low, random_state)
+    found = honest_groups(kernel, low, random_state)
+    for group in found:
+        low[group.members] = False
+    alone = np.flatnonzero(low)
+    near = alone[tenth_nearest(kernel, alone) <= far]
+    low[near] = False
+    if low.mean() > CROWD_SHARE:
+        cut = NO_OUTLIERS
+    return cut, KeptGroups.of(kernel, low, groups + found, Piece(near, near, np.full(len(near), far)))
+
+
+def find_crowd(counts: FloatArray, others: BoolArray, kernel: Kernel, random_state: int) -> Cut | None:
+    """The valley below which a crowd of the other rows is far from all of them; None without any."""
+    count, p = find_valley(counts[others])
+    low = others & (counts < count)
+    rest = others & ~low
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
-    if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
-        if low.mean() <= CROWD_SHARE:
-            return Cut(count, "valley"), find_near(kernel, low, False, random_state)
-        (high, far), asked = usual_distances(kernel, low, random_state), _some(low, random_state)
-        typical = float(np.median(tenth_nearest(kernel, asked)))
-        if typical > high:
-            # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
-            crowd = low if typical > far else counts < just_above(count, counts[~low])
-            if own_neighbours(kernel, crowd, asked).mean() < 0.5:
-                return Cut(count, "valley"), None
-            sparse = count
-    tail = far_tail(counts, 0.1)
-    count = float(np.clip(tail, ALONE, NEARLY_ALONE))
-    low = counts < count
-    near = find_near(kernel, low, mixed or tail < ALONE, random_state) if low.any() and not low.all() else None
-    share = float(low.mean() if near is None else (low & ~near.members).mean())
-    if share > CROWD_SHARE or (sparse and not share):
-        return Cut(0.0, "none", sparse_group=sparse), None
-    return Cut(count, "alone", sparse_group=sparse), near
+    if p >= VALLEY_LEVEL or np.median(counts[low]) >= far_tail(counts[rest], 0.25):
+        return None
+    high, _ = usual_distances(kernel, rest, random_state)
+    # A valley may also cut off the edge of a cluster.
+    typical = np.median(tenth_nearest(kernel, _some(low, random_state)))
+    return Cut(count, "valley") if typical > high else None
+
+
+def honest_groups(kernel: Kernel, low: BoolArray, random_state: int) -> list[Piece]:
+    pieces = find_pieces(kernel, np.flatnonzero(low), random_state)
+    return [piece for piece in pieces if is_group(kernel, piece, low, random_state)]
+
+
+def find_pieces(kernel: Kernel, crowd: IntArray, random_state: int) -> list[Piece]:
+    """The connected components of a crowd, of at least a dozen, x and y linked if d(x, y) ≤ 1.5 min(t(x), t(y)), t the distance
+    to the tenth nearest in the crowd. Of a large crowd a sample is linked; others belong to a piece that reaches them.
+    """
+    drawn = subsample(len(crowd), MOST_LINKED, random_state)
+    if len(drawn) < SMALLEST_GROUP:
+        return []
+    frame = crowd[drawn]
+    D = kernel.distances(frame, frame)
+    np.fill_diagonal(D, np.inf)
+    reach = LINKED_WITHIN**kernel.order * np.partition(D, NEIGHBOURS - 1, axis=1)[:, NEIGHBOURS - 1]
+    linked = sp.csr_array(np.minimum(reach[:, None], reach) >= D)
+    number = np.full(len(crowd), -1)
+    number[drawn] = connected_components(linked, directed=False)[1]
+    left = np.flatnonzero(number < 0)
+    for part in row_blocks(len(left), len(frame), BLOCK):
+        beyond = kernel.distances(crowd[left[part]], frame) - reach
+        nearest = beyond.argmin(axis=1)
+        is_reached = beyond[np.arange(len(beyond)), nearest] <= 0
+        number[left[part]] = np.where(is_reached, number[drawn[nearest]], -1)
+    large = np.flatnonzero(np.bincount(number[number >= 0]) >= SMALLEST_GROUP)
+    places = [number[drawn] == piece for piece in large]
+    return [Piece(crowd[number == piece], frame[at], reach[at]) for piece, at in zip(large, places, strict=True)]
+
+
+def is_group(kernel: Kernel, piece: Piece, low: BoolArray, random_state: int) -> bool:
+    """Whether a piece of the low rows is of no higher dimension than the rest and has a middle of its own: at least half of all
+    rows in the balls around its ten densest rows with half of the piece in them.
+    """
+    asked = piece.frame[subsample(len(piece.frame), MOST_ASKED, random_state)]
+    D = np.sort(kernel.distances(asked, asked), axis=1)
+    densest = np.argsort(D[:, min(NEIGHBOURS, len(asked) - 1)], kind="stable")[:NEIGHBOURS]
+    radius = D[densest, len(asked) // 2]
+    in_ball = kernel.distances(asked[densest], np.arange(kernel.n)) <= radius[:, None]
+    own = in_ball[:, piece.members].sum(axis=1) / in_ball.sum(axis=1)
+    return bool(own.mean() >= OWN_SHARE) and not is_of_higher_dimension(kernel, asked, low, random_state)
+
+
+def keeps_to_itself(kernel: Kernel, low: BoolArray, random_state: int) -> bool:
+    asked = _some(low, random_state, MOST_ASKED)
+    own = own_neighbours(kernel, low, asked).mean()
+    return bool(own >= OWN_SHARE) and not is_of_higher_dimension(kernel, asked, low, random_state)
+
+
+def is_of_higher_dimension(kernel: Kernel, asked: IntArray, low: BoolArray, random_state: int) -> bool:
+    """Whether the dimension of these rows is 1.8 times that of as many rows that are not low, the mean of five samples."""
+    rest = np.flatnonzero(~low)
+    samples = [rest[subsample(len(rest), len(asked), random_state + draw)] for draw in range(5)]
+    usual = np.mean([dimension(kernel, sample) for sample in samples])
+    return bool(dimension(kernel, asked) >= HIGHER_DIMENSION * usual)
+
+
+def dimension(kernel: Kernel, points: IntArray) -> float:
+    """1 / mean log(t_k / t_j) over the points and j < k = 10, t_j the distance to the j-th nearest of them (Levina and Bickel).
+
+    It is in units of ``kernel.order``, and 0 if all distances are equal.
+    """
+    D = kernel.distances(points, points)
+    np.fill_diagonal(D, np.inf)
+    most = min(NEIGHBOURS, len(points) - 1)
+    t = np.sort(np.partition(D, most - 1, axis=1)[:, :most], axis=1)
+    farthest = np.maximum(t[:, -1:], np.finfo(float).tiny)
+    logs = np.log(farthest / np.maximum(t[:, :-1], ROUNDING * farthest))
+    return 1.0 / float(max(logs.mean(), ROUNDING))
 
 
 def just_above(count: float, others: FloatArray) -> float:
@@ -361,7 +461,7 @@ def far_tail(counts: FloatArray, share: float) -> float:
 def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
     """The distance of each of these points to its tenth nearest point, or to the farthest of fewer."""
     place = min(NEIGHBOURS, kernel.n - 1) - 1
-    return np.concatenate([np.partition(D, place, axis=1)[:, place] for _, D in _to_others(kernel, points)])
+    return np.concatenate([np.zeros(0), *(np.partition(D, place, axis=1)[:, place] for _, D in _to_others(kernel, points))])
 
 
 def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -372,17 +472,17 @@ def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatA
         yield part, D
 
 
-def usual_distances(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
-    """The tenth nearest distance that a tenth of the rows that are not low exceeds, and that beyond which a row is far."""
-    found = tenth_nearest(kernel, _some(~low, random_state))
+def usual_distances(kernel: Kernel, rest: BoolArray, random_state: int) -> tuple[float, float]:
+    """The tenth nearest distance that a tenth of these rows exceeds, and that beyond which a row is far."""
+    found = tenth_nearest(kernel, _some(rest, random_state))
     middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
     return float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9)))
 
 
-def _some(members: BoolArray, random_state: int) -> IntArray:
+def _some(members: BoolArray, random_state: int, size: int = 500) -> IntArray:
     """A sample that says what is usual."""
     inside = np.flatnonzero(members)
-    return inside[subsample(len(inside), 500, random_state)]
+    return inside[subsample(len(inside), size, random_state)]
 
 
 def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
@@ -396,48 +496,50 @@ def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> Float
 
 @dataclass(frozen=True)
 class KeptGroups:
-    """Outliers that are kept: a mask of points, the similarity between them, and distances that reach the links of each alone."""
+    """Points that are kept whatever their counts: ``group`` is 1, 2, … for members of groups, the largest first, -1 for others
+    that are kept, and 0 for points that are not. ``kernel`` is between some of them, which reach rows within these distances.
+    """
 
-    members: BoolArray
+    group: IntArray
     kernel: Kernel
     reach: FloatArray
+
+    @classmethod
+    def of(cls, kernel: Kernel, outliers: BoolArray, groups: Sequence[Piece], near: Piece | None = None) -> KeptGroups | None:
+        """These groups, and points that are near to others; nobody reaches an outlier. None if there are no such points."""
+        groups = sorted(groups, key=lambda piece: -len(piece.members))  # of equal size, the one found first
+        pieces = [*groups, near] if near is not None else groups
+        if not sum(len(piece.members) for piece in pieces):
+            return None
+        group = np.zeros(kernel.n, dtype=np.intp)
+        for number, piece in enumerate(groups, 1):
+            group[piece.members] = number
+        if near is not None:
+            group[near.members] = -1
+        outside = np.flatnonzero(outliers & (group == 0))
+        frame, reach = (np.concatenate([piece[field] for piece in pieces]) for field in (1, 2))
+        for part in row_blocks(len(frame), len(outside)):
+            apart = kernel.distances(frame[part], outside).min(axis=1, initial=np.inf)
+            reach[part] = np.minimum(reach[part], (1.0 - 1e-6) * apart)
+        return cls(group, kernel.take(frame), reach)
+
+    @property
+    def members(self) -> BoolArray:
+        return np.asarray(self.group != 0)
 
     def near(self, Y: Any) -> BoolArray:
         """Mask of the new points that are within the reach of a member."""
         near = np.zeros(Y.shape[0], dtype=bool)
-        for part in row_blocks(Y.shape[0] if self.members.any() else 0, self.kernel.n):
+        for part in row_blocks(Y.shape[0], self.kernel.n):
             near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + ROUNDING)).any(axis=1)
         return near
 
 
-def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
-    """The points among the outliers that are kept since their tenth nearest row is as near as usual, and nine of the ten are low:
-    the programs see no row of some clusters where there are many. Where tails are heavy, only distances tell who is odd.
-    """
-    (high, far), outliers = usual_distances(kernel, low, random_state), np.flatnonzero(low)
-    reach, members = far if heavy else high, np.zeros(len(low), dtype=bool)
-    members[outliers] = tenth_nearest(kernel, outliers) <= reach
-    if not heavy:
-        members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
-    return _kept(kernel, low, members, np.full(len(low), reach)) if members.any() else None
-
-
-def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray) -> KeptGroups:
-    """These members, each with its reach, or less where another outlier is within it."""
-    inside, outside = np.flatnonzero(members), np.flatnonzero(low & ~members)
-    for part in row_blocks(len(inside), len(outside)):
-        apart = kernel.distances(inside[part], outside).min(axis=1, initial=np.inf)
-        reach[inside[part]] = np.minimum(reach[inside[part]], (1.0 - 1e-6) * apart)
-    return KeptGroups(members, kernel.take(inside), reach[members])
-
-
-def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
+def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups | None:
     """The groups of at least ``smallest`` points, copies counted, among the outliers."""
     sizes, reach = group_sizes(kernel, low, weights)
-    members = sizes >= smallest
-    if not members.any():
-        return KeptGroups(members, kernel, reach[members])
-    return _kept(kernel, low, members, reach)
+    members = np.flatnonzero(sizes >= smallest)
+    return KeptGroups.of(kernel, low, [], Piece(members, members, reach[members]))
 
 
 def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -21,6 +21,7 @@ from mosaic.choosing.points import FitData, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
+from mosaic.text import listed
 
 #: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
 NEARLY_AS_NEAR, SMALLEST_IN_SINGLE = np.float32(1.01), np.float32(1e-30)
@@ -341,15 +342,25 @@ class Selection:
         return None if self.groups is None else np.asarray(self.data.points.spread(self.groups.members, False), bool)
 
     @property
-    def crowd_share(self) -> float:
-        """Share of the rows that are a sparse crowd, noise or a group, and are kept; 0 without one."""
+    def kept_groups(self) -> IntArray:
+        """For each row in memory the number of its group that is kept, 1 for the largest; 0 or less for rows of none."""
         points = self.data.points
-        return float(points.weights[self.data.counts < self.cut.sparse_group].sum() / points.total)
+        return np.asarray(points.spread(np.zeros(points.n, np.intp) if self.groups is None else self.groups.group, 0))
 
     @property
-    def crowd(self) -> IntArray:
-        """Row numbers of the sparse crowd."""
-        return np.flatnonzero(self.effective_count < self.cut.sparse_group)
+    def kept_rows(self) -> tuple[IntArray, ...]:
+        """The row numbers of each group that is kept although its counts are low, the largest first; of a sample, its rows."""
+        group = self.kept_groups
+        return tuple(self.data.rows_in_data(np.flatnonzero(group == number)) for number in range(1, group.max() + 1))
+
+    @property
+    def kept_sentence(self) -> str:
+        sizes = np.bincount(self.kept_groups.clip(0), self.rows_for)[1:]
+        told = listed([f"{size:,.0f}" for size in sizes])
+        groups = f"A group of {told} rows" if len(sizes) == 1 else f"{len(sizes)} groups of {told} rows"
+        return (
+            f"{groups} that few rows look like {'is' if len(sizes) == 1 else 'are'} kept; selection_.kept_rows has their numbers."
+        )
 
     @cached_property
     def usual(self) -> UsualRows | None:
@@ -372,12 +383,8 @@ class Selection:
                 f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
                 "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
             )
-        sparse = self.cut.sparse_group
-        if len(self.chosen) and sparse > 0 and (self.data.counts[self.chosen] >= sparse).all():
-            found.append(
-                f"{100 * self.crowd_share:.0f} % of {n:,} rows form a sparse crowd without a representative. If it is a group, "
-                "ask for more representatives; if it is noise, set `contamination`."
-            )
+        if self.kept_rows:
+            found.append(f"{self.kept_sentence} If that is noise, set `contamination`.")
         return tuple(found)
 
 

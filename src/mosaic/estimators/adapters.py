@@ -48,7 +48,8 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
         self.detector_ = fitted
         scores = -np.log(fitted.effective_count_)
         if fitted.selection_.protected is not None:
-            scores[fitted.selection_.protected] = -fitted.offset_
+            kept = fitted.selection_.protected
+            scores[kept] = np.minimum(scores[kept], -fitted.offset_)
         self._set_n_classes(None)
         self.decision_scores_ = scores
         self._process_decision_scores()  # what PyOD's methods need besides

@@ -47,7 +47,8 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     Parameters
     ----------
     contamination : share of outliers, at most 0.5, if known. "auto" looks for a crowd that a valley in the distribution of the
-        counts separates; without one it flags rows that are alone: of clean rows about 1 % at most, with heavy tails up to 5 %
+        counts separates and that is no group; without one it flags rows that are alone and far from others: of clean rows about
+        1 % at most. Groups that are kept are told of in a warning
     max_samples : rows that each of the four programs compares, 128 by default
     min_group, kernel, gamma, scale, memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
 

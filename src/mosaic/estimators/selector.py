@@ -216,7 +216,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         the library and a few columns would dominate all distances; rows of word counts and embeddings it divides by their length
     outliers : "reject", "keep" or "report": never choose them, do not look for them, or mark them and choose as if not marked
     contamination : share of outliers, if known; "auto": low effective counts and far neighbours decide, and of clean rows about
-        1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning
+        1 % at most are rejected. Rejecting more than 5 % gives a warning, and so does a group of low counts that is kept:
+        a dozen or more with a middle of their own, of no higher dimension than the rest
     min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
     algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
         written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
