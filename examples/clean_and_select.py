@@ -13,11 +13,13 @@ fifth digit, and 20 rows of noise. It needs pandas; a Polars frame or an Arrow t
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 from _shared import out_folder, stands_for, write_answer
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, SelectionWarning
 
 SITES = {"north": 420, "south": 170, "east": 80, "west": 30}
 MEASURED = ["speed", "current", "temperature", "vibration"]
@@ -55,8 +57,12 @@ seen = frame.drop(columns="truth")
 print(f"{len(frame)} rows: {frame['truth'].value_counts().to_dict()}; columns {', '.join(seen.columns)}.\n")
 
 # 2. Twenty-four rows. Columns of text are not compared, and come back with the picks.
-model = MOSAIC(24).fit(seen)
+with warnings.catch_warnings(record=True) as told:  # small groups are kept, and told of
+    warnings.simplefilter("always")
+    model = MOSAIC(24).fit(seen)
+warnings.simplefilter("ignore", SelectionWarning)  # once is enough
 picks = model.select(frame)
+print(*[f"A warning: {warning.message}" for warning in told], sep="\n")
 print(f"Twenty-four of them, {', '.join(picks['reading'][:5])} … first, with all columns: {list(picks.columns)}.")
 print(f"Noise among the picks: {(picks['truth'] == 'noise').sum()}.")
 flagged = frame.loc[model.is_outlier_, "truth"].value_counts().to_dict()

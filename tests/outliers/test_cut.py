@@ -226,7 +226,7 @@ def test_rows_of_higher_dimension_are_noise_even_beside_the_others_and_of_the_sa
 def test_dimension_is_that_of_the_surface_on_which_rows_lie(rng):
     for columns in (1, 2, 5):
         X = rng.uniform(size=(400, columns)) @ np.linalg.qr(rng.normal(size=(20, columns)))[0].T
-        found = 2.0 * dimension(make_kernel(X, "rbf", gamma=1.0), np.arange(400))  # of squared distances, half
+        found = dimension(make_kernel(X, "rbf", gamma=1.0), np.arange(400))
         assert 0.75 * columns < found < 1.25 * columns
 
 

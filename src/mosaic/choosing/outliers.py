@@ -11,9 +11,10 @@ S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P =
    they have a middle of their own and are of no higher dimension than the rest (``is_group``); then what is left is looked at
    again. If nothing is a group, the crowd is rejected, unless it is of no higher dimension than the rest and its rows are one
    another's neighbours even if all others were nearer by a quarter.
-2. Without a valley, rows that are alone, in no group, and far from their tenth nearest are rejected; if they are over 5 % of all,
+2. Along a line (one column, a curve), no piece is a group, and a crowd is rejected only if it is of higher dimension than the rest.
+3. Without a valley, rows that are alone, in no group, and far from their tenth nearest are rejected; if they are over 5 % of all,
    being alone is not unusual and nobody is rejected.
-3. ``min_group`` keeps other groups of outliers that are linked: among one another's five nearest rows.
+4. ``min_group`` keeps other groups of outliers that are linked: among one another's five nearest rows.
 
 The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
 and the groups are ours. ``docs/constants.md`` names the data on which the numbers were measured.
@@ -64,12 +65,14 @@ LARGEST_OUTLIER_SHARE = 0.55
 #: Largest share of rows that are rejected for being alone. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
 #: A row is far if its tenth nearest row is so many deviations farther than usual.
-NEIGHBOURS, FAR = 10, 3.5
+NEIGHBOURS, FAR = 10, 3.6
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
 #: Fewer linked rows are no group and are judged one by one. Two rows are linked if the distance is less than this times either's
 #: tenth nearest distance in the crowd.
 SMALLEST_GROUP, LINKED_WITHIN = 12, 1.5
+#: Rows of a lower dimension are along a line.
+DIMENSION_OF_A_LINE = 1.5
 #: A group has at least this share of the rows around its middle, and less than this times the dimension of the rest.
 OWN_SHARE, HIGHER_DIMENSION = 0.5, 1.8
 #: Rows of a crowd that are linked to one another, others being linked to these, and rows that tell what a crowd is like.
@@ -337,21 +340,24 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     """The cut that the counts of distinct points and their distances suggest, and rows below it that are kept."""
     groups: list[Piece] = []
     others = np.ones(len(counts), dtype=bool)
+    # Along a line every tail is a piece of its own, and counts of tails have valleys: only noise is a crowd there.
+    usual = _some(others, random_state, MOST_ASKED)
+    is_line = len(usual) > SMALLEST_GROUP and dimension(kernel, usual) < DIMENSION_OF_A_LINE
     while (cut := find_crowd(counts, others, kernel, random_state)) is not None:
         low = others & cut.below(counts)
-        found = honest_groups(kernel, low, random_state)
+        found = [] if is_line else honest_groups(kernel, low, random_state)
         if not found:
             break
         groups += found
         others[np.concatenate([group.members for group in found])] = False
-    if cut is not None and not keeps_to_itself(kernel, low, random_state):
+    if cut is not None and not keeps_to_itself(kernel, low, random_state, is_line):
         return cut, KeptGroups.of(kernel, low, groups)
     cut = Cut(float(np.clip(far_tail(counts[others], 0.1), ALONE, NEARLY_ALONE)), "alone")
     low = others & cut.below(counts)
     if low.all() or not low.any():
         return (NO_OUTLIERS if low.any() else cut), KeptGroups.of(kernel, low, groups)
     _, far = usual_distances(kernel, others & ~low, random_state)
-    found = honest_groups(kernel, low, random_state)
+    found = [] if is_line else honest_groups(kernel, low, random_state)
     for group in found:
         low[group.members] = False
     alone = np.flatnonzero(low)
@@ -419,10 +425,10 @@ def is_group(kernel: Kernel, piece: Piece, low: BoolArray, random_state: int) ->
     return bool(own.mean() >= OWN_SHARE) and not is_of_higher_dimension(kernel, asked, low, random_state)
 
 
-def keeps_to_itself(kernel: Kernel, low: BoolArray, random_state: int) -> bool:
+def keeps_to_itself(kernel: Kernel, low: BoolArray, random_state: int, is_line: bool) -> bool:
     asked = _some(low, random_state, MOST_ASKED)
-    own = own_neighbours(kernel, low, asked).mean()
-    return bool(own >= OWN_SHARE) and not is_of_higher_dimension(kernel, asked, low, random_state)
+    is_own = is_line or own_neighbours(kernel, low, asked).mean() >= OWN_SHARE
+    return bool(is_own) and not is_of_higher_dimension(kernel, asked, low, random_state)
 
 
 def is_of_higher_dimension(kernel: Kernel, asked: IntArray, low: BoolArray, random_state: int) -> bool:
@@ -436,7 +442,7 @@ def is_of_higher_dimension(kernel: Kernel, asked: IntArray, low: BoolArray, rand
 def dimension(kernel: Kernel, points: IntArray) -> float:
     """1 / mean log(t_k / t_j) over the points and j < k = 10, t_j the distance to the j-th nearest of them (Levina and Bickel).
 
-    It is in units of ``kernel.order``, and 0 if all distances are equal.
+    It is nearly 0 if all distances are equal.
     """
     D = kernel.distances(points, points)
     np.fill_diagonal(D, np.inf)
@@ -444,7 +450,7 @@ def dimension(kernel: Kernel, points: IntArray) -> float:
     t = np.sort(np.partition(D, most - 1, axis=1)[:, :most], axis=1)
     farthest = np.maximum(t[:, -1:], np.finfo(float).tiny)
     logs = np.log(farthest / np.maximum(t[:, :-1], ROUNDING * farthest))
-    return 1.0 / float(max(logs.mean(), ROUNDING))
+    return kernel.order / float(max(logs.mean(), ROUNDING))
 
 
 def just_above(count: float, others: FloatArray) -> float:
@@ -475,8 +481,8 @@ def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatA
 def usual_distances(kernel: Kernel, rest: BoolArray, random_state: int) -> tuple[float, float]:
     """The tenth nearest distance that a tenth of these rows exceeds, and that beyond which a row is far."""
     found = tenth_nearest(kernel, _some(rest, random_state))
-    middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
-    return float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9)))
+    middle, high, higher = np.log(np.maximum(np.quantile(found, [0.5, 0.9, 0.95]), np.finfo(float).tiny))
+    return float(np.exp(high)), float(np.exp(middle + FAR * max(higher - middle, ROUNDING) / ndtri(0.95)))
 
 
 def _some(members: BoolArray, random_state: int, size: int = 500) -> IntArray:
