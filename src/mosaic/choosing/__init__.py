@@ -2,8 +2,18 @@
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
+from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, Outside, at_most, certificate_of
 from mosaic.choosing.draw import Drawn
-from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_rows, odd_columns, oddities, typical_columns
+from mosaic.choosing.explain import (
+    Decisions,
+    Explanation,
+    contrasts,
+    explain_rows,
+    odd_columns,
+    oddities,
+    typical_columns,
+    where_in_memory,
+)
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import quantised
 from mosaic.choosing.points import FitData, Points, Solved
@@ -11,8 +21,9 @@ from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
-    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Constraints", "Decisions", "Drawn", "Explanation",
-    "FitData", "Geometry", "Points", "Selection", "SelectionCertificate", "Settings", "Solved", "choose", "columns_of",
+    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Answers", "Constraints", "CoverCertificate", "Decisions", "Drawn",
+    "Explanation", "FitData", "Geometry", "NamedExchange", "Outside", "Points", "Selection", "SelectionCertificate", "Settings", "Solved", "at_most", "certificate_of", "choose",
+    "columns_of",
     "contrasts", "counted", "excess", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities",
-    "percent", "preparation_of", "quantised", "rank", "suggested_number", "typical_columns",
+    "percent", "preparation_of", "quantised", "rank", "suggested_number", "typical_columns", "where_in_memory",
 ]  # fmt: skip

@@ -36,6 +36,8 @@ LEAST_PROGRESS = 0.01
 LOOKS_WITHOUT_PROGRESS, LEAST_PROGRESS_OF_LOOKS, LONG_STEPS = 3, 0.05, 0.2
 #: Candidates that a look calls to the working ones, for each pick, and at least.
 CALLED_FOR_A_PICK, FEWEST_CALLED = 2, 48
+#: Of double precision.
+EPS = float(np.finfo(np.float64).eps)
 NO_TARGETS = np.zeros(0, np.int32)
 #: Candidates that are out are forgotten once fewer than this share of those that are looked at is left.
 SHARE_LEFT = 0.6
@@ -45,22 +47,27 @@ SHARE_LEFT = 0.6
 class CoverBound:
     """What is proven about the cover of k picks, for the similarities that they were compared by.
 
-    ``value`` is Σ_i ω_i max_{j∈picks} s_ij, ``bound`` at least that of every set that may be chosen, ``thresholds`` the u that
-    prove it. Every set that covers as much as the picks has all candidates of ``in_every_best`` and none of ``in_no_better``.
+    ``value`` is Σ_i ω_i max_{j∈picks} s_ij, but for rounding that ``least_value`` allows for, ``bound`` at least that of every set
+    that may be chosen, ``thresholds`` the u that prove it, and ``prices`` the ρ of all candidates there, 0 for those that may not
+    be chosen. Every set that covers as much as the picks has all candidates of ``in_every_best`` and none of ``in_no_better``.
     ``is_only_best``: of the sets that may be chosen, no other covers as much as the picks.
     """
 
     value: float
+    least_value: float
     bound: float
     thresholds: FloatArray
+    prices: FloatArray
     in_every_best: BoolArray
     in_no_better: BoolArray
     is_only_best: bool
 
     @property
     def gap(self) -> float:
-        """1 − value / bound: the share of the best cover that the picks miss, at most."""
-        return max(1.0 - self.value / self.bound, 0.0) if self.bound > 0 else 0.0
+        """(bound − value) / bound: the share of the best cover that the picks miss, at most; 1 is no more than nothing known."""
+        if self.bound <= 0:
+            return 0.0 if self.bound <= self.value else 1.0
+        return min(max((self.bound - self.least_value) / self.bound * (1.0 + 4.0 * EPS), 0.0), 1.0)
 
 
 def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *, steps: int = MOST_STEPS) -> CoverBound:
@@ -72,7 +79,7 @@ def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *,
     slack = error * float(weights @ np.abs(covered))
     least_value, most_value = value - slack, value + slack
     u, floor = _first_thresholds(S, own)
-    dual = _Dual.above(floor, S, weights, slots)
+    dual = everyone = _Dual.above(floor, S, weights, slots)
     is_pick = _mask(chosen, S.shape[1])
     is_open, in_every_best = _mask(dual.candidates, S.shape[1]), np.zeros_like(is_pick)
     is_working = is_pick & is_open
@@ -95,8 +102,9 @@ def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *,
         u, size = _descend(dual.among(is_working[dual.candidates]), u, floor, value, size)
         done += STEPS_BETWEEN_LOOKS
     bound = most_value if is_closed else max(bounds[-1], most_value)
-    is_only_best = is_closed and bool(is_open[chosen].all())
-    return CoverBound(value, bound, thresholds, in_every_best, ~is_open, is_only_best)
+    rho = np.zeros(S.shape[1])
+    rho[everyone.candidates] = everyone.prices(thresholds, np.float64)
+    return CoverBound(value, least_value, bound, thresholds, rho, in_every_best, ~is_open, is_closed)
 
 
 def prices(S: Any, weights: FloatArray, u: FloatArray) -> FloatArray:
@@ -105,15 +113,15 @@ def prices(S: Any, weights: FloatArray, u: FloatArray) -> FloatArray:
     return np.array([weights @ np.maximum(column.astype(np.float64) - u, 0.0) for column in S.T])
 
 
-def bounds_for_all(S: Any, weights: FloatArray, u: FloatArray) -> FloatArray:
-    """Upper bounds of the cover of 1, 2, 3, … of the candidates: Σ_i ω_i u_i + ρ_(1) + … + ρ_(k), one u for every k."""
-    rho = np.sort(prices(S, weights, u))[::-1]
-    total = float(weights @ np.abs(u)) + np.cumsum(rho)
-    return np.asarray(float(weights @ u) + np.cumsum(rho) + _rounding(*S.shape) * total)
+def bounds_for_all(rho: FloatArray, weights: FloatArray, u: FloatArray) -> FloatArray:
+    """Upper bounds of the cover of 1, 2, 3, … candidates: Σ_i ω_i u_i + ρ_(1) + … + ρ_(k), one u for every k."""
+    sums = np.cumsum(np.sort(rho)[::-1])
+    slack = _rounding(len(u), len(rho)) * (float(weights @ np.abs(u)) + sums)
+    return np.asarray(float(weights @ u) + sums + slack)
 
 
 def _rounding(n: int, k: int) -> float:
-    return 4.0 * (n + k + 8) * float(np.finfo(np.float64).eps)
+    return 4.0 * (n + k + 8) * EPS
 
 
 def _mask(places: IntArray, n: int) -> BoolArray:

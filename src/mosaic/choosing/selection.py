@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from mosaic.choosing.points import FitData, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
+
+if TYPE_CHECKING:
+    from mosaic.choosing.cover_certificate import CoverCertificate
 
 
 class Answers(NamedTuple):
@@ -99,9 +102,18 @@ class Selection:
         return self.kernel.take(self.chosen)
 
     @once
-    def certificate(self) -> SelectionCertificate:
-        """What is proven about program and choice; the first access solves the program."""
-        return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
+    def certificate(self) -> CoverCertificate | SelectionCertificate:
+        """What is proven about the choice; for the paper's algorithm about its program, which the first access solves."""
+        if self.settings.mode == "paper":
+            return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
+        from mosaic.choosing.cover_certificate import certificate_of  # it chooses, too
+
+        return certificate_of(self)
+
+    @property
+    def can_be_certified(self) -> bool:
+        """Whether there is what a certificate needs: the rows in memory, or for the paper's algorithm all rows."""
+        return self.is_proven or self.settings.mode != "paper" or bool(self.data.all_rows.is_possible)
 
     @property
     def is_proven(self) -> bool:

@@ -52,7 +52,7 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        choosing.Answers, choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.FitData,
+        choosing.Answers, choosing.Constraints, choosing.CoverCertificate, choosing.Decisions, choosing.NamedExchange, choosing.Geometry, choosing.FitData,
         choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
         Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
