@@ -117,8 +117,17 @@ def test_printed_percentages_are_on_the_safe_side():
         assert most <= max(1.1 * share, 1e-5)
 
 
-@pytest.mark.parametrize(("share", "most", "least"), [(0.02, "2 %", "2 %"), (1.0, "100 %", "100 %"), (0.123, "13 %", "12 %"),
-                                                     (1e-9, "0.001 %", "0.0000001 %"), (0.0, "0.001 %", "0 %"), (0.0999, "10 %", "9.9 %")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("share", "most", "least"),
+    [
+        (0.02, "2 %", "2 %"),
+        (1.0, "100 %", "100 %"),
+        (0.123, "13 %", "12 %"),
+        (0.0999, "10 %", "9.9 %"),
+        (1e-9, "0.001 %", "0.0000001 %"),
+        (0.0, "0.001 %", "0 %"),
+    ],
+)
 def test_percentages_have_two_digits(share, most, least):
     assert (at_most(share), at_least(share)) == (most, least)
 

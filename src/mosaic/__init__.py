@@ -34,7 +34,8 @@ __all__ = [
 
 # Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.
 _HOMES = {
-    **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "certify", "estimate", "load", "path"), "mosaic.estimators"),
+    **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler"), "mosaic.estimators"),
+    **dict.fromkeys(("certify", "estimate", "load", "path"), "mosaic.estimators"),
     **dict.fromkeys(("Certificate", "Encoding"), "mosaic.program.encoding"),
     "EffectiveCount": "mosaic.kernels",
     "Selection": "mosaic.choosing",

@@ -57,7 +57,7 @@ class CoverCertificate:
     is_best : whether it is proven that no other k rows cover as much
     shortfall : the share of the best that is missed, at least, which exchanges show
     random, best_random : mean and largest value of ``n_random`` random choices of k rows; ``n_random_as_good`` cover as much
-    exchanges : the exchanges of one row that add most: ``out``, ``into``, ``gain`` and ``sentence``; none where none adds anything
+    exchanges : the exchanges of one row that add most: ``out``, ``into``, ``gain`` and ``sentence``
     bounds : for 1, 2, 3, … rows, the value that so many cannot exceed
     reach : h, in the distance of the kernel
     n_targets, n_candidates, n_rows : distinct rows that are covered, that may be chosen, and that belong
@@ -83,7 +83,7 @@ class CoverCertificate:
     n_random: int
     n_random_as_good: int
     exchanges: tuple[NamedExchange, ...]
-    bounds: FloatArray = field(repr=False)
+    bounds: tuple[float, ...] = field(repr=False)
     reach: float
     n_targets: int
     n_candidates: int
@@ -95,8 +95,7 @@ class CoverCertificate:
 
     def least_number(self, similarity: float) -> int | None:
         """So many rows at least are needed for this mean similarity; None if more than there are bounds for."""
-        enough = np.flatnonzero(self.bounds >= similarity)
-        return int(enough[0]) + 1 if len(enough) else None
+        return next((k for k, bound in enumerate(self.bounds, 1) if bound >= similarity), None)
 
     def __str__(self) -> str:
         number = "row" if self.k == 1 else f"{self.k:,}"
@@ -135,9 +134,9 @@ class CoverCertificate:
         others = "for any row" if self.k == 1 else f"for any {self.k:,} rows"
         told = [
             str(self),
-            f"A row is covered as far as the nearest representative resembles it: the similarity is exp(−d / {self.reach:.4g}).",
-            f"Its mean is at least {number_at_least(self.value)} here, and {others} at most {number_at_most(self.bound)}.",
-            f"Of {self.n_random} random choices of {self.k:,} it is {self.random:.4g}, and {self.best_random:.4g} of the best of them.",
+            f"A row is covered as far as the nearest of the chosen resembles it: by exp(−d / {self.reach:.4g}).",
+            f"The mean is at least {number_at_least(self.value)} here, and {others} at most {number_at_most(self.bound)}.",
+            f"For {self.n_random} random choices of {self.k:,} it is {self.random:.4g}, for the best of them {self.best_random:.4g}.",
         ]
         if self.exchanges:
             gains = "; ".join(f"{each.sentence} (+{each.gain:.2g})" for each in self.exchanges)
@@ -268,7 +267,7 @@ class Compared:
             n_random=len(drawn),
             n_random_as_good=int(np.count_nonzero(np.array(drawn) >= found.value)),
             exchanges=exchanges,
-            bounds=np.minimum(bounds[:MOST_BOUNDS] / total * (1.0 + 4.0 * len(self.cover.weights) * EPS), 1.0),
+            bounds=tuple(np.minimum(bounds[:MOST_BOUNDS] / total * (1.0 + 4.0 * len(self.cover.weights) * EPS), 1.0).tolist()),
             reach=self.reach,
             n_targets=len(self.cover.weights),
             n_candidates=len(np.unique(self.slots.twins[is_allowed])),

@@ -258,7 +258,8 @@ class Facts:
     def sentence(self) -> str:
         if self.detects:
             return f"{self.title}."
-        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
+        proven = "error provably" if self.selection.settings.mode == "paper" else "provably"
+        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated, proven=proven)
         n, excess = self.selection.n_outliers, self.known_certificate.excess
         return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
 
@@ -303,7 +304,7 @@ def facts_of(model: Any) -> Facts:
     return model.facts_  # type: ignore[no-any-return]
 
 
-def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
+def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True, proven: str = "provably") -> dict[str, list[str]]:
     """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
     points, about = counted(n_points, "row"), "about " if scaled else ""
     if not picks:
@@ -312,7 +313,7 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
         return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found, "proven": [""] * 3}
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    best = "; provably within **{excess}** of the best {k}"
+    best = f"; {proven} within **{{excess}}** of the best {{k}}"
     chosen = f"**{{k}} representatives** of {points}"
     cover = f"{chosen} cover **{{share}}** of those that belong"
     return {

@@ -250,7 +250,7 @@ def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
     if isinstance(certificate, CoverCertificate):
         if not certificate.is_about_all:
             return None
-        bounds_of_similarity = certificate.bounds[: len(ranked)]
+        bounds_of_similarity = np.array(certificate.bounds[: len(ranked)])
         return [finite(gap) for gap in np.maximum(1.0 - facts.ranking.similarity / bounds_of_similarity, 0.0)]
     bounds = certificate.bounds
     left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.data.points.weights)
