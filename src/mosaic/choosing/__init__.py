@@ -1,5 +1,6 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
+from mosaic.choosing.all_rows import CONFIDENCE, ProofForAll, proof_for_all
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
 from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, Outside, at_most, certificate_of
@@ -22,6 +23,7 @@ from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_au
 
 __all__ = [
     "CERTIFIED_GAP",
+    "CONFIDENCE",
     "EXPLAINED",
     "MOST_AUTOMATIC",
     "Answers",
@@ -35,6 +37,7 @@ __all__ = [
     "NamedExchange",
     "Outside",
     "Points",
+    "ProofForAll",
     "Selection",
     "SelectionCertificate",
     "Settings",
@@ -54,6 +57,7 @@ __all__ = [
     "oddities",
     "percent",
     "preparation_of",
+    "proof_for_all",
     "quantised",
     "rank",
     "suggested_number",

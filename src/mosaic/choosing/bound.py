@@ -47,7 +47,7 @@ SHARE_LEFT = 0.6
 class CoverBound:
     """What is proven about the cover of k picks, for the similarities that they were compared by.
 
-    ``value`` is Σ_i ω_i max_{j∈picks} s_ij, but for rounding that ``least_value`` allows for, ``bound`` at least that of every set
+    ``value`` is Σ_i ω_i max_{j∈picks} s_ij, ``least_value`` less than that by all rounding, ``bound`` at least that of every set
     that may be chosen, ``thresholds`` the u that prove it, and ``prices`` the ρ of all candidates there, 0 for those that may not
     be chosen. Every set that covers as much as the picks has all candidates of ``in_every_best`` and none of ``in_no_better``.
     ``is_only_best``: of the sets that may be chosen, no other covers as much as the picks.

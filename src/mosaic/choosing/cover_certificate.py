@@ -65,6 +65,7 @@ class CoverCertificate:
         sample of them
     n_outliers : rows that were set aside
     constrained : whether the choice had to obey constraints, which are then those of the best, too
+    confidence : of a proof for all rows from random ones; None where the proof is certain
     notes : what is odd about the rows that were chosen, in sentences
 
     Notes
@@ -91,6 +92,7 @@ class CoverCertificate:
     is_about_all: bool
     n_outliers: int
     constrained: bool = False
+    confidence: float | None = None
     notes: tuple[str, ...] = ()
 
     def least_number(self, similarity: float) -> int | None:
@@ -105,6 +107,9 @@ class CoverCertificate:
         elif self.shortfall >= LEAST_SHARE and self.exchanges:
             below = f"At least {at_least(self.shortfall)} below the best {number}{self._scope}"
             verdict = f"{below}: {self.exchanges[0].sentence} first."
+        elif self.confidence is not None:
+            confident = f"With {100 * self.confidence:.0f} % confidence within {at_most(self.gap)}"
+            verdict = f"{confident} of the best {number} of all {counted(self.n_rows, 'row')}."
         else:
             verdict = f"Provably within {at_most(self.gap)} of the best {number}{self._scope}."
         return f"{verdict} {self._beside_random}".strip()
@@ -136,7 +141,7 @@ class CoverCertificate:
             str(self),
             f"A row is covered as far as the nearest of the chosen resembles it: by exp(−d / {self.reach:.4g}).",
             f"The mean is at least {number_at_least(self.value)} here, and {others} at most {number_at_most(self.bound)}.",
-            f"For {self.n_random} random choices of {self.k:,} it is {self.random:.4g}, for the best of them {self.best_random:.4g}.",
+            f"For {self.n_random} random choices of {self.k:,} it is {self.random:.4g}, for the best {self.best_random:.4g}.",
         ]
         if self.exchanges:
             gains = "; ".join(f"{each.sentence} (+{each.gain:.2g})" for each in self.exchanges)
@@ -147,6 +152,9 @@ class CoverCertificate:
         told.append(
             f"The proof is about the {counted(self.n_rows, 'distinct row')} that belong, given {outliers} and this reach."
         )
+        if self.confidence is not None:
+            failures = f"at most once in {1 / (1 - self.confidence):.0f} draws of these it is wrong"
+            told.append(f"All were compared with {self.n_targets:,} random ones: {failures}.")
         if not self.is_about_all:
             compared = f"{self.n_candidates:,} of them as choices for {self.n_targets:,}"
             told.append(f"It compares a sample, {compared}, and says nothing about other rows.")
@@ -168,8 +176,8 @@ class Outside(NamedTuple):
 
 
 def certificate_of(selection: Selection, members: IntArray | None = None, outside: Outside | None = None) -> CoverCertificate:
-    """The certificate of the choice of a fit, or of other rows, by their numbers in memory and rows that are not in memory: within
-    the constraints of the fit if they obey these.
+    """The certificate of the choice of a fit, or of other rows, some of which may not be in memory: within the constraints of the
+    fit if they obey these.
     """
     constraints, chosen = selection.data.constraints, selection.members if members is None else members
     may_obey = outside is None and (constraints.quotas is None or len(chosen) == len(selection.members))
@@ -184,9 +192,9 @@ def certificate_of(selection: Selection, members: IntArray | None = None, outsid
 
 @dataclass(frozen=True)
 class Compared:
-    """What chosen rows are compared with: candidates, by their numbers in the data, the slots that they take, and the similarities
-    of targets to them. ``picks`` are the places of the chosen among the candidates, once each; those that may not be chosen are in
-    the last slot, which has no room. ``known`` is another choice of as many, none without one.
+    """What chosen rows are compared with: candidates, by their numbers in the data, the slots that they take, and the
+    similarities of targets to them. ``picks`` are the places of the chosen among the candidates, once each; those that may not be
+    chosen are in the last slot, which has no room. ``known`` is another choice of as many, none without one.
     """
 
     selection: Selection

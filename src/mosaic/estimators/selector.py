@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
-from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
+from mosaic.arrays.xp import as_user_array, is_on_device, rows_of, stacked
 from mosaic.choosing import (
+    CONFIDENCE,
     CoverCertificate,
     Outside,
     Selection,
@@ -22,6 +23,7 @@ from mosaic.choosing import (
     Settings,
     certificate_of,
     choose,
+    proof_for_all,
     where_in_memory,
 )
 from mosaic.door import as_indices
@@ -30,6 +32,7 @@ from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import DiffusionKernel, PointKernel
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
 from mosaic.rows.arrays import owner_of
@@ -142,12 +145,14 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     def n_representatives_(self) -> int:
         return len(self._found.rows)
 
-    def certify(self, picks: ArrayLike) -> CoverCertificate:
+    def certify(self, picks: ArrayLike | None = None, *, all_rows: bool = False) -> CoverCertificate:
         """How good anybody's choice of rows is, beside the best of its size and beside random ones.
 
         Parameters
         ----------
-        picks : row numbers or names of rows of the data of ``fit``, or a mask
+        picks : row numbers or names of rows of the data of ``fit``, or a mask; by default those that were chosen
+        all_rows : whether to prove it for all rows where a sample was compared, with 95 % confidence. That takes a pass over the
+            rows, or a few, and compares each with 4096 random ones
 
         Notes
         -----
@@ -165,7 +170,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         if selection.settings.mode == "paper":
             remedy = "Leave `algorithm` at None, or read `certificate_`."
             raise InvalidInputError("certify is not for the paper's algorithm, whose picks cover nothing", remedy)
-        rows = as_indices(as_rows(picks, self.row_names_, "picks"), n, "picks")
+        rows = selection.rows if picks is None else as_indices(as_rows(picks, self.row_names_, "picks"), n, "picks")
         if not len(rows):
             raise InvalidInputError("are no rows", "Name one at least.", parameter="picks")
         places = np.array([where_in_memory(selection, row) for row in rows.tolist()])
@@ -174,13 +179,24 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         if len(absent):
             fault = f"hold `row {int(selection.data.rows_in_data(absent)[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
-        all_rows, outside = selection.data.all_rows, None
+        everyone, outside = selection.data.all_rows, None
         if len(elsewhere):
-            if not all_rows.is_possible:
+            if not everyone.is_possible:
                 fault = f"hold `row {int(elsewhere[0])}`, which is not among the rows that this model was saved with"
                 raise InvalidInputError(fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks")
-            outside = Outside(elsewhere, all_rows.rows(elsewhere, selection.data))
-        return certificate_of(selection, members, outside)
+            outside = Outside(elsewhere, everyone.rows(elsewhere, selection.data))
+        certificate = selection.certificate if picks is None else certificate_of(selection, members, outside)
+        assert isinstance(certificate, CoverCertificate)
+        if not all_rows or certificate.is_about_all:
+            return certificate
+        if not isinstance(selection.kernel, PointKernel) or isinstance(selection.kernel, DiffusionKernel):
+            raise InvalidInputError("a proof for all rows needs a similarity of any two rows", "Use another `kernel`.")
+        chosen = rows_of(selection.kernel.X, selection.data.points.point_of[members])
+        chosen = chosen if outside is None else stacked(chosen, outside.rows)
+        proof = proof_for_all(selection, chosen, *everyone.run_over(selection.data))
+        about = {"n_rows": proof.n_rows, "n_targets": proof.n_targets, "n_candidates": proof.n_rows, "is_about_all": True}
+        found = {"value": proof.value, "bound": proof.bound, "gap": proof.gap, "bounds": (), "confidence": CONFIDENCE}
+        return replace(certificate, is_best=False, shortfall=0.0, exchanges=(), **about, **found)
 
     def rethreshold(self, **changes: Any) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
