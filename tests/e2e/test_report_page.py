@@ -63,7 +63,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit):
     assert page.text().endswith("the proof is for 12.")
 
 
-@pytest.mark.parametrize(("excess", "text"), [(0.00123456, "0.12 %"), (4e-6, "less than 0.001 %"), (1.2, None)])
+@pytest.mark.parametrize(("excess", "text"), [(0.00123456, "0.13 %"), (4e-6, "0.001 %"), (1.2, None)])
 def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit, excess, text):
     facts = invented()
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}

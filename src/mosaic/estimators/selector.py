@@ -194,9 +194,21 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         chosen = rows_of(selection.kernel.X, selection.data.points.point_of[members])
         chosen = chosen if outside is None else stacked(chosen, outside.rows)
         proof = proof_for_all(selection, chosen, *everyone.run_over(selection.data))
-        about = {"n_rows": proof.n_rows, "n_targets": proof.n_targets, "n_candidates": proof.n_rows, "is_about_all": True}
-        found = {"value": proof.value, "bound": proof.bound, "gap": proof.gap, "bounds": (), "confidence": CONFIDENCE}
-        return replace(certificate, is_best=False, shortfall=0.0, exchanges=(), **about, **found)
+        return replace(
+            certificate,
+            value=proof.value,
+            bound=proof.bound,
+            gap=proof.gap,
+            is_best=False,
+            shortfall=0.0,
+            exchanges=(),
+            bounds=(),
+            n_targets=proof.n_targets,
+            n_candidates=proof.n_rows,
+            n_rows=proof.n_rows,
+            is_about_all=True,
+            confidence=CONFIDENCE,
+        )
 
     def rethreshold(self, **changes: Any) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
