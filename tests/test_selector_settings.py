@@ -1,7 +1,6 @@
 """Parameters and constraints of MOSAIC: what is refused, and with which words; limits of memory; seeds."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -25,22 +24,13 @@ def test_too_small_a_budget_is_refused_with_the_numbers():
 
 
 @pytest.mark.parametrize("X", [ROLL, GROSS.X, CLOUD, DIGITS], ids=["roll", "gross", "cloud", "digits"])
-def test_limits_of_memory_change_the_certificate_and_nothing_else(X):
+def test_limits_of_memory_change_nothing(X):
     free = MOSAIC(10).fit(X)
     budget = memory_needed(len(X), 20, 8, X.shape[1])
     limited = MOSAIC(10, memory_budget=budget).fit(X)
     for attribute in ("representative_indices_", "is_outlier_", "effective_count_", "labels_", "coverage_"):
         np.testing.assert_array_equal(getattr(limited, attribute), getattr(free, attribute), err_msg=attribute)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mosaic.ConvergenceWarning)  # a low rank proves little
-        rank = limited.certificate_.rank
-    assert 20 <= rank <= free.certificate_.rank
-    assert memory_needed(len(X), rank, 8, X.shape[1]) <= budget
-    if X is CLOUD:
-        assert rank < free.certificate_.rank
-        assert limited.certificate_.kernel_error > 0
-    assert limited.certificate_.error == pytest.approx(free.certificate_.error)
-    assert limited.certificate_.bound <= free.certificate_.error
+    assert limited.certificate_ == free.certificate_
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(n):
     for other in (three, default):
         for name in ("representative_indices_", "labels_", "effective_count_", "representation_error_"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        for name in ("error", "bound", "gap"):
+        for name in ("value", "bound", "gap"):
             assert getattr(one.certificate_, name) == getattr(other.certificate_, name)
         np.testing.assert_array_equal(one.predict(X[:500]), other.predict(X[:500]))
 

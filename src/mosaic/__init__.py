@@ -17,7 +17,7 @@ from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
 if TYPE_CHECKING:
     from mosaic import datasets, metrics, rows, show
     from mosaic.choosing import Selection
-    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
+    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, certify, estimate, load, path
     from mosaic.kernels import EffectiveCount
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
@@ -28,13 +28,14 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "MOSAIC", "Certificate", "ConvergenceWarning", "Diffusion", "EffectiveCount", "Encoding", "InvalidInputError",
     "MOSAICOutlierDetector", "MOSAICSampler", "MemoryBudgetError", "MissingDependencyError", "MosaicError",
-    "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "datasets", "estimate",
-    "load", "metrics", "path", "read", "rows", "show", "solve",
+    "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "certify", "datasets",
+    "estimate", "load", "metrics", "path", "read", "rows", "show", "solve",
 ]  # fmt: skip
 
 # Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.
 _HOMES = {
-    **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "load", "path"), "mosaic.estimators"),
+    **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler"), "mosaic.estimators"),
+    **dict.fromkeys(("certify", "estimate", "load", "path"), "mosaic.estimators"),
     **dict.fromkeys(("Certificate", "Encoding"), "mosaic.program.encoding"),
     "EffectiveCount": "mosaic.kernels",
     "Selection": "mosaic.choosing",

@@ -64,7 +64,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit):
 
 
 @pytest.mark.parametrize(("excess", "text"), [(0.00123456, "0.13 %"), (4e-6, "0.001 %"), (1.2, None)])
-def test_proof_has_two_digits_rounded_up_and_is_left_out_above_a_hundred_percent(visit, excess, text):
+def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit, excess, text):
     facts = invented()
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
     proof = f"error provably within {text} of the best" if text else "20 outliers set aside."

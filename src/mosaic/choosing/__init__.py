@@ -1,9 +1,20 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
+from mosaic.choosing.all_rows import CONFIDENCE, ProofForAll, proof_for_all
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
+from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, Outside, certificate_of
 from mosaic.choosing.draw import Drawn
-from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_rows, odd_columns, oddities, typical_columns
+from mosaic.choosing.explain import (
+    Decisions,
+    Explanation,
+    contrasts,
+    explain_rows,
+    odd_columns,
+    oddities,
+    typical_columns,
+    where_in_memory,
+)
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.objectives import quantised
 from mosaic.choosing.points import FitData, Points, Solved
@@ -11,8 +22,44 @@ from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
-    "CERTIFIED_GAP", "EXPLAINED", "MOST_AUTOMATIC", "Constraints", "Decisions", "Drawn", "Explanation", "FitData",
-    "Geometry", "Points", "Question", "Selection", "SelectionCertificate", "Settings", "Solved", "choose", "columns_of",
-    "contrasts", "counted", "excess", "explain_rows", "flag_only", "geometry_of", "is_auto", "odd_columns", "oddities",
-    "percent", "preparation_of", "quantised", "rank", "suggested_number", "typical_columns",
+    "CERTIFIED_GAP",
+    "CONFIDENCE",
+    "EXPLAINED",
+    "MOST_AUTOMATIC",
+    "Constraints",
+    "CoverCertificate",
+    "Decisions",
+    "Drawn",
+    "Explanation",
+    "FitData",
+    "Geometry",
+    "NamedExchange",
+    "Outside",
+    "Points",
+    "ProofForAll",
+    "Question",
+    "Selection",
+    "SelectionCertificate",
+    "Settings",
+    "Solved",
+    "certificate_of",
+    "choose",
+    "columns_of",
+    "contrasts",
+    "counted",
+    "excess",
+    "explain_rows",
+    "flag_only",
+    "geometry_of",
+    "is_auto",
+    "odd_columns",
+    "oddities",
+    "percent",
+    "preparation_of",
+    "proof_for_all",
+    "quantised",
+    "rank",
+    "suggested_number",
+    "typical_columns",
+    "where_in_memory",
 ]  # fmt: skip

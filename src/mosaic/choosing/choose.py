@@ -178,7 +178,7 @@ class Chooser:
     def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
         settings, points, k = self.selection.settings, self.selection.data.points, int(self.k)
-        constraints, candidates, pool = self.selection.data.constraints, self._candidates(k), self.pool
+        constraints, candidates, pool = self.selection.data.constraints, self.candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
         slots = constraints.slots(k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
@@ -223,7 +223,7 @@ class Chooser:
 
     def ranked(self, most: int, *, earlier_first: bool = False) -> tuple[IntArray, FloatArray]:
         """Up to this many rows by the objective and their gains, without quotas."""
-        data, candidates = self.selection.data, self._candidates(most)
+        data, candidates = self.selection.data, self.candidates(most)
         slots = data.constraints.slots(len(candidates), candidates, data.points.point_of[candidates])
         objective = self.objective(slots.twins)
         if earlier_first:
@@ -328,17 +328,22 @@ class Chooser:
         alone = f"with the earlier picks alone it is {before:.4g}"
         return (*told, f"The mean similarity to the nearest pick is {now:.4g}; {alone}.")
 
-    def _candidates(self, k: int) -> IntArray:
-        """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
-        data, cut, pool = self.selection.data, self.selection.cut, self.pool
-        points, constraints, counts, belongs = data.points, data.constraints, data.counts, ~self.rejected
-        if cut.rule == "valley" and constraints.quotas is None and not belongs.all():
-            # Some outliers are just above a valley; such rows are no candidates as long as there are others.
-            is_sure = counts[points.point_of[pool]] >= just_above(cut.count, counts[belongs])
-            is_sure |= np.isin(pool, constraints.must)
-            if self.selection.groups is not None:
-                is_sure |= self.selection.groups.members[points.point_of[pool]]
-            pool = pool[is_sure] if is_sure.sum() >= k else pool
+    def eligible(self, k: int) -> IntArray:
+        """The rows of the pool without those that are just above a valley of the counts: some of them are outliers. They are no
+        candidates as long as there are others.
+        """
+        data, cut, pool, belongs = self.selection.data, self.selection.cut, self.pool, ~self.rejected
+        if cut.rule != "valley" or data.constraints.quotas is not None or belongs.all():
+            return pool
+        is_sure = data.counts[data.points.point_of[pool]] >= just_above(cut.count, data.counts[belongs])
+        is_sure |= np.isin(pool, data.constraints.must)
+        if self.selection.groups is not None:
+            is_sure |= self.selection.groups.members[data.points.point_of[pool]]
+        return pool[is_sure] if is_sure.sum() >= k else pool
+
+    def candidates(self, k: int) -> IntArray:
+        """The eligible rows that are compared: all; of many, those of each group with the lowest priorities."""
+        points, constraints, pool = self.selection.data.points, self.selection.data.constraints, self.eligible(k)
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), CANDIDATES_FOR_A_PICK * k)
         if len(pool) <= most:
             return pool

@@ -328,7 +328,7 @@ def decisions(selection: Selection) -> Decisions:
         told.append(f"{about}{selection.n_protected:,} more would be outliers but are {groups}.")
     if data.row_numbers is not None and len(data.row_numbers) < data.n_rows:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
-        told.append(f"Decided on {some}; the certificate is for all of them.")
+        told.append(f"Decided on {some}.")
     return Decisions(told)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_blocks, subsample
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
     at_least_zero,
@@ -48,6 +48,16 @@ class Slots:
     @classmethod
     def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
         return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
+
+    def may_replace(self, candidates: slice, picks: Sequence[int]) -> BoolArray:
+        """Whether each of these candidates may take the place of each pick, candidates × picks: in its slot, or in that of a pick
+        that may not be chosen itself; forced picks stay, and candidates that are picks, or equal to some, are not taken again.
+        """
+        slot, taken = self.of[candidates], self.of[picks]
+        may = (slot[:, None] == taken) | (self.room[taken] == 0)
+        may &= ~np.isin(picks, np.asarray(self.forced, np.intp))
+        is_new = ~np.isin(self.twins[candidates], self.twins[picks]) & (self.room[slot] > 0)
+        return np.asarray(may & is_new[:, None])
 
 
 @dataclass(frozen=True)
@@ -165,12 +175,10 @@ class FacilityLocation:
         n_candidates = S.shape[1]
         if not picks:
             return picks
-        stays = np.isin(picks, np.asarray(slots.forced, np.intp))
         nearest = _Nearest.of(S, picks, weights)
         start = float(weights @ nearest.first)
         least = (1e-9 if numpy_dtype(S) == np.float64 else 1e-6) * start
         blocks = row_blocks(n_candidates, 1, 256)
-        twins = np.unique(slots.twins, return_inverse=True)[1]
         unchanged = 0
         for _ in range(20):  # a handful of sweeps is usual
             for block in blocks:
@@ -179,17 +187,40 @@ class FacilityLocation:
                 gains = nearest.exchange_gains(rows_of(S.T, block))
                 if worth is not None:
                     gains += worth[block, None] - worth[picks]
-                gains[:, stays] = -np.inf
-                is_taken = np.zeros(n_candidates, dtype=bool)
-                is_taken[twins[picks]] = True
-                gains[is_taken[twins[block]]] = -np.inf
-                gains[slots.of[block, None] != slots.of[picks]] = -np.inf
+                gains[~slots.may_replace(block, picks)] = -np.inf
                 candidate, place = np.unravel_index(int(quantised(gains, 10.0 * start).argmax()), gains.shape)
                 unchanged += 1
                 if gains[candidate, place] > least:
                     nearest = nearest.after_exchange(S, picks, int(place), block.start + int(candidate))
                     unchanged = 0
         return picks
+
+    def best_exchanges(self, picks: Sequence[int], slots: Slots, number: int) -> list[Exchange]:
+        """The exchanges that each add most, of different picks for different candidates; none that adds nothing."""
+        nearest = _Nearest.of(self.S, picks, asarray_like(self.S, self.weights))
+        found: list[Exchange] = []
+        for block in row_blocks(self.S.shape[1], 1, 256):
+            gains = nearest.exchange_gains(rows_of(self.S.T, block))
+            gains[~slots.may_replace(block, picks)] = -np.inf
+            for _ in range(min(number, *gains.shape)):
+                candidate, place = np.unravel_index(int(gains.argmax()), gains.shape)
+                if not gains[candidate, place] > 0:
+                    break
+                found.append(Exchange(picks[int(place)], block.start + int(candidate), float(gains[candidate, place])))
+                gains[candidate], gains[:, place] = -np.inf, -np.inf
+        best: list[Exchange] = []
+        for each in sorted(found, key=lambda each: (-each.gain, each.candidate)):
+            if len(best) < number and all(each.pick != other.pick for other in best):
+                best.append(each)
+        return best
+
+
+class Exchange(NamedTuple):
+    """A pick, the candidate that may take its place, and what that adds to the objective."""
+
+    pick: int
+    candidate: int
+    gain: float
 
 
 class _Nearest(NamedTuple):

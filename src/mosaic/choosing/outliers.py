@@ -11,7 +11,8 @@ S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P =
    they have a middle of their own and are of no higher dimension than the rest (``is_group``); then what is left is looked at
    again. If nothing is a group, the crowd is rejected, unless it is of no higher dimension than the rest and its rows are one
    another's neighbours even if all others were nearer by a quarter.
-2. Along a line (one column, a curve), no piece is a group, and a crowd is rejected only if it is of higher dimension than the rest.
+2. Along a line (one column, a curve) no piece is a group, and a crowd is rejected only if it is of higher dimension than the
+   rest.
 3. Without a valley, rows that are alone, in no group, and far from their tenth nearest are rejected; if they are over 5 % of all,
    being alone is not unusual and nobody is rejected.
 4. ``min_group`` keeps other groups of outliers that are linked: among one another's five nearest rows.

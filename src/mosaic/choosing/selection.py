@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
 from mosaic.text import listed
+
+if TYPE_CHECKING:
+    from mosaic.choosing.cover_certificate import CoverCertificate
 
 #: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
 NEARLY_AS_NEAR, SMALLEST_IN_SINGLE = np.float32(1.01), np.float32(1e-30)
@@ -94,9 +97,18 @@ class Selection:
         return self.kernel.take(self.chosen)
 
     @once
-    def certificate(self) -> SelectionCertificate:
-        """What is proven about program and choice; the first access solves the program."""
-        return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
+    def certificate(self) -> CoverCertificate | SelectionCertificate:
+        """What is proven about the choice; for the paper's algorithm about its program, which the first access solves."""
+        if self.settings.mode == "paper":
+            return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
+        from mosaic.choosing.cover_certificate import certificate_of  # it chooses, too
+
+        return certificate_of(self)
+
+    @property
+    def can_be_certified(self) -> bool:
+        """Whether there is what a certificate needs: the rows in memory, or for the paper's algorithm all rows."""
+        return self.is_proven or self.settings.mode != "paper" or bool(self.data.all_rows.is_possible)
 
     @property
     def is_proven(self) -> bool:

@@ -21,13 +21,13 @@ from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
-from mosaic.facts import Facts
+from mosaic.facts import Facts, known_of
 from mosaic.rows import is_source, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import values_of
 from mosaic.rows.rows import InMemory, Rows
-from mosaic.text import Library
+from mosaic.text import Library, jsonable
 
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 #: Share of the memory budget up to which all rows are read into memory.
@@ -39,16 +39,12 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
     check_outputs(args)
     with opened(args, open_) as run:
         model = run.fit()
-        bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
-        if not bound and run.prints_answer:
-            bound = not model.selection_.data.all_rows.by_passes
-            if not bound:
-                run.notes.append("The certificate needs more passes over the rows; --report or --save runs them.")
+        wanted = args.report is not None or args.save is not None or run.prints_answer  # a saved model keeps its certificate
         if args.labels is not None:
             run.bar.update("looking at all rows")
             model.labels_  # noqa: B018 - from now on the number of outliers is exact
         facts = Facts(model, run.table)
-        if bound and not facts.detects:
+        if wanted and not facts.detects:
             run.bar.update("certificate")
             facts.certificate  # noqa: B018 - from now on it is known
         if facts.scaled:
@@ -267,6 +263,39 @@ def explain(args: Namespace) -> int:
 
     show = partial(run.write_lines, list(map(str, explained)) or decisions)
     return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
+
+
+def certify(args: Namespace) -> int:
+    with opened(args) as run:
+        rows = picked_rows(run)
+        if run.saved is None:
+            certificate = mosaic.certify(run.table, rows, fit_params=run.constraints(), **run.settings())
+        else:
+            certificate = run.saved.certify(rows)
+    told = known_of(certificate)
+
+    def show() -> None:
+        write_wrapped(told.sentence)
+        write()
+        write_wrapped(told.details.removeprefix(told.sentence).strip())
+        run.write_end()
+
+    return run.finish(show, sentence=told.sentence, certificate=jsonable(vars(told)))
+
+
+def picked_rows(run: Run) -> list[int]:
+    """The rows of a table of picks, by the row numbers that ``select`` wrote or by their ids; or those that are named."""
+    given = run.args.picks
+    if len(given) > 1 or not Path(given[0]).is_file():
+        return [run.table.find(name) for name in given]
+    with read(given[0]) as picks:
+        cells = picks.cells(np.arange(picks.n))
+        if "mosaic_row" in cells.schema.names:
+            return [run.row_of(int(number)) for number in cells.column("mosaic_row").to_pylist()]
+        if not picks.has_names:
+            fault = f"has neither a column mosaic_row nor ids: {given[0]}"
+            raise InvalidInputError(fault, "Name the column of ids `id`, or write picks with select.", parameter="picks")
+        return [run.table.find(name) for name in picks.names(np.arange(picks.n))]
 
 
 def path(args: Namespace) -> int:

@@ -137,6 +137,15 @@ COMMANDS = {
         known=(*_FIT, "row"),
         takes=("FILE", "[ROW ...]"),
     ),
+    "certify": Command(
+        "how good anybody's choice of rows is",
+        "Say how close a choice of rows of FILE is to the best of its size, how it compares with random\n"
+        "choices, and which exchanges would help most. PICKS are ids or, if there are no ids, row numbers\n"
+        "from 0; or one table of picks, as -o of select writes it. FILE may be a saved model.",
+        ("mosaic certify points.csv p3 p7 p11", "mosaic certify points.csv picks.csv --json"),
+        known=tuple(name for name in _FIT if name not in NUMBERS),
+        takes=("FILE", "PICKS ..."),
+    ),
 }  # fmt: skip
 
 
@@ -218,6 +227,7 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
         "FILE": {"help": "table, array, or folder of images"},
         "OTHER": {"help": "another file with the same columns"},
         "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
+        "PICKS ...": {"nargs": "+", "help": "ids, row numbers if there are no ids, or a table of picks"},
         "[FOLDER]": {"nargs": "?", "default": "mosaic-demo", "help": "(default: mosaic-demo)"},
     }
     for word in command.takes:

@@ -174,7 +174,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
             raise InvalidInputError("cannot be combined with `group`", "Leave one of them out.", parameter="label")
         options["group"] = args.label
     saved = None
-    if args.command in ("report", "explain") and Path(args.file).suffix.lower() == ".mosaic":
+    if args.command in ("report", "explain", "certify") and Path(args.file).suffix.lower() == ".mosaic":
         for name in (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS):
             if hasattr(args, name):
                 fault = "means nothing for a saved model, which is fitted and knows its rows"

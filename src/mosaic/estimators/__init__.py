@@ -1,6 +1,6 @@
-"""Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
+"""Estimators that follow scikit-learn's conventions, and the functions ``path``, ``certify`` and ``estimate``."""
 
-from mosaic.estimators.curve import CoverageCurve, estimate, path
+from mosaic.estimators.curve import CoverageCurve, certify, estimate, path
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.fitted import explain_model
 from mosaic.estimators.progress import listening
@@ -9,6 +9,6 @@ from mosaic.estimators.saving import load
 from mosaic.estimators.selector import MOSAIC
 
 __all__ = [
-    "MOSAIC", "CoverageCurve", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "explain_model", "listening",
-    "load", "path",
+    "MOSAIC", "CoverageCurve", "MOSAICOutlierDetector", "MOSAICSampler", "certify", "estimate", "explain_model",
+    "listening", "load", "path",
 ]  # fmt: skip

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import is_on_device, numpy_dtype
-from mosaic.choosing import Settings, rank
+from mosaic.choosing import CoverCertificate, Settings, rank
 from mosaic.choosing.budget import Estimate, memory_of_fit, memory_of_proof, memory_on_device
 from mosaic.estimators.fit import is_sampled, rank_for, read_data, size_of
 from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_picks, memory_of_sample, sample_size
@@ -52,6 +53,13 @@ class CoverageCurve:
         return f"CoverageCurve up to {len(self.indices)} representatives: {shares}"
 
 
+def refuse_numbers(settings: dict[str, Any], where: str, remedy: str) -> None:
+    """Refuse settings that say how many to choose."""
+    for name in ("n_representatives", "coverage"):
+        if name in settings:
+            raise InvalidInputError(f"is not for {where}", remedy, parameter=name, value=settings[name])
+
+
 @one_thread()
 def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverageCurve:
     """The ``CoverageCurve`` of X: the representatives for every k, and the number that is suggested.
@@ -70,10 +78,7 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
     >>> len(curve.at(curve.suggested)) == curve.suggested
     True
     """
-    for name in ("n_representatives", "coverage"):
-        if name in settings:
-            fault = "is not for path, which shows all numbers at once"
-            raise InvalidInputError(fault, "Read it off the curve.", parameter=name, value=settings[name])
+    refuse_numbers(settings, "path, which shows all numbers at once", "Read it off the curve.")
     whole_number("max_representatives", max_representatives)
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     must = len(model.selection_.data.constraints.must)
@@ -83,6 +88,34 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
     rows, similarity, coverage = rank(model.selection_, max_representatives)
     suggested = min(len(model.selection_.rows), len(rows))
     return CoverageCurve(model.selection_.data.rows_in_data(rows), similarity, coverage, suggested, model)
+
+
+def certify(X: Any, picks: Any, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverCertificate:
+    """How good anybody's choice of rows of X is, beside the best of its size and beside random ones (``MOSAIC.certify``).
+
+    Parameters
+    ----------
+    X : as for ``MOSAIC.fit``
+    picks : row numbers or names of rows, or a mask
+    fit_params : arguments of ``MOSAIC.fit``: sample_weight, exclude, …
+    **settings : parameters of ``MOSAIC`` other than the number of representatives
+
+    Examples
+    --------
+    >>> import mosaic
+    >>> print(mosaic.certify(mosaic.datasets.swiss_roll(300), [3, 50, 90]).k)
+    3
+    """
+    refuse_numbers(settings, "certify, which takes the number of `picks`", "Leave it out.")
+    given = np.atleast_1d(np.asarray(picks, dtype=object if isinstance(picks, str) else None))
+    k = int(given.sum()) if given.dtype == np.bool_ else given.size
+    try:
+        model = MOSAIC(max(k, 1), **settings).fit(X, **(fit_params or {}))
+    except InvalidInputError as error:
+        if error.parameter != "n_representatives":
+            raise
+        raise InvalidInputError(f"are {k} rows, and their number {error.fault}", "Name fewer.", parameter="picks") from error
+    return model.certify(picks)
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:

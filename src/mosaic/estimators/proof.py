@@ -82,6 +82,21 @@ class AllInMemory:
     def rows(self, numbers: IntArray, data: FitData) -> Any:
         return on_host(data.geometry.prepare(rows_of(self.X, numbers)))
 
+    def run_over(self, data: FitData) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
+        """What makes passes over all rows, and what prepares the rows that these read."""
+        counted = data.points.point_of[data.points.point_of >= 0]
+        is_weighted = self.weights is not None
+        if self.X is None:
+            is_weighted = not np.array_equal(np.bincount(counted, minlength=data.points.n), data.points.weights)
+        if is_weighted:
+            raise InvalidInputError("a proof for all rows knows no weights", "Fit without `sample_weight`.")
+        if self.X is not None:
+            source, prepare = open_source(self.X), data.geometry.prepare
+            return (lambda name, task: source.run(task)), prepare
+        assert isinstance(data.kernel, PointKernel)
+        in_memory = open_source(rows_of(data.kernel.X, counted))
+        return (lambda name, task: in_memory.run(task)), np.asarray
+
     def everyone(self, data: FitData) -> tuple[Points, Kernel]:
         """All distinct points, and their similarity; those of choosing, if it has them all."""
         if self.X is None:
@@ -268,6 +283,12 @@ class ByPasses:
     def rows(self, numbers: IntArray, data: FitData) -> Any:
         assert self.passes is not None
         return data.geometry.prepare(self.passes.take(numbers))
+
+    def run_over(self, data: FitData) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
+        """What makes passes over all rows, and what prepares the rows that these read."""
+        if self.passes is None:
+            raise InvalidInputError("a proof for all rows was not made before this model was saved or copied", "Fit again.")
+        return self.passes.run, data.geometry.prepare
 
     def sketch(self, data: FitData) -> SolvedSketch:
         """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""

@@ -52,9 +52,10 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        choosing.Constraints, choosing.Decisions, choosing.Geometry, choosing.FitData,
-        choosing.Points, choosing.Selection, choosing.SelectionCertificate, choosing.Settings, choosing.Solved, Bound, ByPasses,
-        Category, Certificate, CountModel, Cut, DiffusionKernel, EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
+        choosing.Constraints, choosing.CoverCertificate, choosing.Decisions, choosing.FitData,
+        choosing.Geometry, choosing.NamedExchange, choosing.Points, choosing.Selection, choosing.SelectionCertificate,
+        choosing.Settings, choosing.Solved, Bound, ByPasses, Category, Certificate, CountModel, Cut, DiffusionKernel,
+        EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
         KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),

@@ -12,17 +12,31 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
-from mosaic.choosing import Selection, SelectionCertificate, Settings, choose
+from mosaic.arrays.xp import as_user_array, is_on_device, rows_of, stacked
+from mosaic.choosing import (
+    CONFIDENCE,
+    CoverCertificate,
+    Outside,
+    Selection,
+    SelectionCertificate,
+    Settings,
+    certificate_of,
+    choose,
+    proof_for_all,
+    where_in_memory,
+)
+from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import DiffusionKernel, PointKernel
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
 from mosaic.rows.arrays import owner_of
 from mosaic.rows.frames import n_rows, take_rows, with_columns
+from mosaic.rows.names import as_rows
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
@@ -123,11 +137,76 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     outlier_threshold_: float = found("cut.count")
     coverage_: float = found("coverage")
     influence_: FloatArray = found("influence", per_row=True)
-    certificate_: SelectionCertificate = found("certificate")
+    certificate_: CoverCertificate | SelectionCertificate = found("certificate")
 
     @property
     def n_representatives_(self) -> int:
         return len(self._found.rows)
+
+    def certify(self, picks: ArrayLike | None = None, *, all_rows: bool = False) -> CoverCertificate:
+        """How good anybody's choice of rows is, beside the best of its size and beside random ones.
+
+        Parameters
+        ----------
+        picks : row numbers or names of rows of the data of ``fit``, or a mask; by default those that were chosen
+        all_rows : whether to prove it for all rows where a sample was compared, with 95 % confidence. That takes a pass over the
+            rows, or a few, and compares each with 4096 random ones
+
+        Notes
+        -----
+        1. Rows that obey the constraints of the fit are compared with others that do, otherwise with all that belong.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> model = MOSAIC(3).fit(datasets.swiss_roll(300))
+        >>> print(model.certify([0, 1, 2]))  # doctest: +ELLIPSIS
+        At least ... % below the best 3: exchange row ... for row ... first. ...
+        """
+        check_is_fitted(self)
+        selection, n = self.selection_, self.selection_.n_rows
+        if selection.settings.mode == "paper":
+            remedy = "Leave `algorithm` at None, or read `certificate_`."
+            raise InvalidInputError("certify is not for the paper's algorithm, whose picks cover nothing", remedy)
+        rows = selection.rows if picks is None else as_indices(as_rows(picks, self.row_names_, "picks"), n, "picks")
+        if not len(rows):
+            raise InvalidInputError("are no rows", "Name one at least.", parameter="picks")
+        places = np.array([where_in_memory(selection, row) for row in rows.tolist()])
+        members, elsewhere = places[places >= 0], np.sort(rows[places < 0])
+        absent = members[selection.data.points.point_of[members] < 0]
+        if len(absent):
+            fault = f"hold `row {int(selection.data.rows_in_data(absent)[0])}`, whose `sample_weight` is 0"
+            raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
+        everyone, outside = selection.data.all_rows, None
+        if len(elsewhere):
+            if not everyone.is_possible:
+                fault = f"hold `row {int(elsewhere[0])}`, which is not among the rows that this model was saved with"
+                raise InvalidInputError(fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks")
+            outside = Outside(elsewhere, everyone.rows(elsewhere, selection.data))
+        certificate = selection.certificate if picks is None else certificate_of(selection, members, outside)
+        assert isinstance(certificate, CoverCertificate)
+        if not all_rows or certificate.is_about_all:
+            return certificate
+        if not isinstance(selection.kernel, PointKernel) or isinstance(selection.kernel, DiffusionKernel):
+            raise InvalidInputError("a proof for all rows needs a similarity of any two rows", "Use another `kernel`.")
+        chosen = rows_of(selection.kernel.X, selection.data.points.point_of[members])
+        chosen = chosen if outside is None else stacked(chosen, outside.rows)
+        proof = proof_for_all(selection, chosen, *everyone.run_over(selection.data))
+        return replace(
+            certificate,
+            value=proof.value,
+            bound=proof.bound,
+            gap=proof.gap,
+            is_best=False,
+            shortfall=0.0,
+            exchanges=(),
+            bounds=(),
+            n_targets=proof.n_targets,
+            n_candidates=proof.n_rows,
+            n_rows=proof.n_rows,
+            is_about_all=True,
+            confidence=CONFIDENCE,
+        )
 
     def rethreshold(self, **changes: Any) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
@@ -200,8 +279,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
 
     One similarity between rows decides everything. Rows that few others look like, by the counts of small convex programs
     on random parts of the data, are outliers. Of the others, k are chosen so that every row is as similar as possible to the
-    nearest of them. The first access to ``certificate_`` solves a program of all rows and proves how far the choice can be from
-    the best.
+    nearest of them. The first access to ``certificate_`` proves how far the choice can be from the best.
 
     Parameters
     ----------
@@ -221,8 +299,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
     algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
         written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
-    tol : relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
-        0.001 for ``influence_`` and for the program of the paper's algorithm
+    tol : relative gap to which programs are solved, by default 0.001: that of the paper's algorithm, which
+        ``rethreshold(tol=…)`` refines after the fit, and that of ``influence_``
     memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free. A
         fit that needs more raises an error with the numbers
     n_jobs : threads, -1 for all cores, by default as many as the linear algebra library would use; the answer is the same

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.choosing import Explanation, Selection, columns_of, counted, explain_rows, suggested_number
+from mosaic.choosing import CoverCertificate, Explanation, Selection, columns_of, counted, explain_rows, suggested_number
 from mosaic.choosing.certificate import GOOD
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.text import at_most, jsonable
@@ -74,8 +74,8 @@ class Facts:
     ----------
     picks : explanations of the representatives, by rank; empty for a detector
     outliers : outliers with their explanations, threshold, and the distribution of counts
-    certificate : what is proven, in a ``sentence``, in ``details``, and in the numbers of ``SelectionCertificate``, None where
-        they are not known; reading it solves one more program
+    certificate : what is proven, in a ``sentence``, in ``details``, and in numbers: those of ``CoverCertificate``, or for the
+        paper's algorithm of ``SelectionCertificate``, None where they are not known
     curve : coverage of 1, 2, 3, … representatives; None for a detector
     map : the data in the plane
     decisions : what was decided about the data, in sentences
@@ -149,15 +149,18 @@ class Facts:
 
     @cached_property
     def certificate(self) -> SimpleNamespace:
-        selection, all_rows = self.selection, self.selection.data.all_rows
-        if not self.detects and not (selection.is_proven or all_rows.is_possible):
-            return proven(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
-        return proven(selection.data.solved.certificate if self.detects else selection.certificate)
+        selection = self.selection
+        if not self.detects and not selection.can_be_certified:
+            return known_of(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
+        try:
+            return known_of(selection.data.solved.certificate if self.detects else selection.certificate)
+        except MemoryBudgetError as error:
+            return known_of(None, f"There is no certificate: {error}")
 
     @property
     def known_certificate(self) -> SimpleNamespace:
         is_known = self.selection.data.is_solved if self.detects else self.selection.is_proven
-        return self.certificate if is_known else proven(None, NOT_COMPUTED)
+        return self.certificate if is_known else known_of(None, NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -258,7 +261,8 @@ class Facts:
     def sentence(self) -> str:
         if self.detects:
             return f"{self.title}."
-        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
+        proven = "error provably" if self.selection.settings.mode == "paper" else "provably"
+        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated, proven=proven)
         n, excess = self.selection.n_outliers, self.known_certificate.excess
         return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
 
@@ -278,10 +282,14 @@ class Facts:
         return jsonable(found)  # type: ignore[no-any-return]
 
 
-def proven(certificate: Any, sentence: str = "") -> SimpleNamespace:
+def known_of(certificate: Any, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
     names = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "error_without_ridge", "bound_without_ridge")
     numbers = {name: finite(getattr(certificate, name, None)) for name in names}
+    if isinstance(certificate, CoverCertificate):
+        parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.name != "bounds"}
+        parts |= {"exchanges": [each._asdict() for each in certificate.exchanges], "excess": certificate.gap}
+        return SimpleNamespace(sentence=str(certificate), details=certificate.details(), **parts)
     if certificate is None:
         return SimpleNamespace(sentence=sentence, details="", rank=None, **numbers)
     details = f"The program behind this is {getattr(certificate, 'encoding', certificate)}."
@@ -299,7 +307,7 @@ def facts_of(model: Any) -> Facts:
     return model.facts_  # type: ignore[no-any-return]
 
 
-def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
+def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True, proven: str = "provably") -> dict[str, list[str]]:
     """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
     points, about = counted(n_points, "row"), "about " if scaled else ""
     if not picks:
@@ -308,7 +316,7 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
         return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found, "proven": [""] * 3}
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    best = "; error provably within **{excess}** of the best {k}"
+    best = f"; {proven} within **{{excess}}** of the best {{k}}"
     chosen = f"**{{k}} representatives** of {points}"
     cover = f"{chosen} cover **{{share}}** of those that belong"
     return {

@@ -44,7 +44,7 @@ def report_html(
         arrays, labels
     title : title of the page
     command : command line that writes the page again
-    certificate : whether to bound what the best k points would leave unexplained, which solves one more program
+    certificate : whether to prove how close the choice is to the best
     facts : of the fit and of the open file that its rows are in, which has names, cells, pictures and groups
 
     Notes
@@ -57,7 +57,7 @@ def report_html(
     --------
     >>> from mosaic import MOSAIC, datasets, show
     >>> page = show.report_html(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
-    >>> page.startswith("<!doctype html>"), "error provably within" in page
+    >>> page.startswith("<!doctype html>"), "provably within" in page
     (True, True)
     """
     facts = facts or facts_of(model)
@@ -114,7 +114,8 @@ def page_of(facts: dict[str, Any]) -> str:
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
     k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
-    templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0)
+    proven = "provably" if proof["ridge"] is None else "error provably"
+    templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0, proven=proven)
     excesses = [excess_text(excess) for excess in proof["excesses"] or [None] * len(facts["ranking"])]
     excesses[k - 1 : k] = [excess_text(proof["excess"])] * (k > 0)
     number = "one" if k == 1 else f"{k:,}"

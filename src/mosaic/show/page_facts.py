@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray, in_double
-from mosaic.choosing import contrasts, counted, excess, odd_columns, oddities, typical_columns
+from mosaic.choosing import CoverCertificate, contrasts, counted, excess, odd_columns, oddities, typical_columns
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
@@ -70,7 +70,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
             "sentence": proven.details or proven.sentence,
             "excess": proven.excess,
             "excesses": _excesses(facts, proven.excess),
-            "ridge": proven.ridge,
+            "ridge": getattr(proven, "ridge", None),
         },
         "settings": _settings(facts, notes, command),
     }
@@ -246,10 +246,15 @@ def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
     selection, ranked = facts.selection, facts.ranking.points
     if proven is None or facts.scaled or len(ranked) > facts.rows.most_exact_ranks:
         return None
-    bounds = selection.certificate.bounds
+    certificate = selection.certificate
+    if isinstance(certificate, CoverCertificate):
+        if not certificate.is_about_all:
+            return None
+        bounds_of_similarity = np.array(certificate.bounds[: len(ranked)])
+        return [finite(gap) for gap in np.maximum(1.0 - facts.ranking.similarity / bounds_of_similarity, 0.0)]
+    bounds = certificate.bounds
     left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.data.points.weights)
-    values = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
-    return [None if value is None else float(f"{value:.3g}") for value in values]
+    return [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
 
 
 def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, Any]:
