@@ -90,6 +90,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/many_picks.py --sizes 2000 6000 20000
+	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py

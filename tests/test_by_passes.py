@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
@@ -16,6 +18,7 @@ from mosaic.choosing.draw import BUCKETS
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.estimators import fit, proof
 from mosaic.rows import open_source
+from mosaic.sketch.sources import LocalSource
 
 N = 10_000
 
@@ -262,6 +265,23 @@ def test_each_answer_for_all_rows_takes_a_pass_that_nobody_makes_unasked(plain):
     assert fitted.influence_.max() > 0
     assert made[3:5] == ["round 1, sums", "round 1, all rows"]
     assert len(made) <= 3 + mosaic.estimate(X, **PLAIN).proof_passes
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_a_row_that_is_not_in_memory_is_read_alone(kind, tmp_path, monkeypatch):
+    if kind == "npy":
+        np.save(tmp_path / "rows.npy", X)
+    else:
+        columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+        pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=1000)
+    monkeypatch.setattr(fit, "leaves_room", lambda *args: False)
+    fitted = MOSAIC(20).fit(tmp_path / f"rows.{kind}")
+    row = int(np.setdiff1d(np.arange(N), fitted.selection_.data.row_numbers)[0])
+    whole = MOSAIC(20).fit(X)
+    read, seen = LocalSource.run, []
+    monkeypatch.setattr(LocalSource, "run", lambda self, task, **how: seen.append(task) or read(self, task, **how))
+    assert fitted.explain(row).effective_count == pytest.approx(whole.explain(row).effective_count, rel=ROUNDING_OF_COUNTS)
+    assert seen == []
 
 
 def test_selected_rows_are_those_of_the_data(model, npy):

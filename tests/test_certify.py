@@ -16,11 +16,11 @@ from mosaic.choosing.choose import Chooser
 
 def similarities(model, k):
     """Similarities of the rows that belong, to all of them, for k picks, and their weights."""
-    chooser = Chooser(model.selection_)
+    chooser = Chooser(model.selection_, k)
     points = model.selection_.data.points
     assert len(chooser.targets) == np.count_nonzero(~chooser.rejected)
     rows = points.first[chooser.targets]
-    return rows, np.asarray(chooser.cover(k).between(chooser.targets, chooser.targets), np.float64), chooser.weights
+    return rows, np.asarray(chooser.cover.between(chooser.targets, chooser.targets), np.float64), chooser.weights
 
 
 def values_of_all(S, weights, k):

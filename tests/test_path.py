@@ -35,11 +35,11 @@ def test_curve_says_what_every_number_of_representatives_covers(gamma):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("X", [datasets.swiss_roll(250), GROSS.X, CLOUD], ids=["roll", "gross", "cloud"])
-def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(X, kernel):
+def test_the_model_of_a_curve_takes_the_suggested_number_and_covers_no_less(X, kernel):
     curve = mosaic.path(X, kernel=kernel)
     assert 1 <= curve.suggested <= len(curve.indices)
     assert curve.model.n_representatives_ == curve.suggested
-    np.testing.assert_array_equal(curve.model.representative_indices_, curve.at(curve.suggested))
+    assert curve.model.selection_.gains.sum() >= curve.similarity[curve.suggested - 1] - 1e-6  # it has exchanges
     for share in (0.3, 0.8):
         assert curve.model.rethreshold(coverage=share).coverage_ >= share
 

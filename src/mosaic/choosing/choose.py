@@ -190,9 +190,8 @@ class Chooser:
                 asked = slots.room.sum()
                 fault = f"{asked} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
                 raise InvalidInputError(fault, "Ask for fewer.")
-            # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says
-            # how many there are; the coverage is that of the picks themselves.
-            if not is_auto(settings.n_representatives) or (old and settings.coverage is None):
+            # If the number is read off the curve, the picks stay those of the curve.
+            if settings.coverage is None:
                 worth = np.zeros(len(candidates))
                 worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
                 exchanged = objective.exchanged(chosen, slots, worth if old else None)
@@ -209,7 +208,7 @@ class Chooser:
         """The selection with these picks, moved to the middle of their rows in the larger sample if there is one."""
         found, constraints = self.selection, self.selection.data.constraints
         found = replace(found, members=picks.rows, gains=picks.gains)
-        if found.data.larger is None or is_auto(found.settings.n_representatives):
+        if found.data.larger is None or found.settings.coverage is not None:
             return found
         stays = np.isin(picks.rows, constraints.must)
         if constraints.start is not None:

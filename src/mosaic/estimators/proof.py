@@ -31,7 +31,6 @@ from mosaic.choosing.budget import (
     memory_of_proof,
 )
 from mosaic.choosing.selection import Question
-from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
@@ -182,7 +181,7 @@ def sample_size(settings: Settings, n: int, n_features: int) -> int:
 
 def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
     """Rows of the same pass that picks are improved on; 0 if they are not."""
-    if settings.mode == "paper" or is_auto(settings.n_representatives):
+    if settings.mode == "paper":
         return 0
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:

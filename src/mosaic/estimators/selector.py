@@ -125,7 +125,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
             say("choosing")
             self.selection_ = selection = choose(data, settings)
             if read.source is not None and read.file is not None:  # cells that reasons quote
-                odd = data.rows_in_data(np.flatnonzero(selection.outlier_rows))
+                odd = selection.data.rows_in_data(np.flatnonzero(selection.outlier_rows))
                 self.table_ = with_cells(self.table_, read.file, np.append(selection.rows, odd))
             say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
@@ -332,8 +332,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
        is that of a greedy cover of the rows that belong, with exchanges. The set for m need not be part of that for k > m;
        ``mosaic.path`` has nested sets.
     3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows, or 16 for each representative, a random
-       sample decides, which depends on the rows and not on a seed, their order, or where they are. A number of picks that is
-       given is improved on up to 131 072 rows; a model that was saved or copied has these rows no more for ``rethreshold``.
+       sample decides, which depends on the rows and not on a seed, their order, or where they are. Picks are improved on up to
+       131 072 rows, unless ``coverage`` says how many; a model that was saved or copied has these rows no more for ``rethreshold``.
     4. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
        ``n_iter_``; and, of sampled rows, each by a pass over all of them, ``labels_`` and others with an entry for every row.
 

@@ -24,6 +24,8 @@ from mosaic.parameters import check_jobs
 #: Called from time to time during a pass with the number of rows done so far.
 Watch: TypeAlias = Callable[[int], None]
 
+#: More rows than these are taken in a pass, which reads every piece once.
+FEW_ROWS = 16
 #: Bytes of a memory map that may be read before its pages are released.
 MAPPED_BYTES = 1 << 26
 
@@ -114,7 +116,9 @@ class LocalSource(Source):
         """Release the memory that reading this many rows has taken, if any."""
 
     def take(self, numbers: IntArray) -> Any:
-        """The rows with these numbers; only pieces that hold them are read."""
+        """The rows with these numbers; of few, only pieces that hold them are read."""
+        if len(numbers) > FEW_ROWS:
+            return super().take(numbers)
         found = [np.empty((0, self.n_features))]
         for first, last in self.pieces():
             here = numbers[(numbers >= first) & (numbers < last)]
