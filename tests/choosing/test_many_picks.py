@@ -1,9 +1,12 @@
 """Many picks, and picks of many rows: searched among near candidates, and moved to the middle of their rows."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.spatial.distance import cdist
 
+import mosaic
 from mosaic import MOSAIC
 from mosaic.choosing.near import NearLocation
 from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
@@ -146,6 +149,21 @@ def test_moved_picks_respect_the_constraints(sampled):
 def test_other_thresholds_after_a_move_give_what_a_fresh_fit_gives(sampled):
     again = MOSAIC(12).fit(MANY).rethreshold(n_representatives=7)
     np.testing.assert_array_equal(again.representative_indices_, MOSAIC(7).fit(MANY).representative_indices_)
+
+
+def test_moved_picks_of_a_file_have_their_own_names(sampled, tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.estimators.fit.leaves_room", lambda *args: False)
+    table = {"id": [f"C{row}" for row in range(len(MANY))]} | {f"x{j}": MANY[:, j] for j in range(3)}
+    pq.write_table(pa.table(table), tmp_path / "rows.parquet")
+    with mosaic.read(tmp_path / "rows.parquet", memory_budget=1e5) as rows:
+        model = MOSAIC(12).fit(rows)
+        assert model.selection_.data.all_rows.by_passes
+        assert model.selection_.data.sampled is not None
+        model.save(tmp_path / "model.mosaic")
+        for one in (model, model.rethreshold(n_representatives=5), mosaic.load(tmp_path / "model.mosaic")):
+            for row in one.representative_indices_.tolist():
+                assert one.explain(row).name == f"C{row}"
+    np.testing.assert_array_equal(model.representative_indices_, MOSAIC(12).fit(MANY).representative_indices_)
 
 
 def test_sparse_rows_move_as_dense_ones_do(sampled):

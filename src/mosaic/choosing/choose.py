@@ -69,7 +69,7 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
         return Selection(data, settings, Cut(count, "threshold"))
     counts, groups = data.counts, None
     if is_auto(settings.contamination):
-        cut, groups = find_outliers(counts, data.kernel, data.seed)
+        cut, groups = find_outliers(counts, data.kernel, data.seed, mixed=data.geometry.mixed)
     else:
         cut = cut_for_share(counts, points.weights, float(settings.contamination))
     if settings.min_group is not None:

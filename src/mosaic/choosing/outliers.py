@@ -13,8 +13,8 @@ S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P =
    another's neighbours even if all others were nearer by a quarter.
 2. Along a line (one column, a curve) no piece is a group, and a crowd is rejected only if it is of higher dimension than the
    rest.
-3. Without a valley, rows that are alone, in no group, and far from their tenth nearest are rejected; if they are over 5 % of all,
-   being alone is not unusual and nobody is rejected.
+3. Without a valley, rows that are alone and in no group are rejected; where ordinary rows may be alone, too (heavy tails, lines,
+   mixed tables, around a group), they must be far from their tenth nearest. If they are over 5 % of all, nobody is rejected.
 4. ``min_group`` keeps other groups of outliers that are linked: among one another's five nearest rows.
 
 The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
@@ -337,7 +337,9 @@ class Piece(NamedTuple):
     reach: FloatArray
 
 
-def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
+def find_outliers(
+    counts: FloatArray, kernel: Kernel, random_state: int = 0, *, mixed: bool = False
+) -> tuple[Cut, KeptGroups | None]:
     """The cut that the counts of distinct points and their distances suggest, and rows below it that are kept."""
     groups: list[Piece] = []
     others = np.ones(len(counts), dtype=bool)
@@ -353,7 +355,8 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
         others[np.concatenate([group.members for group in found])] = False
     if cut is not None and not keeps_to_itself(kernel, low, random_state, is_line):
         return cut, KeptGroups.of(kernel, low, groups)
-    cut = Cut(float(np.clip(far_tail(counts[others], 0.1), ALONE, NEARLY_ALONE)), "alone")
+    tail = far_tail(counts[others], 0.1)
+    cut = Cut(float(np.clip(tail, ALONE, NEARLY_ALONE)), "alone")
     low = others & cut.below(counts)
     if low.all() or not low.any():
         return (NO_OUTLIERS if low.any() else cut), KeptGroups.of(kernel, low, groups)
@@ -361,7 +364,9 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     found = [] if is_line else honest_groups(kernel, low, random_state)
     for group in found:
         low[group.members] = False
-    alone = np.flatnonzero(low)
+    # Where tails are heavy, along a line, in mixed tables and around groups, ordinary rows are alone, too.
+    also_near = mixed or is_line or tail < ALONE or groups or found
+    alone = np.flatnonzero(low) if also_near else np.zeros(0, np.intp)
     near = alone[tenth_nearest(kernel, alone) <= far]
     low[near] = False
     if low.mean() > CROWD_SHARE:

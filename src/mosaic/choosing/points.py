@@ -192,7 +192,11 @@ class FitData:
         if self.counting is None:  # the counts come from the encoding
             kept += ["counts", "_paper_counts"]
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"computed": {name: getattr(self, name) for name in kept}, "larger": None, "sampled": None}
+        names = self.row_names
+        if self.larger is not None and names is not None and names.rows is not None:
+            names = names.among(self.row_numbers)
+        computed = {name: getattr(self, name) for name in kept}
+        return state | {"computed": computed, "row_names": names, "larger": None, "sampled": None}
 
     @property
     def kernel(self) -> Kernel:

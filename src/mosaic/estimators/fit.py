@@ -131,7 +131,10 @@ def fit_data(
         settings = without_scaling(settings, encoder)
         data = _in_memory(settings, matrix, read.arguments.sample_weight, constraints, seed, columns, say)
     geometry = with_encoder(data.geometry, encoder, read.notes)
-    row_names = read.names_of_rows(None if read.source is None else data.row_numbers)
+    named = None if read.source is None else data.row_numbers
+    if named is not None and data.larger is not None:  # picks may be any of these
+        named = np.union1d(named, data.larger.numbers)
+    row_names = read.names_of_rows(named)
     return replace(data, geometry=geometry, row_names=row_names)
 
 

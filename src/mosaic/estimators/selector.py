@@ -333,7 +333,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
        ``mosaic.path`` has nested sets.
     3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows, or 16 for each representative, a random
        sample decides, which depends on the rows and not on a seed, their order, or where they are. Picks are improved on up to
-       131 072 rows, unless ``coverage`` says how many; a model that was saved or copied has these rows no more for ``rethreshold``.
+       131 072 rows, unless ``coverage`` says how many; a model that was saved or copied has lost these rows for ``rethreshold``.
     4. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
        ``n_iter_``; and, of sampled rows, each by a pass over all of them, ``labels_`` and others with an entry for every row.
 

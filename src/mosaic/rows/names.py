@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,10 @@ class RowNames:
 
     def called(self, row: int) -> str:
         return f"{self[row]} (row {row})"
+
+    def among(self, rows: IntArray) -> RowNames:
+        """The names of some of the rows, in ascending order."""
+        return replace(self, names=tuple(self[row] for row in rows.tolist()), rows=rows)
 
     def find(self, name: str) -> int:
         place = only_row(name, self._places.get(name, []), self.origin, self.names[:COMPARED_NAMES])
