@@ -186,7 +186,8 @@ def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
         used = memory_by_passes(min(sample_size(settings, n, n_features), n), FEWEST_FIRST_CANDIDATES, n_features)
-        size = min(size, int((settings.memory_budget - used) / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
+        spare = 0.5 * (settings.memory_budget - used)  # the other half is for what reads the rows
+        size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
 
 
