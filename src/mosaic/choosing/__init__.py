@@ -16,7 +16,6 @@ from mosaic.choosing.explain import (
     where_in_memory,
 )
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
-from mosaic.choosing.objectives import quantised
 from mosaic.choosing.points import FitData, Points, Solved
 from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
@@ -57,7 +56,6 @@ __all__ = [
     "percent",
     "preparation_of",
     "proof_for_all",
-    "quantised",
     "rank",
     "suggested_number",
     "typical_columns",

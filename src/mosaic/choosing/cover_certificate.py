@@ -331,9 +331,9 @@ def _similarities(cover: Cover, targets: IntArray, rows: Any) -> FloatArray:
 
 
 def _check_room(targets: int, candidates: int, k: int, selection: Selection) -> None:
-    """Similarities in single precision, twice: as they are, and those above the floor."""
-    needed, budget = 8.0 * targets * candidates, budget_of(selection.settings.memory_budget)
-    if needed > max(budget, 8.0 * MOST_SIMILARITIES):
+    """Similarities in single precision, and a quarter as much for those above the floor; as many as a fit has are allowed."""
+    needed, budget = 5.0 * targets * candidates, budget_of(selection.settings.memory_budget)
+    if needed > max(budget, 6.0 * MOST_SIMILARITIES):
         fault = f"the certificate of {k:,} picks needs about {readable_size(needed)}, the budget is {readable_size(budget)}"
         raise MemoryBudgetError(fault, "Raise `memory_budget`, or certify fewer.")
 

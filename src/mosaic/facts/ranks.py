@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from mosaic.choosing import Selection, quantised, rank
+from mosaic.choosing import Selection, rank
+from mosaic.choosing.outliers import ROUNDING
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
 
@@ -132,19 +133,19 @@ class Changes:
 
 
 def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray) -> Changes:
-    """Follow all points along the ranking, by the distance k_jj − 2 k_ij of labels; those ``aside`` have no representative."""
+    """Follow all points along the ranking, by the distance of labels; those ``aside`` have no representative."""
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
     if not n_ranks:
         return Changes(sp.csc_array((1, 0)), np.zeros(len(shown), np.intp), ranked, [], np.zeros(0))
     place[shown] = np.arange(len(shown))
     own = np.full(kernel.n, -1, np.intp)
     own[ranked] = np.arange(n_ranks)
-    lengths = kernel.diagonal()[ranked]
     moves, stands_for = np.zeros((n_ranks + 1, n_ranks)), np.zeros(k)
     kept: list[tuple[IntArray, IntArray, FloatArray]] = []
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
-        D = quantised(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
+        # In steps, so that distances that differ by rounding only are equal.
+        D = np.round(np.log(np.maximum(kernel.distances(points, ranked), np.finfo(float).tiny)) / ROUNDING)
         mine = np.flatnonzero(own[points] >= 0)
         D[mine, own[points[mine]]] = -np.inf
         stands_for += np.bincount(D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k)
