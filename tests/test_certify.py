@@ -16,11 +16,11 @@ from mosaic.choosing.choose import Chooser
 
 def similarities(model, k):
     """Similarities of the rows that belong, to all of them, for k picks, and their weights."""
-    chooser = Chooser(model.selection_)
+    chooser = Chooser(model.selection_, k)
     points = model.selection_.data.points
     assert len(chooser.targets) == np.count_nonzero(~chooser.rejected)
     rows = points.first[chooser.targets]
-    return rows, np.asarray(chooser.cover(k).between(chooser.targets, chooser.targets), np.float64), chooser.weights
+    return rows, np.asarray(chooser.cover.between(chooser.targets, chooser.targets), np.float64), chooser.weights
 
 
 def values_of_all(S, weights, k):
@@ -264,7 +264,7 @@ def test_sample_is_said_to_be_one():
     model = MOSAIC(5).fit(X)
     certificate = model.certificate_
     assert not certificate.is_about_all
-    assert "of the best 5 of those compared" in str(certificate)
+    assert "the best 5 of those compared" in str(certificate)
     assert "says nothing about other rows" in certificate.details()
     outside = np.setdiff1d(np.arange(20_000), model.selection_.data.row_numbers)[:5]
     rows = np.sort(np.append(outside, model.representative_indices_[0]))

@@ -182,7 +182,7 @@ def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(mode
     assert (facts.picks, facts.curve, facts.coverage) == ((), None, None)
     assert facts.sentence == "8 outliers among 400 rows."
     assert facts.outliers.threshold == pytest.approx(np.exp(detector.offset_))
-    assert facts.certificate.gap == detector.certificate_.gap
+    assert facts.certificate.sentence == "Nothing is chosen, so there is nothing to prove."
     assert set(facts.map.status) == {"outlier", "belongs"}
     plain(facts)
     with pytest.raises(InvalidInputError, match=r"got Pipeline\. Pass its last step"):

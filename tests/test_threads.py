@@ -143,7 +143,6 @@ def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
         model = MOSAIC(5, kernel=similarity).fit(X)
         for ask in (
             lambda: model.certificate_,
-            lambda: model.influence_,
             lambda: model.labels_,
             lambda: model.predict(X),
             lambda: model.explain(3),

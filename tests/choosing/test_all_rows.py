@@ -40,8 +40,8 @@ def test_no_two_rows_cover_more_of_all_rows(kernel, monkeypatch):
     monkeypatch.setattr(all_rows, "RANDOM_ROWS", 60)
     X = np.random.default_rng(1).normal(size=(150, 2))
     model = MOSAIC(2, outliers="keep", kernel=kernel).fit(X)
-    chooser, everyone = Chooser(model.selection_), np.arange(150)
-    S = np.asarray(chooser.cover(2).between(everyone, everyone), np.float64)
+    chooser, everyone = Chooser(model.selection_, 2), np.arange(150)
+    S = np.asarray(chooser.cover.between(everyone, everyone), np.float64)
     first = model.selection_.data.points.first
     values = {frozenset(first[list(pair)].tolist()): S[:, pair].max(axis=1).mean() for pair in combinations(range(150), 2)}
     proofs = [proof_of(X, model, model.representative_indices_, seed) for seed in range(40)]

@@ -24,8 +24,6 @@ from mosaic.text import readable_size
 EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
 #: Smallest useful number of columns of a factor.
 SMALLEST_RANK = 16
-#: Strength as a multiple of the critical one. From about 100 on, points that no other point expresses stand out clearly.
-DEFAULT_ALPHA = 100.0
 #: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
 DECISION_SAMPLE = 16_384
 #: Largest number of rows of a larger sample, which picks are improved on, and of their entries: 256 MB in double precision.

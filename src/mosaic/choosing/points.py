@@ -168,9 +168,9 @@ class Solved:
 class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
-    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` solves the program
-    and answers for all rows (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken from, and
-    ``sampled`` the same data without such picks; a copy has neither.
+    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` answers for all
+    rows, and solves the paper's program (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken
+    from, and ``sampled`` the same data without such picks; a copy has neither.
     """
 
     n_rows: int
@@ -200,7 +200,7 @@ class FitData:
 
     @once
     def encoding(self) -> Encoding:
-        """The certified encoding of the points; the first access solves the program."""
+        """The certified encoding of the points, for the paper; the first access solves the program."""
         return self.all_rows.encoding(self)  # type: ignore[no-any-return]
 
     @once

@@ -21,7 +21,6 @@ from mosaic.arrays.xp import is_on_device, on_host, rows_of
 from mosaic.choosing import CERTIFIED_GAP, Drawn, FitData, Geometry, Points, Selection, SelectionCertificate, Settings
 from mosaic.choosing.budget import (
     DECISION_SAMPLE,
-    DEFAULT_ALPHA,
     LARGER_SAMPLE,
     LARGER_SAMPLE_ENTRIES,
     TARGETS_FOR_A_PICK,
@@ -33,7 +32,7 @@ from mosaic.choosing.budget import (
 from mosaic.choosing.selection import Question
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
-from mosaic.kernels import Kernel, PointKernel
+from mosaic.kernels import PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.parameters import Sketch
 from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Spectrum, best_for_k, bound_of, largest, strength_for_k
@@ -58,26 +57,22 @@ GONE = "not computed before this model was saved or copied, and a saved model do
 
 def strength(settings: Settings) -> tuple[float | None, float | None]:
     if settings.alpha is None and settings.lam is None:
-        return (10.0 if settings.mode == "paper" else DEFAULT_ALPHA), None  # as the paper's first author in later work
+        return 10.0, None  # as the paper's first author in later work
     return settings.alpha, settings.lam
 
 
 @dataclass(frozen=True)
 class AllInMemory:
-    """The program over all distinct points, whose rows are in memory."""
+    """Answers for all rows, which are in memory, and the paper's program of their points."""
 
     settings: Settings
     max_rank: int
     # If choosing has a sample only: all rows as they were given, how often each counts (None for once), and their points.
     X: Any = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
-    cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
 
     by_passes: ClassVar[bool] = False
     is_possible: ClassVar[bool] = True
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"cache": {}}  # a copy starts anew
 
     def rows(self, numbers: IntArray, data: FitData) -> Any:
         return on_host(data.geometry.prepare(rows_of(self.X, numbers)))
@@ -97,25 +92,13 @@ class AllInMemory:
         in_memory = open_source(rows_of(data.kernel.X, counted))
         return (lambda name, task: in_memory.run(task)), np.asarray
 
-    def everyone(self, data: FitData) -> tuple[Points, Kernel]:
-        """All distinct points, and their similarity; those of choosing, if it has them all."""
-        if self.X is None:
-            return data.points, data.kernel
-        if not self.cache:
-            assert isinstance(data.kernel, PointKernel)
-            matrix = data.geometry.prepare(self.X)
-            points = Points.of(matrix, self.weights, central_first=False)
-            self.cache["everyone"] = points, data.kernel.over(rows_of(matrix, points.first))
-        return self.cache["everyone"]
-
     def encoding(self, data: FitData) -> Encoding:
         return self._solve(data, self.settings, self.settings.gap, *strength(self.settings))
 
     def _solve(self, data: FitData, settings: Settings, gap: float, alpha: float | None, lam: Any) -> Encoding:
-        points, kernel = self.everyone(data)
         how: dict[str, Any] = {"solver": settings.solver, "max_iter": settings.max_iter, "max_rank": self.max_rank}
         how |= {"tol": gap, "thin": not callable(lam), "random_state": data.seed}
-        encoding = Program(kernel, points.weights, EqualRows.trivial(kernel.n), **how).encode(alpha, lam)
+        encoding = Program(data.kernel, data.points.weights, EqualRows.trivial(data.points.n), **how).encode(alpha, lam)
         if not callable(lam):  # what a bound for k is worth is said by the certificate itself
             warn_of_gap(encoding, gap)
         return encoding
@@ -123,8 +106,7 @@ class AllInMemory:
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """A bound for every choice of k points, from the program at the strength for k, and the gap of the program that chose."""
         data, settings, k = selection.data, selection.settings, len(selection.chosen)
-        points, kernel = self.everyone(data)
-        weights, chosen = points.weights, points.point_of[selection.rows]
+        kernel, weights, chosen = data.kernel, data.points.weights, selection.chosen
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
         with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
@@ -133,10 +115,8 @@ class AllInMemory:
             return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
         program = self._solve(data, replace(settings, solver="auto"), settings.tol or CERTIFIED_GAP, None, lam)
-        given = program
-        if settings.mode == "paper":
-            refined = settings.gap != self.settings.gap
-            given = self._solve(data, settings, settings.gap, *strength(settings)) if refined else selection.data.encoding
+        refined = settings.gap != self.settings.gap
+        given = self._solve(data, settings, settings.gap, *strength(settings)) if refined else data.encoding
         error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
         constrained = data.constraints.are_given
         return SelectionCertificate(given.certificate, k, error, bound, total, free_error, constrained)
@@ -145,12 +125,6 @@ class AllInMemory:
         if sp.issparse(self.X) or is_on_device(self.X):
             return np.asarray(question(selection, selection.data.geometry.prepare(self.X)))
         return answers_by_pass(selection, question, open_source(self.X).run)
-
-    def influence(self, data: FitData) -> FloatArray:
-        """For each row, the norm of its row in the encoding; copies share it equally."""
-        points, _ = self.everyone(data)
-        copies = np.bincount(points.point_of[points.point_of >= 0], minlength=points.n)
-        return np.asarray(points.spread(data.solved.influence / copies, 0.0))
 
 
 def answers_by_pass(selection: Selection, question: Question, run: Callable[[Task], BlockResult]) -> FloatArray:
@@ -290,13 +264,11 @@ class ByPasses:
             raise InvalidInputError("a proof for all rows was not made before this model was saved or copied", "Fit again.")
         return self.passes.run, data.geometry.prepare
 
-    def sketch(self, data: FitData) -> SolvedSketch:
-        """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
+    @property
+    def sketch(self) -> SolvedSketch:
+        """What Algorithm 3 found in the fit."""
         if not self.cache:
-            if self.passes is None:
-                raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
-            sampled = data.sampled or data
-            self.solve(sampled.points, sampled.geometry, data.seed)
+            raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
         return self.cache["sketch"]
 
     def solve(self, points: Points, geometry: Geometry, seed: int) -> SolvedSketch:
@@ -307,21 +279,19 @@ class ByPasses:
         drawn_points = slice(0, len(copies))
         X, first = kernel.X[drawn_points], drawn.numbers[points.first[drawn_points]]
         sample = Sample(X, row_codes(X), first, copies, points.weights[drawn_points])
-        paper, (alpha, lam) = settings.mode == "paper", strength(settings)
+        alpha, lam = strength(settings)
         how: dict[str, Any] = {"alpha": alpha, "lam": lam, "tol": settings.gap, "prepare": geometry.prepare, "seed": seed}
         how |= {"n_initial": plan.n_initial, "n_added": plan.n_added, "n_rounds": plan.n_rounds}
-        if paper:
-            drawn_first = np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]
-            how |= {"first": np.sort(drawn_first), "rule": "error"}
+        drawn_first = np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]
+        how |= {"first": np.sort(drawn_first), "rule": "error"}
         self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, **how)
         return self.cache["sketch"]
 
     def encoding(self, data: FitData) -> Encoding:
-        sketch, kernel = self.sketch(data), data.kernel
+        sketch, kernel = self.sketch, data.kernel
         assert isinstance(kernel, PointKernel)
         encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.gap)
-        if self.settings.mode == "paper":
-            warn_of_gap(encoding, self.settings.gap, "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`).")
+        warn_of_gap(encoding, self.settings.gap, "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`).")
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
@@ -330,7 +300,7 @@ class ByPasses:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
         certificate = selection.data.solved.certificate
-        sketch, chosen, kernel = self.sketch(selection.data), selection.chosen, selection.kernel
+        sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
         k, prepare = len(chosen), selection.data.geometry.prepare
         trace = certificate.scale / (0.5 * sketch.problem.lam)
@@ -355,12 +325,6 @@ class ByPasses:
             remedy = "predict, score_samples and transform answer for rows that are passed to them."
             raise AttributeError(f"labels_, is_outlier_, effective_count_ or representation_error_ was {GONE}. {remedy}")
         return answers_by_pass(selection, question, partial(self.passes.run, "answers for all rows"))
-
-    def influence(self, data: FitData) -> FloatArray:
-        """For each row the norm of its row in the encoding; only points that Algorithm 3 has in memory have one."""
-        influence = np.zeros(self.n)
-        influence[self.sketch(data).sample.first] = data.solved.influence
-        return influence
 
 
 def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:

@@ -44,7 +44,7 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 5, "structure"
+FORMAT, STRUCTURE = 6, "structure"
 #: Attributes that are kept.
 KEPT = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.

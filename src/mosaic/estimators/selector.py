@@ -137,7 +137,13 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     outlier_threshold_: float = found("cut.count")
     coverage_: float = found("coverage")
     influence_: FloatArray = found("influence", per_row=True)
+    alpha_: float = found("program.alpha")
+    lam_: float = found("program.lam")
     certificate_: CoverCertificate | SelectionCertificate = found("certificate")
+
+    @property
+    def n_iter_(self) -> int:
+        return max(self._found.program.n_iter, 1)  # checking the start counts as a step
 
     @property
     def n_representatives_(self) -> int:
@@ -299,8 +305,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
     algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
         written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
-    tol : relative gap to which programs are solved, by default 0.001: that of the paper's algorithm, which
-        ``rethreshold(tol=…)`` refines after the fit, and that of ``influence_``
+    tol : relative gap to which the program of the paper's algorithm is solved, by default 0.001; ``rethreshold(tol=…)`` refines
+        it after the fit
     memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free. A
         fit that needs more raises an error with the numbers
     n_jobs : threads, -1 for all cores, by default as many as the linear algebra library would use; the answer is the same
@@ -321,7 +327,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     representation_error_ : share of each row that the representatives cannot express
     coverage_ : share of the rows that belong which the representatives express
     certificate_ : what is proven, as numbers and as a sentence
-    influence_ : norm of each row's row in the encoding
+    influence_ : norm of each row's row in the encoding; with ``algorithm="paper"`` only, as are
     n_iter_, alpha_, lam_ : steps of the solver, strength of the program
     gamma_, column_scale_ : bandwidth, and divisors of the columns, None if columns were taken as they are
 
@@ -334,8 +340,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows, or 16 for each representative, a random
        sample decides, which depends on the rows and not on a seed, their order, or where they are. A number of picks that is
        given is improved on up to 131 072 rows; a model that was saved or copied has these rows no more for ``rethreshold``.
-    4. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
-       ``n_iter_``; and, of sampled rows, each by a pass over all of them, ``labels_`` and others with an entry for every row.
+    4. What is not needed to choose is computed on first access: ``certificate_``, and, of sampled rows, each by a pass over all
+       of them, ``labels_`` and others with an entry for every row.
 
     Examples
     --------
