@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mosaic
-from mosaic import MOSAIC, text
+from mosaic import MOSAIC, Paper, Sketch, text
 from mosaic.choosing import Settings
 from mosaic.cli.options import size
 from mosaic.exceptions import InvalidInputError
@@ -117,7 +117,13 @@ def test_wrong_weights_are_refused(weights, fault):
 
 def test_records_are_refused_with_their_fields():
     records = np.array([tuple(row) for row in ROWS], dtype=[("height", float), ("weight", float), ("age", float)])
-    fits = MOSAIC(3).fit, MOSAIC(3, algorithm="sketch").fit, mosaic.MOSAICOutlierDetector().fit, mosaic.solve, mosaic.path
+    fits = (
+        MOSAIC(3).fit,
+        MOSAIC(3, algorithm=Paper(sketch=Sketch())).fit,
+        mosaic.MOSAICOutlierDetector().fit,
+        mosaic.solve,
+        mosaic.path,
+    )
     for ask in (*fits, MOSAIC(3).fit(ROWS).predict):
         with pytest.raises(InvalidInputError, match="records with the fields 'height', 'weight', 'age'"):
             ask(records)

@@ -179,7 +179,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
     assert ran.code == 0
     assert "too large to be taken into memory" in ran.err
     found = table_of(ran)
-    model = MOSAIC(algorithm="sketch", contamination=0.1).fit(X)
+    model = MOSAIC(contamination=0.1).fit(X)
     assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
     assert all(reason.startswith("an outlier: ") for reason in found["mosaic_reason"].to_pylist())
     page = (folder / "odd.html").read_text("utf-8")
@@ -198,8 +198,9 @@ def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, m
     assert ran.out.startswith(f"Suggested: {MOSAIC().fit(POINTS).n_representatives_} representatives,")
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_certificate_of_a_file_that_is_read_in_passes_is_told_and_kept(folder, capsys):
-    words = ("select", "points.npy", "-k", "5", "--algorithm", "sketch,n_initial=40", "--json", "--save", "model.mosaic")
+    words = ("select", "points.csv", "-k", "5", "--json", "--save", "model.mosaic")
     answer = json.loads(run(capsys, *words).out)
     assert answer["certificate"]["gap"] < 0.25
     assert load("model.mosaic").certificate_.gap == answer["certificate"]["gap"]
@@ -386,7 +387,6 @@ def test_columns_that_csv_cannot_hold_are_named(folder, capsys):
         "select points.npy --coverage 0.8 --outliers keep",
         "select points.npy -k 5 --outliers report --contamination 0.2",
         "select points.npy -k 3 --kernel linear --algorithm paper",
-        "select points.npy -k 3 --algorithm sketch",
         "outliers points.npy --all --contamination 0.1 -o odd.csv",
         "path points.csv --max-representatives 5 -o curve.csv",
         "outliers points.csv --save kept.mosaic",

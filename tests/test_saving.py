@@ -16,6 +16,7 @@ import mosaic
 from mixed_tables import customers
 from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows import open_source
 from mosaic.show import report_html
 
 X = np.vstack([np.random.default_rng(0).normal(size=(295, 5)), 9.0 * np.random.default_rng(1).normal(size=(5, 5))])
@@ -39,7 +40,7 @@ FITS = {
     "precomputed": lambda: (MOSAIC(7, kernel="precomputed").fit(K), K[:30]),
     "sparse": lambda: (MOSAIC(7).fit(WORDS), WORDS[:30]),
     "directions": lambda: (MOSAIC(7).fit(np.random.default_rng(5).normal(size=(200, 64))), np.ones((2, 64))),
-    "passes": lambda: (MOSAIC(7, algorithm=Sketch(n_initial=40)).fit(X), NEW),
+    "passes": lambda: (MOSAIC(7).fit(open_source(X)), NEW),
     "paper": lambda: (MOSAIC(7, algorithm="paper", gamma=0.1).fit(X), NEW),
     "paper by passes": lambda: (MOSAIC(7, algorithm=Paper(sketch=Sketch(n_initial=40)), gamma=0.1).fit(X), NEW),
     "detector": lambda: (MOSAICOutlierDetector(min_group=2).fit(X), NEW),
@@ -52,7 +53,7 @@ NO_ATTRIBUTE = "its attributes are not those of a fitted model"
 
 
 @pytest.fixture(params=FITS)
-def fitted(request):
+def fitted(request, by_passes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return FITS[request.param]()
@@ -135,8 +136,9 @@ def test_mixed_table_is_encoded_as_in_fit(tmp_path):
     assert report_html(loaded) == report_html(model)
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
-    fitted = MOSAIC(7, algorithm=Sketch(n_initial=40)).fit(X)
+    fitted = MOSAIC(7).fit(open_source(X))
     fitted.save(tmp_path / "a.mosaic")
     loaded = mosaic.load(tmp_path / "a.mosaic")
     assert not hasattr(loaded, "labels_")
@@ -155,7 +157,7 @@ def test_paper_by_passes_keeps_influence_and_says_that_its_encoding_is_not_kept(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, algorithm="sketch")])
+@pytest.mark.parametrize("make", [lambda: MOSAIC(20), MOSAICOutlierDetector])
 def test_pickles_and_files_are_not_much_larger_than_what_predictions_need(make, tmp_path):
     """These are picks, references and factors."""
     model = make().fit(np.random.default_rng(0).normal(size=(1500, 6)))

@@ -28,10 +28,11 @@ from mosaic.choosing.budget import (
     memory_of_fit,
     memory_of_many_picks,
     memory_of_proof,
+    refuse_beyond,
 )
 from mosaic.choosing.selection import Question
 from mosaic.choosing.settings import is_auto
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, warn
 from mosaic.kernels import PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.parameters import Sketch
@@ -42,13 +43,12 @@ from mosaic.program.solve import PosedProblem, Program
 from mosaic.program.solvers import Status
 from mosaic.rows import open_source
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, triangle
-from mosaic.sketch.rounds import MOST_ROUNDS, features, run_sketch
 from mosaic.sketch.rounds import Sketch as SolvedSketch
+from mosaic.sketch.rounds import features, run_sketch
 from mosaic.sketch.sources import Passes
-from mosaic.text import readable_size
 
-#: Smallest number of points in memory, and of candidates at first.
-SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES = 2048, 100
+#: Smallest number of points in memory; of Algorithm 3, of candidates at first, and the usual number of rounds.
+SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, USUAL_ROUNDS = 2048, 100, 3
 #: Copies of the larger sample: as it is drawn, prepared, and with picks that are not in it.
 COPIES_OF_LARGER = 3.0
 #: Why a saved model cannot answer.
@@ -66,7 +66,7 @@ class AllInMemory:
     """Answers for all rows, which are in memory, and the paper's program of their points."""
 
     settings: Settings
-    max_rank: int
+    max_rank: int | None = None  # of the factor of the paper's program
     # If choosing has a sample only: all rows as they were given, how often each counts (None for once), and their points.
     X: Any = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
@@ -147,8 +147,9 @@ def sample_size(settings: Settings, n: int, n_features: int) -> int:
     """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
     least = TARGETS_FOR_A_PICK * (settings.number(n) or 0)
     size = max(DECISION_SAMPLE, least)
+    r = FEWEST_FIRST_CANDIDATES if settings.mode == "paper" else 0
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
-        if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
+        if memory_by_passes(min(size, n), r, n_features) <= settings.memory_budget:
             break
         size = max(size // 2, SMALLEST_SAMPLE, least)
     return size
@@ -160,7 +161,7 @@ def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
         return 0
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
-        used = memory_by_passes(min(sample_size(settings, n, n_features), n), FEWEST_FIRST_CANDIDATES, n_features)
+        used = memory_of_sample(min(sample_size(settings, n, n_features), n), n_features)
         size = min(size, int((settings.memory_budget - used) / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
 
@@ -169,14 +170,13 @@ def memory_of_picks(settings: Settings, n: int, n_features: int) -> float:
     """Bytes for many picks, and for a larger sample that they are improved on; an error if they do not fit into the budget."""
     sample, k = min(sample_size(settings, n, n_features), n), settings.number(n) or 0
     larger = larger_sample_size(settings, n, n_features) if sample < n else 0
-    many, budget = memory_of_many_picks(sample, k), budget_of(settings.memory_budget)
-    needed = many + memory_of_fit(sample, 8, n_features)
-    if many and needed > budget:
-        raise MemoryBudgetError(
-            f"{k:,} representatives of {n:,} rows × {n_features:,} features need about {readable_size(needed)}; the budget is "
-            f"{readable_size(budget)}",
-            "Raise `memory_budget`, or ask for fewer.",
+    many = memory_of_many_picks(sample, k)
+    if many:
+        what, needed = (
+            f"{k:,} representatives of {n:,} rows × {n_features:,} features",
+            many + memory_of_fit(sample, 8, n_features),
         )
+        refuse_beyond(budget_of(settings.memory_budget), what, needed, "Raise `memory_budget`, or ask for fewer.")
     return many + COPIES_OF_LARGER * 8 * larger * n_features
 
 
@@ -187,6 +187,9 @@ def memory_of_sample(size: int, n_features: int) -> float:
 
 
 def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """The same with Algorithm 3 and r candidates, if any."""
+    if not r:
+        return memory_of_sample(sample, n_features)
     points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
     proof = memory_of_proof(sample, r, 8, n_features) + points + 16.0 * 8 * r * r + blocks
     return max(memory_of_sample(sample, n_features), proof)
@@ -197,41 +200,44 @@ class Plan:
     """Points in memory; for Algorithm 3 candidates at first, those that a round adds, and rounds."""
 
     sample: int
-    n_initial: int
-    n_added: int
-    n_rounds: int | None
+    n_initial: int = 0
+    n_added: int = 0
+    n_rounds: int = 0
 
     @classmethod
     def of(cls, settings: Settings, n: int, n_features: int) -> Plan:
         """The sizes that were given, or that fit the rows; for the budget the sample is halved, then candidates are left out."""
         asked = settings.sketch or Sketch()
         budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
+        what = f"{n:,} rows × {n_features:,} features by passes with {sample:,} points in memory"
+        if settings.mode != "paper":
+            remedy = "Raise `memory_budget`, or use fewer columns."
+            refuse_beyond(budget, what, memory_of_sample(sample, n_features), remedy)
+            return cls(sample)
         # The sum of the Gram matrix of r candidates takes n·r² multiplications, at most 1e12.
         usual = np.clip(np.sqrt(1e12 / n), FEWEST_FIRST_CANDIDATES, 500)
         r = min(int(asked.n_initial or usual), n)
         fewest = min(FEWEST_FIRST_CANDIDATES, n) if asked.n_initial is None else r
         while r > fewest and memory_by_passes(sample, r, n_features) > budget:
             r = max(fewest, int(0.9 * r))
-        needed = memory_by_passes(sample, r, n_features)
-        if needed > budget:
-            raise MemoryBudgetError(
-                f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
-                f"candidates and {sample:,} points in memory; the budget is {readable_size(budget)}",
-                f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}.",
-            )
-        rounds = 3 if settings.mode == "paper" else None
-        return cls(sample, r, int(asked.n_added or max(r // 10, 1)), asked.n_rounds or rounds)
+        remedy = f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}."
+        refuse_beyond(budget, f"{what} and {r:,} candidates", memory_by_passes(sample, r, n_features), remedy)
+        return cls(sample, r, int(asked.n_added or max(r // 10, 1)), int(asked.n_rounds or USUAL_ROUNDS))
+
+    def memory(self, n_features: int) -> float:
+        """Bytes at the peak of the fit."""
+        return memory_by_passes(self.sample, self.n_initial, n_features)
 
     def threads(self, settings: Settings, n: int, n_features: int) -> int:
         """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""
         r = max(self.n_initial, settings.number(n) or 0)
-        spare = budget_of(settings.memory_budget) - memory_by_passes(self.sample, self.n_initial, n_features)
+        spare = budget_of(settings.memory_budget) - self.memory(n_features)
         return max(1, int(spare / (8.0 * (BLOCK_ROWS * n_features + 2 * ROWS_AT_ONCE * r + 2 * r * r))))
 
     @property
     def most_passes(self) -> int:
-        """Two for each round, one between two rounds, and one for the bound."""
-        return 3 * (self.n_rounds or MOST_ROUNDS)
+        """One that draws the points; for Algorithm 3 two for each round, and one between two rounds."""
+        return max(3 * self.n_rounds, 1)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
-from mosaic.parameters import BY_NAME
+from mosaic.parameters import BY_NAME, Sketch
 from mosaic.program.bounds import Bound, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
@@ -58,7 +58,7 @@ CLASSES: dict[str, type[Any]] = {
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
         KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
-        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
+        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip
 

@@ -303,8 +303,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         1 % at most are rejected. Rejecting more than 5 % gives a warning, and so does a group of low counts that is kept:
         a dozen or more with a middle of their own, of no higher dimension than the rest
     min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
-    algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
-        written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
+    algorithm : None, "paper", or ``Paper(alpha=…)`` with settings: the paper's Algorithm 1 as written
     tol : relative gap to which the program of the paper's algorithm is solved, by default 0.001; ``rethreshold(tol=…)`` refines
         it after the fit
     memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free. A
