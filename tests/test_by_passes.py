@@ -137,7 +137,7 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
 
 
 def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
-    settings = PLAIN | {"algorithm": Paper(sketch=Sketch(30, 8, 3)), "tol": 1e-9, "verbose": True}
+    settings = PLAIN | {"algorithm": Paper(sketch=Sketch(30, 8, 3), tol=1e-9), "verbose": True}
     found = MOSAIC(5, **settings).fit(X)
     told = capsys.readouterr().err
     assert "look: " in told
@@ -153,8 +153,8 @@ def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
 
 
 def test_paper_mode_is_algorithm_3_as_written():
-    paper = Paper(sketch=Sketch(n_initial=80, n_added=10))
-    found = MOSAIC(10, algorithm=paper, tol=1e-9, gamma=0.005).fit(datasets.swiss_roll(5000, random_state=0))
+    paper = Paper(sketch=Sketch(n_initial=80, n_added=10), tol=1e-9)
+    found = MOSAIC(10, algorithm=paper, gamma=0.005).fit(datasets.swiss_roll(5000, random_state=0))
     assert (found.n_representatives_, found.selection_.settings.mode) == (10, "paper")
     assert len(found.selection_.data.all_rows.cache["sketch"].rounds) == 3  # the fit has made them
 

@@ -20,7 +20,7 @@ def test_certificate_of_the_paper_belongs_to_the_choice_and_is_refined_after_the
     model = MOSAIC(10, algorithm=Paper(alpha=20.0)).fit(DIGITS)
     first = model.certificate_
     assert model.certificate_ is first
-    second = model.rethreshold(tol=1e-5).certificate_
+    second = model.rethreshold(algorithm__tol=1e-5).certificate_
     assert second.gap <= 1e-5 < first.gap
     assert first.bound < second.bound <= second.error == first.error
     assert first.bound > 0.97 * second.bound
@@ -32,7 +32,7 @@ def test_certificate_of_the_paper_belongs_to_the_choice_and_is_refined_after_the
 
 def test_solution_is_that_of_the_exact_layer():
     K = rbf_kernel(CLOUD, gamma=0.3)
-    model = MOSAIC(5, algorithm=Paper(alpha=30.0), kernel="precomputed", tol=1e-9).fit(K)
+    model = MOSAIC(5, algorithm=Paper(alpha=30.0, tol=1e-9), kernel="precomputed").fit(K)
     encoding = mosaic.solve(K, kernel="precomputed", alpha=30.0, tol=1e-9)
     np.testing.assert_allclose(model.influence_, encoding.influence, atol=1e-3)
     np.testing.assert_allclose(model.effective_count_, encoding.effective_count, rtol=1e-3)
@@ -47,7 +47,7 @@ def test_any_solver_serves(solver):
     X = CLOUD[:60]
     model = MOSAIC(5, algorithm=Paper(alpha=5.0, solver=solver), gamma=0.3).fit(X)
     assert model.certificate_.gap <= 1e-3
-    tight = MOSAIC(5, algorithm=Paper(alpha=5.0), tol=1e-5, gamma=0.3).fit(X)
+    tight = MOSAIC(5, algorithm=Paper(alpha=5.0, tol=1e-5), gamma=0.3).fit(X)
     np.testing.assert_allclose(np.log(model.effective_count_), np.log(tight.effective_count_), atol=0.1)
     if solver != "interior-point":
         with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):

@@ -124,6 +124,7 @@ class Paper(Parameters):
     diversity : share of distances that pruning keeps, "auto" for 0.95
     op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2
     solver : "auto", or the name of an algorithm (``mosaic.program.SolverName``)
+    tol : relative gap to which the program is solved, by default 0.001; ``rethreshold(algorithm__tol=…)`` refines it
     max_iter : steps of first-order solvers
     max_rank : columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A higher
         rank gives a finer kernel and a tighter certificate, and costs its cube
@@ -142,6 +143,7 @@ class Paper(Parameters):
     diversity: Any = "auto"
     op_threshold: float | None = None
     solver: Any = "auto"
+    tol: float | None = None
     max_iter: int = 10_000
     max_rank: int | None = None
     sketch: Sketch | None = None

@@ -49,8 +49,8 @@ from mosaic.sketch.sources import Passes
 
 #: Smallest number of points in memory; of Algorithm 3, of candidates at first, and the usual number of rounds.
 SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, USUAL_ROUNDS = 2048, 100, 3
-#: Copies of the larger sample: as it is drawn, prepared, and with picks that are not in it.
-COPIES_OF_LARGER = 3.0
+#: Copies of the larger sample: as it is drawn, from two parts of the rows, prepared, and with picks that are not in it.
+COPIES_OF_LARGER = 4.0
 #: Why a saved model cannot answer.
 GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 

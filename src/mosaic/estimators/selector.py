@@ -40,7 +40,8 @@ from mosaic.rows.names import as_rows
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
-THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
+THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group")
+THRESHOLDS += ("algorithm__diversity", "algorithm__op_threshold", "algorithm__tol")
 
 
 @dataclass(eq=False, repr=False)
@@ -55,7 +56,6 @@ class SelectorParameters:
     contamination: Any = "auto"
     min_group: float | None = None
     algorithm: Any = None
-    tol: float | None = None
     memory_budget: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -219,8 +219,9 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
 
         Parameters
         ----------
-        **changes : new values of n_representatives, coverage, outliers, contamination, min_group, tol;
-            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, while tol refines its certificate only
+        **changes : new values of n_representatives, coverage, outliers, contamination, min_group;
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, and algorithm__tol, which refines its
+            certificate only
 
         Examples
         --------
@@ -304,8 +305,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         a dozen or more with a middle of their own, of no higher dimension than the rest
     min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
     algorithm : None, "paper", or ``Paper(alpha=…)`` with settings: the paper's Algorithm 1 as written
-    tol : relative gap to which the program of the paper's algorithm is solved, by default 0.001; ``rethreshold(tol=…)`` refines
-        it after the fit
     memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free. A
         fit that needs more raises an error with the numbers
     n_jobs : threads, -1 for all cores, by default as many as the linear algebra library would use; the answer is the same
