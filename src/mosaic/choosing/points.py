@@ -42,8 +42,8 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False, central_first: bool = True) -> Points:
-        """The distinct points of X (similarities if ``pairwise``), by centrality or, which is faster, by priority."""
+    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
+        """The distinct points of X (similarities if ``pairwise``), by centrality."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
@@ -60,7 +60,7 @@ class Points:
             order = np.argsort(_in_steps(apart), kind="stable")
         else:
             drawn = priority(codes if equal.is_trivial else codes[equal.first])
-            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total)))) if central_first else np.argsort(drawn)
+            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
         if equal.is_trivial and len(rows) == n:  # at many points every step counts

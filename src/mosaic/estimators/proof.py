@@ -286,11 +286,10 @@ class ByPasses:
         X, first = kernel.X[drawn_points], drawn.numbers[points.first[drawn_points]]
         sample = Sample(X, row_codes(X), first, copies, points.weights[drawn_points])
         alpha, lam = strength(settings)
-        how: dict[str, Any] = {"alpha": alpha, "lam": lam, "tol": settings.gap, "prepare": geometry.prepare, "seed": seed}
-        how |= {"n_initial": plan.n_initial, "n_added": plan.n_added, "n_rounds": plan.n_rounds}
-        drawn_first = np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]
-        how |= {"first": np.sort(drawn_first), "rule": "error"}
-        self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, **how)
+        how: dict[str, Any] = {"alpha": alpha, "lam": lam, "tol": settings.gap, "prepare": geometry.prepare}
+        how |= {"n_added": plan.n_added, "n_rounds": plan.n_rounds}
+        first = np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial])
+        self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, first, **how)
         return self.cache["sketch"]
 
     def encoding(self, data: FitData) -> Encoding:
