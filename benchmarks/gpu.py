@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, solve
 from mosaic.metrics import explained_share
 from mosaic.program.problem import DesignProblem
 
@@ -30,7 +30,8 @@ SIZES: tuple[tuple[int, int, int | None], ...] = (
     (100_000_000, 3, None),
 )
 QUICK = SIZES[3:6]
-K = 100
+#: Picks, and the strength of the program.
+K, ALPHA = 100, 100.0
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -87,7 +88,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
         model = encoding = certificate = None
         torch.cuda.reset_peak_memory_stats()
         fit, model = seconds(lambda: MOSAIC(K, random_state=0).fit(X))
-        program, encoding = seconds(lambda model=model: model.selection_.data.encoding)
+        program, encoding = seconds(lambda model=model: solve(X, gamma=model.gamma_, alpha=ALPHA))
         bound, certificate = seconds(lambda model=model: model.certificate_)
         peak = torch.cuda.max_memory_allocated() / 2**30
     kernel, weights = model.selection_.kernel, model.selection_.data.points.weights

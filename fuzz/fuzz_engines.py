@@ -79,7 +79,7 @@ def case(number, say=False):
     A = A.astype(np.float32) if rng.random() < 0.2 and kind not in ("huge", "hugest", "tiny", "denormal") else A
     home = str(rng.choice(HOMES))
     cuts = np.sort(rng.integers(0, n + 1, int(rng.integers(0, 5))))  # some blocks are empty
-    settings = {"n_representatives": int(rng.integers(1, min(n, 8) + 1)), "algorithm": "sketch"}
+    settings = {"n_representatives": int(rng.integers(1, min(n, 8) + 1))}
     if rng.random() < 0.3:
         settings["kernel"] = str(rng.choice(["laplacian", "cosine", "linear"]))
     label = {"case": number, "home": home, "data": kind, "shape": [n, d], "dtype": str(A.dtype), "cuts": cuts.tolist()} | settings

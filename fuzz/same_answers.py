@@ -23,7 +23,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, Polynomial, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Polynomial, Sketch, datasets
 from mosaic.kernels import EffectiveCount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -97,7 +97,7 @@ def problems():
     yield "median bandwidth", X, MOSAIC(15, gamma="median"), {}
     yield "counted bandwidth", X, MOSAIC(15, gamma=EffectiveCount(12.0)), {}
     yield "paper", X, MOSAIC(15, algorithm="paper"), {}
-    yield "sketch", blobs(3000, 4, outliers=20), MOSAIC(20, algorithm="sketch"), {}
+    yield "paper by passes", blobs(3000, 4, outliers=20), MOSAIC(20, algorithm=Paper(sketch=Sketch())), {}
     yield "customers", customers(400, missing=0.05), MOSAIC(15), {}
     yield "customers with odd rows", planted(0, 500)[0], MOSAICOutlierDetector(), {}
     yield "visits in csv", in_file(visits(300), "visits.csv", lambda f, p: f.to_csv(p, index=False)), MOSAIC(12), {}

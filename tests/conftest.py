@@ -30,6 +30,14 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+@pytest.fixture
+def by_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of tables, memory maps and sources are read in passes, however few they are."""
+    monkeypatch.setattr("mosaic.estimators.fit.fits_into_memory", lambda source, settings: False)
+    for module in ("arrow", "build"):
+        monkeypatch.setattr(f"mosaic.rows.{module}.leaves_room", lambda *sizes, **how: False)
+
+
 @pytest.fixture(scope="session")
 def model() -> MOSAIC:
     """Fitted to 392 points in the plane and 8 gross outliers."""

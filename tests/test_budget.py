@@ -29,18 +29,21 @@ from mosaic.choosing.budget import (
     useful_rank,
 )
 from mosaic.estimators import MOSAIC
-from mosaic.estimators.proof import Plan, memory_by_passes
+from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_sample
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.parameters import Sketch
-from mosaic.rows import read
+from mosaic.parameters import Paper, Sketch
+from mosaic.rows import open_source, read
 from mosaic.rows.build import TableSource
 from mosaic.text import readable_size
+
+#: A budget that is no limit.
+PLENTY = 1e12
 
 
 def test_small_data_may_have_full_rank():
     for n in (1, 5, SMALLEST_RANK, 100, EXACT_SIZE):
-        assert affordable_rank(n, 8, 10, None) == useful_rank(n) == n
-    assert affordable_rank(EXACT_SIZE + 1, 8, 10, None) == LARGEST_RANK
+        assert affordable_rank(n, 8, 10, PLENTY) == useful_rank(n) == n
+    assert affordable_rank(EXACT_SIZE + 1, 8, 10, PLENTY) == LARGEST_RANK
     ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
     assert ranks == sorted(ranks, reverse=True)
     assert ranks[-1] == SMALLEST_RANK
@@ -60,10 +63,10 @@ def test_rank_grows_with_the_budget_and_never_beyond_it_nor_beyond_what_work_all
 
 def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_points_only():
     budget = memory_needed(20_000, 200, 8, 10)
-    assert affordable_rank(20_000, 8, 10, None, 700) == 700 > affordable_rank(20_000, 8, 10, None)
-    assert affordable_rank(20_000, 8, 10, None, 3) == 3
+    assert affordable_rank(20_000, 8, 10, PLENTY, 700) == 700 > affordable_rank(20_000, 8, 10, PLENTY)
+    assert affordable_rank(20_000, 8, 10, PLENTY, 3) == 3
     assert affordable_rank(20_000, 8, 10, budget, 700) == 200
-    assert affordable_rank(30, 8, 10, None, 700) == 30
+    assert affordable_rank(30, 8, 10, PLENTY, 700) == 30
 
 
 @pytest.mark.parametrize("n", [20, 5000])
@@ -72,7 +75,7 @@ def test_too_small_a_budget_is_refused_with_the_numbers(n):
     assert affordable_rank(n, 8, 20, needed) >= SMALLEST_RANK
     with pytest.raises(MemoryBudgetError, match="memory_budget") as caught:
         affordable_rank(n, 8, 20, 0.5 * needed)
-    for said in (f"{n:,} points × 20 features", f"need about {readable_size(needed)} at the least", "the budget is "):
+    for said in (f"{n:,} points × 20 features with a factor of rank 16", f"need about {readable_size(needed)}", "the budget is "):
         assert said in str(caught.value)
     assert readable_size(0.5 * needed) in str(caught.value)
 
@@ -89,10 +92,21 @@ def test_sparse_points_take_the_memory_of_their_entries(rng):
 
 
 def test_estimate_reads_as_a_sentence():
-    text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 0, 2**29))
-    assert text == "123,456 points, low-rank (rank at most 700): about 1.2 GiB, and for the certificate up to 512 MiB"
-    text = str(Estimate("sketch", 10**6, 400, 2**30, 1, 2**30, 9))
-    assert text.startswith("1,000,000 rows, 1 pass: about 1.0 GiB; and for the certificate up to 9 passes (400 candidates)")
+    assert str(Estimate(123_456, 1234.5 * 2**20)) == "123,456 rows, in memory: about 1.2 GiB"
+    assert str(Estimate(10**6, 2**30, 1)) == "1,000,000 rows, 1 pass: about 1.0 GiB"
+    assert str(Estimate(10**6, 2**30, 9)) == "1,000,000 rows, up to 9 passes: about 1.0 GiB"
+
+
+def test_fit_in_memory_is_refused_beyond_the_budget_that_it_needs_and_plans_no_program(rng):
+    X = rng.normal(size=(1500, 10))
+    needed = mosaic.estimate(X).memory
+    assert needed < memory_needed(1500, SMALLEST_RANK, 8, 10)
+    assert mosaic.estimate(X, memory_budget=1.01 * needed).memory == needed
+    with pytest.raises(MemoryBudgetError, match=r"1,500 rows × 10 features need about .*; the budget is .* Raise memory_budget"):
+        mosaic.estimate(X, memory_budget=0.99 * needed)
+    paper = mosaic.estimate(X, algorithm="paper")
+    assert (paper.memory > needed, paper.passes) == (True, 0)
+    assert mosaic.estimate(X, algorithm=Paper(sketch=Sketch(n_rounds=2))).passes == 6
 
 
 def plan_for(budget, d, **settings):
@@ -101,24 +115,33 @@ def plan_for(budget, d, **settings):
 
 @pytest.mark.parametrize("d", [10, 30, 64])
 def test_many_rows_find_a_way_through_a_small_budget(d):
-    plan, least = plan_for(2e8, d), plan_for(1.4e8, d)
+    enough = memory_of_sample(DECISION_SAMPLE, d)
+    assert plan_for(enough, d) == Plan(DECISION_SAMPLE)
+    assert plan_for(0.9 * enough, d).sample < DECISION_SAMPLE
+    with pytest.raises(MemoryBudgetError, match=r"200,000 rows × 64 features by passes with 2,048 points in memory need about"):
+        plan_for(1e7, 64)
+
+
+@pytest.mark.parametrize("d", [10, 30, 64])
+def test_candidates_of_the_paper_fit_into_a_small_budget(d):
+    plan, least = plan_for(2e8, d, algorithm="paper"), plan_for(1.4e8, d, algorithm="paper")
     assert memory_by_passes(plan.sample, plan.n_initial, d) <= 2e8
-    assert plan.n_initial < plan_for(2e9, d).n_initial
+    assert plan.n_initial < plan_for(2e9, d, algorithm="paper").n_initial
     assert least.sample < plan.sample == DECISION_SAMPLE
-    with pytest.raises(MemoryBudgetError, match=r"need about .* at the least"):
-        plan_for(2e7, 64)
+    with pytest.raises(MemoryBudgetError, match=r"points in memory and 100 candidates need about"):
+        plan_for(2e7, 64, algorithm="paper")
 
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     def threads(budget, r, d=16):
-        settings = Settings.of(MOSAIC(20, memory_budget=budget, algorithm=Sketch(n_initial=r)))
+        settings = Settings.of(MOSAIC(20, memory_budget=budget, algorithm=Paper(sketch=Sketch(n_initial=r)) if r else None))
         plan = Plan.of(settings, 200_000, d)
         one = 8.0 * (8192 * d + r * r)  # at least a block of rows and a sum
         found = plan.threads(settings, 200_000, d)
-        assert found == 1 or memory_by_passes(plan.sample, plan.n_initial, d) + found * one <= budget
+        assert found == 1 or plan.memory(d) + found * one <= budget
         return found
 
-    assert threads(2e9, 500) > 16
+    assert threads(2e9, 0) > threads(2e9, 500) > 16
     assert threads(3e9, 2000) < threads(4e9, 2000) < threads(4e9, 500)
     assert threads(4e9, 500, d=2000) < threads(4e9, 500)
     enough = memory_by_passes(DECISION_SAMPLE, 500, 16)
@@ -156,7 +179,8 @@ RISE = """
 import sys
 from mosaic.arrays.passes import PerRow
 from mosaic.cli import main
-from mosaic.rows import read
+from mosaic.estimators import fit
+from mosaic.rows import arrow, build, read
 
 kind, small, large, budget = sys.argv[1:]
 
@@ -165,7 +189,7 @@ def resident(key):
 
 def work(file):
     if kind == "select":
-        words = f"-k 10 --algorithm sketch,n_initial=100 --memory-budget {budget} -o {file}.picks.csv --report {file}.html -q"
+        words = f"-k 10 --memory-budget {budget} -o {file}.picks.csv --report {file}.html -q"
         assert main(["select", file, *words.split()]) == 0
     else:
         with read(file, memory_budget=float(budget)) as table:
@@ -173,6 +197,9 @@ def work(file):
                 assert table.X.run(PerRow(lambda rows, start: {"first": rows[:, 0].copy()}))["first"].shape == (table.n,)
             table.cells([0, table.n - 1])
 
+for module in (fit, arrow, build):
+    module.leaves_room = lambda *sizes, **how: False
+fit.fits_into_memory = lambda source, settings: False  # small files, too, are read in passes
 work(small)  # what is loaded at the first use is no part of the rise
 before = resident("VmRSS:")
 work(large)
@@ -226,17 +253,13 @@ def test_a_block_of_rows_that_is_larger_than_the_budget_is_refused_with_the_size
         assert table.n == BLOCK_ROWS
 
 
-def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
+def test_what_a_file_takes_in_memory_is_a_part_of_the_estimate(tmp_path, rng):
     X = rng.normal(size=(400, 200))
     pq.write_table(table_of(X), tmp_path / "points.parquet")
     budget = memory_needed(400, 400, 8, 200)
     with read(tmp_path / "points.parquet", memory_budget=budget) as table:
         assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
-    assert mosaic.estimate(X, memory_budget=budget).strategy == "exact"
-    assert mosaic.estimate(tmp_path / "points.parquet", memory_budget=budget).strategy == "low-rank"
-    more = {"memory_budget": budget + 2.2 * X.nbytes}
-    array, file = mosaic.estimate(X, **more), mosaic.estimate(tmp_path / "points.parquet", **more)
-    assert file.strategy == "exact"
+    array, file = (mosaic.estimate(rows, memory_budget=budget) for rows in (X, tmp_path / "points.parquet"))
     assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
 
 
@@ -253,14 +276,15 @@ def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_
         assert table.encoder == whole.encoder
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_estimate_of_passes_counts_what_reading_takes(tmp_path, rng):
     X = rng.normal(size=(20_000, 10))
     np.save(tmp_path / "points.npy", X)
     pq.write_table(table_of(X), tmp_path / "points.parquet")
-    array = mosaic.estimate(X, algorithm="sketch", memory_budget=2e8)
-    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), algorithm="sketch", memory_budget=2e8)
+    array = mosaic.estimate(open_source(X), memory_budget=2e8)
+    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), memory_budget=2e8)
     assert mapped.memory - array.memory == X.nbytes
-    packed = mosaic.estimate(tmp_path / "points.parquet", algorithm="sketch", memory_budget=2e8)
+    packed = mosaic.estimate(tmp_path / "points.parquet", memory_budget=2e8)
     assert packed.memory > array.memory
 
 

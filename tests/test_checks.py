@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mosaic
-from mosaic import MOSAIC, text
+from mosaic import MOSAIC, Paper, Sketch, text
 from mosaic.choosing import Settings
 from mosaic.cli.options import size
 from mosaic.exceptions import InvalidInputError
@@ -88,8 +88,9 @@ WAYS = {
 def test_wrong_settings_are_refused_with_name_value_and_remedy(way, name, value):
     if (way, name) in (("MOSAIC", "max_samples"), ("detector", "tol")):
         pytest.skip("it has no such parameter")
+    given = {"algorithm": Paper(tol=value)} if (way, name) == ("MOSAIC", "tol") else {name: value}
     with pytest.raises(InvalidInputError) as refused:
-        WAYS[way][0](**{name: value})
+        WAYS[way][0](**given)
     assert refused.value.parameter == name
     assert repr(value) in str(refused.value) or (name == "kernel" and way != "solve")
     assert refused.value.remedy or name == "gamma" or name in OF_OUTLIERS or way in ("solve", "path")
@@ -117,7 +118,13 @@ def test_wrong_weights_are_refused(weights, fault):
 
 def test_records_are_refused_with_their_fields():
     records = np.array([tuple(row) for row in ROWS], dtype=[("height", float), ("weight", float), ("age", float)])
-    fits = MOSAIC(3).fit, MOSAIC(3, algorithm="sketch").fit, mosaic.MOSAICOutlierDetector().fit, mosaic.solve, mosaic.path
+    fits = (
+        MOSAIC(3).fit,
+        MOSAIC(3, algorithm=Paper(sketch=Sketch())).fit,
+        mosaic.MOSAICOutlierDetector().fit,
+        mosaic.solve,
+        mosaic.path,
+    )
     for ask in (*fits, MOSAIC(3).fit(ROWS).predict):
         with pytest.raises(InvalidInputError, match="records with the fields 'height', 'weight', 'age'"):
             ask(records)

@@ -55,7 +55,7 @@ FAULTS = [
     ("select points.csv -k 5 -o points.csv --force", "output", ["points.csv", "the input"]),
     ("select points.csv -o a.csv --labels ./a.csv", "output", ["a.csv", "--output"]),
     ("select points.npy --memory-budget 10kB", "memory", ["KiB", "Raise --memory-budget"]),
-    ("select points.npy --algorithm sketch --memory-budget 850kB", "memory", ["--memory-budget", "MiB"]),
+    ("select points.npy --memory-budget 850kB", "memory", ["--memory-budget", "MiB"]),
     ("select points.csv --must-include p7 --exclude p7", "usage", ["--exclude", "p7 (row 7)"]),
     ("select twins.csv --must-include p3 p7 p8 --columns x,y", "usage", ["p7 (row 7) and p8 (row 8), which"]),
     ("select twins.csv --weight times --must-include p3 p6", "usage", ["p6 (row 6), whose --weight is 0"]),

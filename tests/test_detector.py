@@ -10,7 +10,6 @@ from mosaic import MOSAICOutlierDetector, datasets
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.kernels import make_kernel
-from mosaic.program.solve import solve
 
 # Most of the data here is spoilt on purpose, and a fit warns of that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*taken for outliers:mosaic.SelectionWarning")
@@ -62,16 +61,6 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
     assert (detector.predict(far) == -1).all()
     alone = np.concatenate([detector.score_samples(point[None, :]) for point in far])
     np.testing.assert_allclose(scores[-len(far) :], alone, atol=ROUNDING_OF_COUNTS)  # whatever comes with them
-
-
-def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
-    detector = MOSAICOutlierDetector().fit(spoilt.X)
-    np.testing.assert_array_equal(detector.effective_count_, fitted.effective_count_)
-    assert not detector.selection_.data.is_solved
-    encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=100.0, tol=1e-3)
-    assert detector.alpha_ == pytest.approx(100.0)
-    assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)
-    assert detector.certificate_.gap <= 1e-3
 
 
 def test_score_is_the_mean_of_the_logs_of_four_programs_on_128_rows(spoilt, fitted):

@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, solve
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Paper, Polynomial, Sketch, solve
 from mosaic.arrays.blocks import row_blocks
 from mosaic.arrays.codes import equal_rows, row_codes
 from mosaic.door import as_indices, as_points
 from mosaic.kernels import RBF, make_kernel
+from mosaic.rows import open_source
 
 UNIT_FREE = [{"kernel": name} for name in ("rbf", "laplacian", "cosine", "diffusion", "polynomial")]
-UNIT_FREE += [{}, {"gamma": "scale"}, {"gamma": "median"}, {"scale": True}, {"algorithm": "sketch"}]
+UNIT_FREE += [{}, {"gamma": "scale"}, {"gamma": "median"}, {"scale": True}]
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
@@ -61,7 +62,7 @@ def test_any_unit_gives_the_same_answer(X, factor):
 CALLS = {
     "MOSAIC": MOSAIC(5).fit,
     "precomputed": lambda X: MOSAIC(5, kernel="precomputed").fit(np.diag(abs(X[:, 0]))),
-    "sketch": MOSAIC(5, algorithm="sketch").fit,
+    "passes": lambda X: MOSAIC(5, algorithm=Paper(sketch=Sketch())).fit(X),
     "sparse": lambda X: MOSAIC(5).fit(sp.csr_array(X)),
     "detector": MOSAICOutlierDetector().fit,
     "solve": solve,
@@ -85,7 +86,7 @@ def test_the_row_and_column_of_a_number_that_is_too_large_are_named(X):
     rows = np.array(X)
     rows[31, 2], rows[33, 1] = 1e101, -1e205
     fault = r"X has numbers larger than 1e\+100, .* 2 entries, the first is X\[31, 2\] = 1e\+101, in row 31, column 2"
-    for call in (MOSAIC(5).fit, MOSAIC(5, algorithm="sketch").fit, lambda X: MOSAIC(5).fit(sp.csr_array(X))):
+    for call in (MOSAIC(5).fit, lambda X: MOSAIC(5).fit(open_source(X)), lambda X: MOSAIC(5).fit(sp.csr_array(X))):
         with pytest.raises(InvalidInputError, match=fault):
             call(rows)
     with pytest.raises(InvalidInputError, match="column 'c'"):

@@ -182,12 +182,17 @@ def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(mode
     assert (facts.picks, facts.curve, facts.coverage) == ((), None, None)
     assert facts.sentence == "8 outliers among 400 rows."
     assert facts.outliers.threshold == pytest.approx(np.exp(detector.offset_))
-    assert facts.certificate.gap == detector.certificate_.gap
+    assert facts.certificate.sentence == "Nothing is chosen, so there is nothing to prove."
     assert set(facts.map.status) == {"outlier", "belongs"}
     plain(facts)
     with pytest.raises(InvalidInputError, match=r"got Pipeline\. Pass its last step"):
         show.report_html(make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X))
-    for ask in (show.report_html, MOSAIC.explain, lambda model: model.select(BLOBS.X), lambda model: model.rethreshold(tol=0.1)):
+    for ask in (
+        show.report_html,
+        MOSAIC.explain,
+        lambda model: model.select(BLOBS.X),
+        lambda model: model.rethreshold(min_group=3),
+    ):
         with pytest.raises(NotFittedError):
             ask(MOSAIC())
     assert not hasattr(MOSAIC(), "labels_")

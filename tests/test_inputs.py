@@ -18,7 +18,7 @@ X[np.abs(X) < 2.0] = 0.0  # so that sparse formats have something to leave out
 X[:3] = 100.0 * np.random.default_rng(0).normal(size=(3, 10))
 NEW = X[20:40] + np.random.default_rng(1).normal(size=(20, 10))
 MODEL = MOSAIC(8).fit(X)
-ATTRIBUTES = ["representative_indices_", "labels_", "is_outlier_", "effective_count_", "influence_", "coverage_"]
+ATTRIBUTES = ["representative_indices_", "labels_", "is_outlier_", "effective_count_", "representation_error_", "coverage_"]
 
 
 def memory_map(A, folder):

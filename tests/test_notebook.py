@@ -9,8 +9,9 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, Sketch, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.estimators import listening
+from mosaic.rows import open_source
 from mosaic.text import at_most
 
 BLOBS = datasets.blobs_with_gross_outliers()
@@ -49,6 +50,7 @@ def test_detector_shows_its_outliers_and_pipelines_and_plain_display_are_left_to
         assert not hasattr(MOSAIC(5), "_repr_html_")
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_a_listener_hears_every_stage_and_nothing_is_written(capsys):
     heard = []
     with listening(lambda stage, text, share: heard.append((stage, text, share))):
@@ -62,7 +64,7 @@ def test_a_listener_hears_every_stage_and_nothing_is_written(capsys):
     MOSAIC(10).fit(datasets.swiss_roll(300))
     assert len(heard) == before
     with listening(lambda stage, text, share: heard.append((stage, text, share))):
-        MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(20_000).astype(np.float32))
+        MOSAIC(10).fit(open_source(datasets.swiss_roll(20_000).astype(np.float32)))
     shares = {share for _, _, share in heard[before:]} - {None}  # how much of a pass is done
     assert len(shares) > 2
     assert all(0 <= share <= 1 for share in shares)

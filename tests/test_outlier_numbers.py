@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from cli_runs import run
-from mosaic import MOSAIC, MOSAICOutlierDetector, Sketch
+from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic.rows import open_source
 from mosaic.show import report_html
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
@@ -78,10 +79,11 @@ def test_all_say_how_many_rows_of_the_mask_are_true(settings, constraints):
         assert set(numbers(model).values()) == {int(model.is_outlier_.sum())}
 
 
-@pytest.mark.parametrize("algorithm", [None, Sketch(n_initial=100)], ids=["in memory", "by passes"])
+@pytest.mark.usefixtures("by_passes")
+@pytest.mark.parametrize("source_of", [np.asarray, open_source], ids=["in memory", "by passes"])
 @pytest.mark.parametrize(("settings", "constraints"), CASES)
-def test_of_a_sample_all_say_one_estimate_and_the_number_once_all_rows_were_looked_at(algorithm, settings, constraints):
-    model = MOSAIC(8, algorithm=algorithm, **settings).fit(MANY, **constraints)
+def test_of_a_sample_all_say_one_estimate_and_the_number_once_all_rows_were_looked_at(source_of, settings, constraints):
+    model = MOSAIC(8, **settings).fit(source_of(MANY), **constraints)
     (estimate,) = set(numbers(model).values())
     exact = int(model.is_outlier_.sum())
     assert set(numbers(model).values()) == {exact}
@@ -100,12 +102,13 @@ def test_weights_of_a_sample_are_not_numbers_of_rows():
     assert set(numbers(model).values()) == {exact}
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_the_commands_say_the_same_as_their_files_and_pages(tmp_path, capsys, monkeypatch):
     pytest.importorskip("pyarrow.parquet")
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(MANY, columns=list("xyz")).to_parquet("many.parquet")
     words = ("many.parquet", "--report", "page.html", "--json", "-f")
-    ran = run(capsys, "select", *words, "-k", 8, "--algorithm", "sketch", "--labels", "labels.parquet", "-o", "picks.csv")
+    ran = run(capsys, "select", *words, "-k", 8, "--labels", "labels.parquet", "-o", "picks.csv")
     assert ran.code == 0, ran
     answer, labels = json.loads(ran.out), pd.read_parquet("labels.parquet")
     said = [answer["outliers"]["n"], number_in(answer["sentence"]), number_in(" ".join(answer["decisions"]))]

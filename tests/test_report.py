@@ -13,12 +13,13 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Sketch, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.metrics import unexplained, unexplained_along
+from mosaic.rows import open_source
 from mosaic.rows.images import thumbnails
 from mosaic.show import page_columns, report_html, write_report
 
@@ -150,8 +151,9 @@ def test_gross_outliers_do_not_flatten_the_map():
         assert unpacked(view["x"], "u2")[rows != 0].std() > 5000
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_as_well():
-    by_passes = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(3000).astype(np.float32))
+    by_passes = MOSAIC(10).fit(open_source(datasets.swiss_roll(3000).astype(np.float32)))
     copied = facts_of(pickle.loads(pickle.dumps(by_passes)))
     facts = facts_of(by_passes)
     assert copied["certificate"] == facts["certificate"]

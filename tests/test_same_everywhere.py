@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from mosaic import MOSAIC
+from mosaic.rows import open_source
 
 N = 9_000
 rng = np.random.default_rng(0)
@@ -50,16 +51,16 @@ def facts(model):
     }
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_arrays_by_passes_and_memory_maps_and_a_budget_that_does_not_hold_the_rows(expected, tmp_path):
     np.save(tmp_path / "X.npy", X)
-    assert facts(MOSAIC(10, algorithm="sketch").fit(X)) == expected
+    assert facts(MOSAIC(10).fit(open_source(X))) == expected
     assert facts(MOSAIC(10).fit(np.load(tmp_path / "X.npy", mmap_mode="r"))) == expected
-    assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.npy")) == expected
-    limited = MOSAIC(10, memory_budget=1.5e8).fit(X)  # too little for the rows and their factor, enough for passes
-    assert limited.selection_.data.all_rows.by_passes
-    assert facts(limited) == expected
+    assert facts(MOSAIC(10).fit(tmp_path / "X.npy")) == expected
+    assert facts(MOSAIC(10, memory_budget=1.5e8).fit(X)) == expected
 
 
+@pytest.mark.usefixtures("by_passes")
 @pytest.mark.parametrize("piece", PIECES)
 def test_files_of_tables(expected, tmp_path, piece):
     """Columns without names have no reasons, so these are compared with those of a frame."""
@@ -68,19 +69,20 @@ def test_files_of_tables(expected, tmp_path, piece):
     in_memory = facts(MOSAIC(10).fit(frame))
     assert {**in_memory, "reasons": None} == {**expected, "reasons": None}
     frame.to_parquet(tmp_path / "X.parquet", row_group_size=piece)
-    assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.parquet")) == in_memory
+    assert facts(MOSAIC(10).fit(tmp_path / "X.parquet")) == in_memory
     if piece == PIECES[0]:
         frame.to_csv(tmp_path / "X.csv", index=False)
-        assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.csv")) == in_memory
+        assert facts(MOSAIC(10).fit(tmp_path / "X.csv")) == in_memory
         assert facts(MOSAIC(10).fit(tmp_path / "X.csv")) == in_memory
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_stored_arrays_and_dask_in_threads(expected, tmp_path, piece):
+def test_stored_arrays_and_dask_in_threads(expected, tmp_path, monkeypatch, piece):
+    monkeypatch.setattr("mosaic.estimators.fit.leaves_room", lambda *sizes: False)
     zarr, da = pytest.importorskip("zarr"), pytest.importorskip("dask.array")
     array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(piece, 2), dtype=X.dtype)
     array[:] = X
-    assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.zarr")) == expected
+    assert facts(MOSAIC(10).fit(tmp_path / "X.zarr")) == expected
     assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, 2)))) == expected
     ours, theirs = MOSAIC(10).fit(X[:2500]), MOSAIC(10).fit(da.from_array(X[:2500], chunks=(piece, 2)))  # fewer than the sample
     np.testing.assert_array_equal(theirs.representative_indices_, ours.representative_indices_)
@@ -116,6 +118,7 @@ def test_ray(expected, piece):
     assert facts(MOSAIC(10).fit(data)) == expected
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_constraints(tmp_path):
     demanded = {
         "groups": np.where(np.arange(N) % 500 == 3, "rare", "usual"),
@@ -125,7 +128,7 @@ def test_constraints(tmp_path):
     }
     np.save(tmp_path / "X.npy", X)
     ours = MOSAIC(18).fit(X, **demanded)
-    theirs = MOSAIC(18, algorithm="sketch").fit(tmp_path / "X.npy", **demanded)
+    theirs = MOSAIC(18).fit(tmp_path / "X.npy", **demanded)
     assert facts(theirs) == facts(ours)
     assert {11, 3103} <= set(ours.representative_indices_.tolist())
     assert (np.array(demanded["groups"])[ours.representative_indices_] == "rare").sum() == 12

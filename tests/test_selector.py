@@ -91,7 +91,7 @@ def test_declared_share_is_flagged_the_oddest_first(share):
 def test_outlier_probability_is_the_measure_of_the_paper():
     """OP = (n‖r‖_∞ − ‖r‖₁) / ((n − 1)‖r‖_∞) of the rows of R, written out."""
     K = rbf_kernel(GROSS.X, gamma=1.0)
-    model = MOSAIC(10, algorithm=Paper(alpha=20.0), kernel="precomputed", outliers="keep", tol=1e-7).fit(K)
+    model = MOSAIC(10, algorithm=Paper(alpha=20.0, tol=1e-7), kernel="precomputed", outliers="keep").fit(K)
     encoding = mosaic.solve(K, kernel="precomputed", alpha=20.0, tol=1e-7)
     rows = np.flatnonzero(encoding.influence)
     R = np.abs(encoding.rows(rows))
@@ -196,7 +196,8 @@ def naive_algorithm_1(K, encoding, share, threshold):
 def test_paper_is_algorithm_1_as_written(paper, outliers, share, threshold):
     X = np.vstack([ROLL[:150] / 5.0, 100.0 * np.random.default_rng(0).normal(size=(10, 3))])
     K = rbf_kernel(X, gamma=0.5)
-    model = MOSAIC(algorithm=paper, outliers=outliers, kernel="precomputed", tol=1e-8).fit(K)
+    paper.tol = 1e-8
+    model = MOSAIC(algorithm=paper, outliers=outliers, kernel="precomputed").fit(K)
     encoding = mosaic.solve(K, kernel="precomputed", alpha=paper.alpha or 10.0, tol=1e-8)
     expected, n_located, n_pruned = naive_algorithm_1(K, encoding, share, threshold)
     assert model.representative_indices_.tolist() == expected
@@ -204,7 +205,7 @@ def test_paper_is_algorithm_1_as_written(paper, outliers, share, threshold):
     assert (n_pruned > 0) == (share < 1)
     if outliers != "keep":
         assert not (model.representative_indices_ >= 150).any()
-    few = MOSAIC(4, algorithm=paper, outliers=outliers, kernel="precomputed", tol=1e-8).fit(K)
+    few = MOSAIC(4, algorithm=paper, outliers=outliers, kernel="precomputed").fit(K)
     assert few.representative_indices_.tolist() == expected[:4]
 
 

@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets
-from mosaic.choosing.budget import DEFAULT_ALPHA
+from mosaic import MOSAIC, Paper, datasets
 
 GROSS = datasets.blobs_with_gross_outliers()
 CLOUD = np.random.default_rng(0).normal(size=(200, 4))
@@ -21,7 +20,7 @@ def test_certificate_of_the_paper_belongs_to_the_choice_and_is_refined_after_the
     model = MOSAIC(10, algorithm=Paper(alpha=20.0)).fit(DIGITS)
     first = model.certificate_
     assert model.certificate_ is first
-    second = model.rethreshold(tol=1e-5).certificate_
+    second = model.rethreshold(algorithm__tol=1e-5).certificate_
     assert second.gap <= 1e-5 < first.gap
     assert first.bound < second.bound <= second.error == first.error
     assert first.bound > 0.97 * second.bound
@@ -33,7 +32,7 @@ def test_certificate_of_the_paper_belongs_to_the_choice_and_is_refined_after_the
 
 def test_solution_is_that_of_the_exact_layer():
     K = rbf_kernel(CLOUD, gamma=0.3)
-    model = MOSAIC(5, algorithm=Paper(alpha=30.0), kernel="precomputed", tol=1e-9).fit(K)
+    model = MOSAIC(5, algorithm=Paper(alpha=30.0, tol=1e-9), kernel="precomputed").fit(K)
     encoding = mosaic.solve(K, kernel="precomputed", alpha=30.0, tol=1e-9)
     np.testing.assert_allclose(model.influence_, encoding.influence, atol=1e-3)
     np.testing.assert_allclose(model.effective_count_, encoding.effective_count, rtol=1e-3)
@@ -48,31 +47,35 @@ def test_any_solver_serves(solver):
     X = CLOUD[:60]
     model = MOSAIC(5, algorithm=Paper(alpha=5.0, solver=solver), gamma=0.3).fit(X)
     assert model.certificate_.gap <= 1e-3
-    tight = MOSAIC(5, algorithm=Paper(alpha=5.0), tol=1e-5, gamma=0.3).fit(X)
+    tight = MOSAIC(5, algorithm=Paper(alpha=5.0, tol=1e-5), gamma=0.3).fit(X)
     np.testing.assert_allclose(np.log(model.effective_count_), np.log(tight.effective_count_), atol=0.1)
     if solver != "interior-point":
         with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):
             MOSAIC(algorithm=Paper(solver=solver, max_iter=3), gamma=0.3).fit(X)
 
 
-def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influence_solves_it_once():
-    model = MOSAIC(10).fit(DIGITS)
-    asked = (model.representative_indices_, model.labels_, model.is_outlier_, model.coverage_, model.explain(3))
-    assert len(asked) == 5
-    model.predict(DIGITS[:5])
-    assert model.certificate_.gap < 0.01
-    assert not model.selection_.data.is_solved
-    assert model.influence_.max() > 0
-    encoding = model.selection_.data.encoding
-    assert (len(encoding.influence), model.alpha_) == (600, pytest.approx(DEFAULT_ALPHA))
-    assert encoding.dual_gap <= 1e-3
-    assert model.n_iter_ >= 1
-    again = model.rethreshold(n_representatives=20)
-    assert again.certificate_.k == 20
-    assert again.selection_.data.encoding is encoding
-    detector = MOSAICOutlierDetector().fit(DIGITS)
-    detector.predict(DIGITS)
-    assert not detector.selection_.data.is_solved
+@pytest.mark.parametrize("name", ["influence_", "lam_", "alpha_", "n_iter_"])
+def test_only_the_paper_has_a_program_of_all_rows(name):
+    model = MOSAIC(5).fit(CLOUD)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=r"exist with algorithm='paper' only\. mosaic\.solve solves the program of any rows"):
+        getattr(model, name)
+    assert not hasattr(MOSAIC(), name)
+    assert hasattr(MOSAIC(5, algorithm="paper").fit(CLOUD[:40]), name)
+
+
+def test_copies_share_the_influence_of_their_point_and_rows_without_weight_have_none():
+    X = CLOUD[:40]
+    settings = {"algorithm": Paper(alpha=5.0), "gamma": 0.3, "outliers": "keep", "scale": False}
+    weights = np.ones(41)
+    weights[:4], weights[40] = 3.0, 0.0
+    weighted = MOSAIC(**settings).fit(np.concatenate([X, X[:1]]), sample_weight=weights)
+    whole = MOSAIC(**settings).fit(np.concatenate([X, X[:4], X[:4]]))
+    assert weighted.influence_[40] == 0
+    assert weighted.influence_[:4].any()
+    np.testing.assert_allclose(whole.influence_[4:40], weighted.influence_[4:40], rtol=1e-9)
+    for copies in (whole.influence_[:4], whole.influence_[40:44], whole.influence_[44:]):
+        np.testing.assert_allclose(3.0 * copies, weighted.influence_[:4], rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from cli_runs import run
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Sketch
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler
+from mosaic.rows import open_source
 
 RNG = np.random.default_rng(0)
 OLD = RNG.normal(size=(300, 3))
@@ -114,11 +115,12 @@ def test_start_may_be_a_model_its_path_rows_or_names(old, tmp_path):
         np.testing.assert_array_equal(found.representative_indices_, by_model.representative_indices_)
 
 
+@pytest.mark.usefixtures("by_passes")
 def test_what_cannot_be_a_start_is_refused(old):
     with pytest.raises(InvalidInputError, match=r"start must be a fitted MOSAIC or MOSAICSampler, or rows; got MOSAICOut"):
         MOSAIC(5).fit(MORE, start=MOSAICOutlierDetector().fit(OLD))
     with pytest.raises(InvalidInputError, match=r"start is a model, whose picks are looked for among rows in memory"):
-        MOSAIC(5, algorithm=Sketch(n_initial=50)).fit(MORE, start=old)
+        MOSAIC(5).fit(open_source(MORE), start=old)
     with pytest.raises(InvalidInputError, match=r"start must lie in 0 … 359; got 3 … 360"):
         MOSAIC(5).fit(MORE, start=[3, 360])
     with pytest.raises(InvalidInputError, match="there is no such file"):

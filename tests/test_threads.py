@@ -10,11 +10,12 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mosaic import MOSAIC, InvalidInputError, Sketch, datasets
+from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
 from mosaic.estimators.progress import threads_of
 from mosaic.facts import Facts
 from mosaic.metrics import unexplained
+from mosaic.rows import open_source
 
 
 def library_sizes():
@@ -22,12 +23,14 @@ def library_sizes():
 
 
 @pytest.mark.parametrize("n", [300, 3000, 20_000, 40_000])
+@pytest.mark.usefixtures("by_passes")
 def test_the_answer_does_not_depend_on_the_number_of_threads(n):
     """Those of the fit, or of the caller; the largest is fitted by passes."""
-    X, algorithm = datasets.swiss_roll(n), Sketch(n_initial=60, n_rounds=2) if n == 40_000 else None
-    one, three = (MOSAIC(20, algorithm=algorithm, n_jobs=jobs).fit(X) for jobs in (1, 3))
+    X = datasets.swiss_roll(n)
+    rows = open_source(X) if n == 40_000 else X
+    one, three = (MOSAIC(20, n_jobs=jobs).fit(rows) for jobs in (1, 3))
     with using_threads(2):
-        default = MOSAIC(20, algorithm=algorithm).fit(X)
+        default = MOSAIC(20).fit(rows)
         _ = default.labels_, default.certificate_
     for other in (three, default):
         for name in ("representative_indices_", "labels_", "effective_count_", "representation_error_"):
@@ -143,7 +146,6 @@ def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
         model = MOSAIC(5, kernel=similarity).fit(X)
         for ask in (
             lambda: model.certificate_,
-            lambda: model.influence_,
             lambda: model.labels_,
             lambda: model.predict(X),
             lambda: model.explain(3),

@@ -63,7 +63,7 @@ RULES = f"""\
 - Numbers are means over runs ± their standard deviation, all from `experiments/judge.py`. Bold is the best mean of a column."""
 TIERS = """\
 - **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written,
-  `algorithm="paper"`; MOSAIC (paper, scalable) its variant for many points, `algorithm="sketch"`.
+  `algorithm="paper"`; MOSAIC (paper, scalable) its variant for many points, `algorithm=Paper(sketch=Sketch(…))`.
 - **paper**: a baseline of the paper, or of the work that it builds on, whose definition is known.
 - **surrogate**: a stand-in for a baseline whose definition could not be found.
 - **peer**: a method that users use, and that the paper does not compare with."""

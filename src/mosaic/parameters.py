@@ -21,7 +21,7 @@ from mosaic.exceptions import InvalidInputError
 #: Names that ``mosaic.kernels.make_kernel`` knows.
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 #: Values of other parameters that take one of a few words.
-CHOICES = {"algorithm": ("paper", "sketch"), "outliers": ("reject", "keep", "report")}
+CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report")}
 
 
 class Named:
@@ -99,20 +99,18 @@ class Diffusion(Parameters):
 
 @dataclass(repr=False)
 class Sketch(Parameters):
-    """Passes over the rows, whose certificate comes from few candidates, the paper's Algorithm 3. The picks are the same.
+    """Settings of ``Paper(sketch=…)``: Algorithm 3 instead of 1, the program on few candidates, by passes over the rows.
 
     Parameters
     ----------
     n_initial : candidates at first (the paper's r); by default 500, fewer beyond four million rows
     n_added : candidates that a round adds (r̂); by default a tenth of them
-    n_rounds : rounds (I); by default up to three, while they are likely to lower the gap
+    n_rounds : rounds (I), three by default
     """
 
     n_initial: int | None = None
     n_added: int | None = None
     n_rounds: int | None = None
-
-    name: ClassVar[str] = "sketch"
 
 
 @dataclass(repr=False)
@@ -126,6 +124,7 @@ class Paper(Parameters):
     diversity : share of distances that pruning keeps, "auto" for 0.95
     op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2
     solver : "auto", or the name of an algorithm (``mosaic.program.SolverName``)
+    tol : relative gap to which the program is solved, by default 0.001; ``rethreshold(algorithm__tol=…)`` refines it
     max_iter : steps of first-order solvers
     max_rank : columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A higher
         rank gives a finer kernel and a tighter certificate, and costs its cube
@@ -144,6 +143,7 @@ class Paper(Parameters):
     diversity: Any = "auto"
     op_threshold: float | None = None
     solver: Any = "auto"
+    tol: float | None = None
     max_iter: int = 10_000
     max_rank: int | None = None
     sketch: Sketch | None = None
@@ -153,16 +153,16 @@ class Paper(Parameters):
 
 #: Kernels that have settings.
 KERNELS_WITH_SETTINGS: tuple[type[Parameters], ...] = (Polynomial, Diffusion)
-#: The names that stand for kernels and algorithms with their default settings.
-BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in KERNELS_WITH_SETTINGS} | {"sketch": Sketch, "paper": Paper}
+#: The names that stand for kernels and the algorithm with their default settings.
+BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in KERNELS_WITH_SETTINGS} | {"paper": Paper}
 #: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
 ELSEWHERE = {
     each.name: f"{'algorithm' if name in CHOICES['algorithm'] else 'kernel'}={kind.__name__}({each.name}=…)"
     for name, kind in BY_NAME.items()
     for each in fields(kind)  # type: ignore[arg-type]
 } | {
+    **{each.name: f"algorithm=Paper(sketch=Sketch({each.name}=…))" for each in fields(Sketch)},
     "mode": "algorithm='paper'",
-    "strategy": "algorithm='sketch'",
     **dict.fromkeys(("k", "n", "n_clusters", "n_components", "n_samples"), "n_representatives=…"),
     **dict.fromkeys(("seed", "random_seed"), "random_state=…"),
     **dict.fromkeys(("metric", "similarity", "affinity"), "kernel=…"),

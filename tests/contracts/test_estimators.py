@@ -26,17 +26,13 @@ X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X, Y = make_blobs(80, centers=4, n_features=3, random_state=3)
 NEW = np.random.default_rng(1).normal(scale=6.0, size=(15, 3))
 
-CONFIGURATIONS = [MOSAIC(), MOSAIC(3, algorithm="paper"), MOSAIC(algorithm="sketch"), MOSAIC(kernel="precomputed")]
+CONFIGURATIONS = [MOSAIC(), MOSAIC(3, algorithm="paper"), MOSAIC(kernel="precomputed")]
 CONFIGURATIONS += [MOSAICSampler(), MOSAICOutlierDetector()]
-WITH_WEIGHTS = [
-    name.removeprefix("check_") for name in dir(estimator_checks) if re.match("check_(all_zero_)?sample_weight", name)
-]
 
 
 #: Checks that cannot pass: of which estimator, why, and the words that show that the cause is this.
 NO_OUTLIER = ("the check expects an outlier among three clean blobs", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)")
 EXCEPTIONS = {
-    "MOSAIC(algorithm='sketch')": dict.fromkeys(WITH_WEIGHTS, ("passes take no weights", "'sketch' takes no sample_weight")),
     "MOSAICOutlierDetector()": dict.fromkeys(("outliers_train", "outliers_fit_predict"), NO_OUTLIER),
     "MOSAIC(kernel='precomputed')": {
         "positive_only_tag_during_fit": ("less its mean, a similarity is indefinite", r"its diagonal entry \d+ is -"),

@@ -1,4 +1,4 @@
-"""Memory: the rank of a factor within a memory budget, and the expected cost of a fit."""
+"""Memory: what a fit needs, the rank of a factor within a budget, and the expected cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from mosaic.text import readable_size
 EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
 #: Smallest useful number of columns of a factor.
 SMALLEST_RANK = 16
-#: Strength as a multiple of the critical one. From about 100 on, points that no other point expresses stand out clearly.
-DEFAULT_ALPHA = 100.0
+#: What to do where a fit needs more than the budget.
+LESS_MEMORY = "Raise `memory_budget`, use float32, or fit a random part of the rows."
 #: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
 DECISION_SAMPLE = 16_384
 #: Largest number of rows of a larger sample, which picks are improved on, and of their entries: 256 MB in double precision.
@@ -65,11 +64,16 @@ def available_memory(root: Path = Path("/")) -> float:
     return max(min(free), 0.0)
 
 
+def refuse_beyond(budget: float, what: str, needed: float, remedy: str) -> None:
+    """Raise an error with the numbers if more is needed than the budget."""
+    if needed > budget:
+        raise MemoryBudgetError(f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}", remedy)
+
+
 def affordable_rank(
-    n: int, itemsize: int, n_features: int, memory_budget: float | None, max_rank: int | None = None, size: float | None = None
+    n: int, itemsize: int, n_features: int, budget: float, max_rank: int | None = None, size: float | None = None
 ) -> int:
     """Columns of F, limited by n·p² or the user, and by the budget, which must hold the fit and its certificate."""
-    budget = budget_of(memory_budget)
 
     def needed(rank: int) -> int:
         return int(memory_needed(n, rank, itemsize, n_features, size))
@@ -77,11 +81,7 @@ def affordable_rank(
     rank = bisect_right(range(1, n + 1), int(budget), key=needed)  # memory grows with the rank
     least = min(SMALLEST_RANK, n)
     if rank < least:
-        raise MemoryBudgetError(
-            f"{n:,} points × {n_features:,} features need about {readable_size(needed(least))} at the least (the points, and a "
-            f"factor of rank {SMALLEST_RANK}); the budget is {readable_size(budget)}",
-            "Raise `memory_budget`, use float32, or fit a random part of the points.",
-        )
+        refuse_beyond(budget, f"{n:,} points × {n_features:,} features with a factor of rank {least}", needed(least), LESS_MEMORY)
     return max(min(rank, useful_rank(n)), least) if max_rank is None else min(n, rank, int(max_rank))
 
 
@@ -129,14 +129,14 @@ def memory_of_proof(n: int, rank: int, itemsize: int, n_features: int, size: flo
     return points + 16.0 * 8 * n + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
 
 
-def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> tuple[float, float]:
-    """Bytes at the peak on a device, of the fit (a copy of the points, blocks of rows or similarities) and of the certificate,
-    which holds the factor twice while it grows; within a third of what was measured on one card.
+def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> float:
+    """Bytes at the peak on a device, of the fit (a copy of the points, blocks of rows or similarities) or of the paper's program,
+    which holds a factor of this rank twice while it grows; within a third of what was measured on one card.
     """
     entries, copy = DEVICE_BLOCK_ENTRIES, float(n) * n_features * itemsize
     blocks = (56 * min(n * n_features, entries), 16 * min(512 * n, entries), 24 * min(n * n, MOST_SIMILARITIES))
     proof = 2.0 * itemsize * n * rank + 128.0 * n + 16 * min(n * rank, entries)
-    return copy + 600.0 * n + max(blocks), copy + proof
+    return copy + max(600.0 * n + max(blocks), proof if rank else 0.0)
 
 
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
@@ -147,30 +147,19 @@ def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool
 
 @dataclass(frozen=True)
 class Estimate:
-    """The expected strategy and cost of a fit.
+    """The expected cost of a fit.
 
     Attributes
     ----------
-    strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
-    n_points : number of rows
-    rank : largest number of columns of the factor; for a sketch, of candidates at first
-    memory, proof_memory : bytes at the peak of the fit, beyond the data that is passed in, and of the certificate, at most
-    passes, proof_passes : times that the rows are read, 0 if they are in memory, and for the certificate, at most
+    n_rows : number of rows
+    memory : bytes at the peak of the fit, beyond the data that is passed in
+    passes : times that the rows are read, at most; 0 if they are in memory
     """
 
-    strategy: Literal["exact", "low-rank", "sketch"]
-    n_points: int
-    rank: int
+    n_rows: int
     memory: float
     passes: int = 0
-    proof_memory: float = 0.0
-    proof_passes: int = 0
 
     def __str__(self) -> str:
-        memory, proof = readable_size(self.memory), f"up to {readable_size(self.proof_memory)}"
-        if self.strategy == "sketch":
-            passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
-            more = f"and for the certificate up to {self.proof_passes} passes ({self.rank:,} candidates): {proof}"
-            return f"{self.n_points:,} rows, {passes}: about {memory}; {more}"
-        how = f"{self.n_points:,} points, {self.strategy} (rank at most {self.rank:,})"
-        return f"{how}: about {memory}, and for the certificate {proof}"
+        passes = "1 pass" if self.passes == 1 else f"up to {self.passes} passes" if self.passes else "in memory"
+        return f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"

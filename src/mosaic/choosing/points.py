@@ -42,8 +42,8 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False, central_first: bool = True) -> Points:
-        """The distinct points of X (similarities if ``pairwise``), by centrality or, which is faster, by priority."""
+    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
+        """The distinct points of X (similarities if ``pairwise``), by centrality."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
@@ -60,7 +60,7 @@ class Points:
             order = np.argsort(_in_steps(apart), kind="stable")
         else:
             drawn = priority(codes if equal.is_trivial else codes[equal.first])
-            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total)))) if central_first else np.argsort(drawn)
+            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
         if equal.is_trivial and len(rows) == n:  # at many points every step counts
@@ -168,9 +168,9 @@ class Solved:
 class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
-    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` solves the program
-    and answers for all rows (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken from, and
-    ``sampled`` the same data without such picks; a copy has neither.
+    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` answers for all
+    rows, and solves the paper's program (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken
+    from, and ``sampled`` the same data without such picks; a copy has neither.
     """
 
     n_rows: int
@@ -204,7 +204,7 @@ class FitData:
 
     @once
     def encoding(self) -> Encoding:
-        """The certified encoding of the points; the first access solves the program."""
+        """The certified encoding of the points, for the paper; the first access solves the program."""
         return self.all_rows.encoding(self)  # type: ignore[no-any-return]
 
     @once

@@ -17,7 +17,7 @@ from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
 from mosaic.choosing.objectives import CACHED_SIMILARITIES
 from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, outlier_probability
-from mosaic.choosing.points import FitData, once
+from mosaic.choosing.points import FitData, Solved, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
@@ -65,8 +65,6 @@ class Selection:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.is_sampled and self.data.is_solved and self.data.all_rows.is_possible:
-            self.influence  # noqa: B018
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
         kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
         return {each.name: getattr(self, each.name) for each in fields(self)} | {"computed": kept}
@@ -337,10 +335,27 @@ class Selection:
             return np.zeros(self.n_rows, dtype=bool)
         return np.asarray(self._of_all_rows(self.outlier_rows, Selection.outliers_at), bool)
 
-    @once
+    @property
+    def program(self) -> Solved:
+        """What the paper's algorithm chose by; the other one solves no program of all rows."""
+        if self.settings.mode != "paper":
+            rest = "mosaic.solve solves the program of any rows, with a certificate."
+            raise AttributeError(f"influence_, lam_, alpha_ and n_iter_ exist with algorithm='paper' only. {rest}")
+        return self.data.solved
+
+    @property
     def influence(self) -> FloatArray:
-        """For each row of the data, the norm of its row in the encoding; copies share it equally."""
-        return np.asarray(self.data.all_rows.influence(self.data))
+        """For each row of the data, the norm of its row in the encoding; copies share it equally. Of rows that passes read, only
+        those in memory have one.
+        """
+        points = self.data.points
+        copies = np.bincount(points.point_of[points.point_of >= 0], minlength=points.n)
+        in_memory = np.asarray(points.spread(self.program.influence / copies, 0.0))
+        if self.data.row_numbers is None:
+            return in_memory
+        influence = np.zeros(self.n_rows)
+        influence[self.data.row_numbers] = in_memory
+        return influence
 
     @property
     def outlier_probability(self) -> FloatArray:

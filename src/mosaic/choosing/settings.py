@@ -111,11 +111,13 @@ class Settings:
         given = estimator.get_params(deep=False) | changes
         algorithm, kernel = given.pop("algorithm", None), given["kernel"]
         if isinstance(algorithm, str):
-            algorithm = {"paper": Paper(), "sketch": Sketch()}.get(algorithm, algorithm)
-        if not (algorithm is None or isinstance(algorithm, Paper | Sketch)):
-            fault = "must be None, 'paper', 'sketch', Paper(…) or Sketch(…)"
-            raise InvalidInputError(fault, "Leave it at None.", parameter="algorithm", value=algorithm)
-        sketch = algorithm.sketch if isinstance(algorithm, Paper) else algorithm
+            algorithm = Paper() if algorithm == "paper" else algorithm
+        if not (algorithm is None or isinstance(algorithm, Paper)):
+            remedy = "Leave it at None."
+            if isinstance(algorithm, Sketch):
+                remedy = "A Sketch is for Paper(sketch=Sketch(…)); rows that do not fit into memory are read in passes anyway."
+            raise InvalidInputError("must be None, 'paper' or Paper(…)", remedy, parameter="algorithm", value=algorithm)
+        sketch = None if algorithm is None else algorithm.sketch
         if not (sketch is None or isinstance(sketch, Sketch)):
             raise InvalidInputError("must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=sketch)
         check_kernel(kernel)

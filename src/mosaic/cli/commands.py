@@ -193,7 +193,7 @@ def _detector(run: Run) -> Any:
         run.notes.append(f"{run.table.path.name} is too large to be taken into memory, {decides}. {change}")
         if settings.pop("max_samples", None) is not None:
             run.notes.append("--max-samples is for data in memory; it was not used.")
-        model = MOSAIC(algorithm="sketch", **settings)
+        model = MOSAIC(**settings)
     else:
         model = MOSAICOutlierDetector(**settings)
     return model.fit(run.table, **({} if weights is None else {"sample_weight": weights}))

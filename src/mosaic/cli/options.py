@@ -155,9 +155,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                 "diffusion,n_neighbors=15", "KERNEL", named(KERNELS)),
         _option("--gamma", "bandwidth: a number, auto (default), scale or median", "GAMMA", number_or("auto", "scale", "median")),
         _option("--scale", "divide columns by their spread (default auto: if few would dominate)", "auto|yes|no", yes_or_no),
-        _option("--algorithm", "paper: Algorithm 1 of the paper as written; sketch: by passes; with settings: "
-                "paper,alpha=50,solver=fista", "ALGORITHM", named(CHOICES["algorithm"])),
-        _option("--tol", "relative gap to certify (default: 0.02)", "GAP", number_or()),
+        _option("--algorithm", "paper: Algorithm 1 of the paper as written; with settings: paper,alpha=50,solver=fista",
+                "ALGORITHM", named(CHOICES["algorithm"])),
         _option("--max-samples", "number of rows that a program compares (default: 128)", "N", int),
         _option("--memory-budget", "such as 2GiB (default: a quarter of the free memory)", "SIZE", size),
         _option("--random-state --seed", "same seed, same answer (default: 0)", "SEED", int),
@@ -188,7 +187,7 @@ def _names_in(*titles: str, but: tuple[str, ...] = ()) -> tuple[str, ...]:
 #: Options that say how many are chosen, parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.
 NUMBERS = _names_in("how many")
 SETTINGS = (*NUMBERS, *_names_in("outliers", "how", but=("max_samples",)))
-DETECTOR_SETTINGS = _names_in("outliers", "how", but=("outliers", "tol", "algorithm"))
+DETECTOR_SETTINGS = _names_in("outliers", "how", but=("outliers", "algorithm"))
 FILE_OPTIONS = (*_names_in("file"), "group", "weight")
 CONSTRAINTS = _names_in("constraints")
 #: Options by which new rows are read for a saved model, which knows its columns.
@@ -200,7 +199,7 @@ _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}
 
 
 def in_options(name: str, value: str | None = None) -> str:
-    """A parameter, with the text of its Python value if any, as an option on the command line: ``--algorithm sketch``."""
+    """A parameter, with the text of its Python value if any, as an option on the command line: ``--algorithm paper``."""
     if name not in _OPTIONS:
         return name if value is None else f"{name}={value}"
     option = _OPTIONS[name]

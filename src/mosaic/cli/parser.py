@@ -91,7 +91,7 @@ COMMANDS = {
     ),
     "estimate": Command(
         "estimate the memory of select, and how often it reads the file",
-        "Show which strategy select would use with these options, its memory and how often it reads\nFILE, without running it.",
+        "Show how much memory select would use with these options, and how often it would read FILE,\nwithout running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
         known=(*SETTINGS, *(name for name in FILE_OPTIONS if name not in CONSTRAINTS)),
     ),

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.arrays.xp import is_on_device, numpy_dtype
 from mosaic.choosing import CoverCertificate, Settings, rank
-from mosaic.choosing.budget import Estimate, memory_of_fit, memory_of_proof, memory_on_device
-from mosaic.estimators.fit import is_sampled, rank_for, read_data, size_of
-from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_picks, memory_of_sample, sample_size
+from mosaic.choosing.budget import Estimate
+from mosaic.estimators.fit import memory_of_rows, read_data
+from mosaic.estimators.proof import Plan, memory_of_picks
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
@@ -119,7 +117,7 @@ def certify(X: Any, picks: Any, *, fit_params: dict[str, Any] | None = None, **s
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:
-    """The strategy, rank and memory of ``MOSAIC(**settings).fit(X)``, and how often it reads the rows, without running it.
+    """The memory of ``MOSAIC(**settings).fit(X)``, and how often it reads the rows, without running it.
 
     Raises ``MemoryBudgetError`` if the fit needs more than ``memory_budget``; the message has the numbers.
 
@@ -127,26 +125,15 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     --------
     >>> import mosaic
     >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
-    800 points, exact (rank at most ...): about ... MiB, and for the certificate up to ... MiB
+    800 rows, in memory: about ... MiB
     """
     model = MOSAIC(**settings)
     read, checked = read_data(model, X, Settings.of(model), ColumnArguments())
     # The fit reads the file itself.
     held = 0.0 if read.file is None or read.file is X else read.file.held
     if (source := read.source) is not None:
-        plan, taken, d = Plan.of(checked, source.n, source.n_features), held + source.buffers, source.n_features
-        proof = taken + memory_by_passes(plan.sample, plan.n_initial, d)
-        if checked.mode == "paper":
-            return Estimate("sketch", source.n, plan.n_initial, proof, plan.most_passes, proof, 1)
-        memory = taken + memory_of_sample(plan.sample, d) + memory_of_picks(checked, source.n, d)
-        return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, plan.most_passes)
+        plan = Plan.of(checked, source.n, source.n_features)
+        memory, passes = plan.memory(source.n_features), plan.most_passes
+        return Estimate(source.n, held + source.buffers + memory + memory_of_picks(checked, source.n, source.n_features), passes)
     matrix = read_rows(model, read, reset=True)
-    (n, d), itemsize, size = matrix.shape, numpy_dtype(matrix).itemsize, size_of(matrix)
-    most, sampled, sample = rank_for(checked, n, matrix), is_sampled(checked, n, d), min(sample_size(checked, n, d), n)
-    memory = memory_of_fit(sample, itemsize, d, size * sample / n) + (24.0 * n if sampled else 0.0)
-    memory = memory_of_sample(sample, d) + 24.0 * n if sampled and not sp.issparse(matrix) else memory
-    memory += memory_of_picks(checked, n, d)
-    proof = memory_of_proof(n, most, itemsize, d, size)
-    if is_on_device(matrix):
-        memory, proof = (memory_on_device(m, most, itemsize, d)[i] for i, m in enumerate((sample if sampled else n, n)))
-    return Estimate("exact" if most >= n else "low-rank", n, most, held + memory, 0, held + proof)
+    return Estimate(matrix.shape[0], held + memory_of_rows(checked, matrix) + memory_of_picks(checked, *matrix.shape))

@@ -18,7 +18,6 @@ from mosaic.estimators.fitted import FittedAttributes, found
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.parameters import Named
-from mosaic.program.encoding import Certificate
 
 
 @dataclass(eq=False, repr=False)
@@ -59,15 +58,15 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     is_outlier_ : mask of the rows below the threshold
     offset_ : ``decision_function = score_samples − offset_``
     threshold_rule_ : rule that gave the threshold: "valley", "alone", "contamination" or "none"
-    certificate_ : certificate of the program of all rows; the first access solves the program
-    alpha_, lam_, n_iter_, gamma_, column_scale_ : as in ``MOSAIC``
+    gamma_, column_scale_ : as in ``MOSAIC``
 
     Notes
     -----
     1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all
        points, including new ones, and thresholds apply to its log. The automatic threshold is ours
        (``mosaic.choosing.outliers``).
-    2. A row of the data has the same score in ``fit`` and afterwards, whatever other rows it is passed with; a new row is scored
+    2. Nothing is chosen here, so there is no certificate; ``mosaic.solve`` solves and certifies the program of all rows.
+    3. A row of the data has the same score in ``fit`` and afterwards, whatever other rows it is passed with; a new row is scored
        as if it had been added to the data.
 
     Examples
@@ -100,7 +99,6 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         return self
 
     threshold_rule_: str = found("cut.rule")
-    certificate_: Certificate = found("data.solved.certificate")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

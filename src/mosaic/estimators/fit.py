@@ -14,21 +14,30 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
-from mosaic.choosing.budget import EXACT_SIZE, LARGEST_RANK, affordable_rank, budget_of, leaves_room, memory_needed, useful_rank
+from mosaic.choosing.budget import (
+    EXACT_SIZE,
+    LARGEST_RANK,
+    LESS_MEMORY,
+    affordable_rank,
+    budget_of,
+    leaves_room,
+    memory_needed,
+    memory_of_fit,
+    memory_on_device,
+    refuse_beyond,
+)
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.points import Points, copies_of_rows
 from mosaic.door import check_entries, refuse_masked
 from mosaic.estimators.progress import Say
 from mosaic.estimators.proof import (
-    FEWEST_FIRST_CANDIDATES,
-    SMALLEST_SAMPLE,
     AllInMemory,
     ByPasses,
     Plan,
     larger_sample_size,
-    memory_by_passes,
     memory_of_picks,
+    memory_of_sample,
     sample_size,
 )
 from mosaic.estimators.reading import (
@@ -57,44 +66,40 @@ def read_data(
     estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True
 ) -> tuple[ReadRows, Settings]:
     """X as the fit takes it; names and number of the columns become attributes of the estimator. Passes are for data outside
-    memory or on a cluster, for arrays whose certificate would not fit into the budget, and for a ``Sketch``.
+    memory or on a cluster, and for ``Paper(sketch=…)``.
     """
     read = read_for_fit(estimator, X, settings.memory_budget, asked)
     settings, weights = read.within_budget(settings), read.arguments.sample_weight
     outside, wanted = is_source(read.rows), settings.sketch is not None
-    if not passes or not (outside or wanted or _is_large(settings, read.rows, weights)):
+    compares_any = callable(settings.kernel) or settings.kernel in POINT_KERNELS
+    mapped = isinstance(read.rows, np.memmap) and read.rows.ndim == 2 and compares_any and weights is None
+    if not passes or not (outside or wanted or mapped):
+        return read, settings
+    if mapped and not wanted and fits_into_memory(open_source(read.rows), settings):
         return read, settings
     source = _source(estimator, read)
-    if outside and not wanted:  # few rows are taken into memory in any case, many on this machine if they leave room for a fit
-        n, d = source.n, source.n_features
-        here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
-        if here or n <= sample_size(settings, n, d):
-            names = list(source.names) if read.names is None and source.names is not None else read.names
-            return read._replace(rows=source.take(np.arange(n)), names=names), settings
-    instead = "Pass an array in memory, and no Sketch."
-    if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
+    if outside and not wanted and fits_into_memory(source, settings):
+        names = list(source.names) if read.names is None and source.names is not None else read.names
+        return read._replace(rows=source.take(np.arange(source.n)), names=names), settings
+    instead = "Pass an array in memory" + (", and no Sketch." if wanted else ".")
+    if not compares_any:
         known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
         got = f"got {settings.kernel!r}, which needs all points at once"
-        raise InvalidInputError(f"`algorithm='sketch'` takes {known}; {got}", instead)
+        raise InvalidInputError(f"rows that are read in passes need {known}; {got}", instead)
     if weights is not None:
-        raise InvalidInputError("`algorithm='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
+        fault = "rows that are read in passes have no `sample_weight`; copies of a row are counted"
+        raise InvalidInputError(fault, instead)
     if settings.solver not in SOLVERS_BY_PASSES:
-        fault = f"`algorithm='sketch'` is solved by interior point; got `solver={settings.solver!r}`"
+        fault = f"the program of rows that are read in passes is solved by interior point; got `solver={settings.solver!r}`"
         raise InvalidInputError(fault, "Use `solver='auto'`.")
     return read._replace(source=source), without_scaling(settings, read.encoder)
 
 
-def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
-    if not possible or settings.solver not in SOLVERS_BY_PASSES or settings.max_rank is not None or sample_weight is not None:
-        return False
-    if is_on_device(X) or sp.issparse(X) or len(shape) != 2 or shape[0] <= EXACT_SIZE:
-        return False
-    n, d, itemsize = *shape, 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
-    # If passes exceed the budget too, the rank is lowered instead.
-    return memory_needed(n, useful_rank(n), itemsize, d) > budget_of(settings.memory_budget) >= in_passes
+def fits_into_memory(source: Source, settings: Settings) -> bool:
+    """Whether few rows, or rows on this machine that leave room for a fit, are taken into memory."""
+    n, d = source.n, source.n_features
+    here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
+    return here or n <= sample_size(settings, n, d)
 
 
 def _source(estimator: Any, read: ReadRows) -> Source:
@@ -142,9 +147,10 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
     n, d = matrix.shape
     if settings.mode != "paper":
         memory_of_picks(settings, n, d)
+        memory_of_rows(settings, matrix)
     if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
-        all_rows = AllInMemory(settings, rank_for(settings, n, matrix), matrix, copies)
+        all_rows = AllInMemory(settings, X=matrix, weights=copies)
         weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
         if len(weightless):
             fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
@@ -160,10 +166,8 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
     if settings.mode != "paper":
         say("effective counts")
         counting = CountingPrograms.of(geometry.kernel, points.weights, seed, settings.max_samples)
-    all_rows, absent = (
-        AllInMemory(settings, rank_for(settings, points.n, matrix)),
-        rows_of(matrix, np.flatnonzero(points.point_of < 0)),
-    )
+    all_rows = AllInMemory(settings, rank_for(settings, points.n, matrix) if counting is None else None)
+    absent = rows_of(matrix, np.flatnonzero(points.point_of < 0))
     return FitData(n, points, geometry, constraints, counting, seed, all_rows, absent)
 
 
@@ -173,13 +177,39 @@ def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
     return possible and n > sample_size(settings, n, n_features)
 
 
+def memory_of_rows(settings: Settings, matrix: Any) -> float:
+    """Bytes at the peak of a fit of rows in memory, without those of many picks; an error if they do not fit into the budget."""
+    (n, d), itemsize = matrix.shape, numpy_dtype(matrix).itemsize
+    if settings.mode == "paper":
+        rank = rank_for(settings, n, matrix)
+        return (
+            memory_on_device(n, rank, itemsize, d)
+            if is_on_device(matrix)
+            else memory_needed(n, rank, itemsize, d, size_of(matrix))
+        )
+    sampled, sample = is_sampled(settings, n, d), min(sample_size(settings, n, d), n)
+    if is_on_device(matrix):
+        memory = memory_on_device(sample, 0, itemsize, d)
+    elif sampled and not sp.issparse(matrix):
+        memory = memory_of_sample(sample, d)
+    else:
+        memory = memory_of_fit(sample, itemsize, d, size_of(matrix) * sample / n)
+    memory += 24.0 * n if sampled else 0.0
+    refuse_beyond(_budget_for(settings, matrix), f"{n:,} rows × {d:,} features", memory, LESS_MEMORY)
+    return memory
+
+
+def _budget_for(settings: Settings, matrix: Any) -> float:
+    """The budget, of the device on which the rows are; by default a fit uses three quarters of what is free there."""
+    free = free_memory(matrix) if is_on_device(matrix) and settings.memory_budget is None else None
+    return budget_of(settings.memory_budget) if free is None else 0.75 * free
+
+
 def rank_for(settings: Settings, n: int, matrix: Any) -> int:
     """Columns of the factor, for n distinct points in memory. On a device work costs little, and memory is the limit."""
-    itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
+    itemsize, d, budget = numpy_dtype(matrix).itemsize, matrix.shape[1], _budget_for(settings, matrix)
     if not is_on_device(matrix):
-        return affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank, size_of(matrix))
-    free = free_memory(matrix)  # of which a fit uses three quarters by default
-    budget = settings.memory_budget or (budget_of(None) if free is None else 0.75 * free)
+        return affordable_rank(n, itemsize, d, budget, settings.max_rank, size_of(matrix))
     return affordable_rank(n, itemsize, d, budget, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 

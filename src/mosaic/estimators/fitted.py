@@ -103,8 +103,6 @@ class FittedAttributes:
     effective_count_: FloatArray = found("effective_count", per_row=True)
     outlier_probability_: FloatArray = found("outlier_probability", per_row=True)
     is_outlier_: BoolArray = found("outlier_mask", per_row=True)
-    alpha_: float = found("data.solved.alpha")
-    lam_: float = found("data.solved.lam")
     gamma_: float | None = found("data.geometry.gamma")
     column_scale_: FloatArray | None = found("data.geometry.prepare.scale")
 
@@ -113,10 +111,6 @@ class FittedAttributes:
         if not hasattr(self, "selection_"):
             raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         return self.selection_
-
-    @property
-    def n_iter_(self) -> int:
-        return max(self._found.data.solved.n_iter, 1)  # checking the start counts as a step
 
     @property
     def facts_(self) -> Facts:
@@ -243,7 +237,7 @@ class FittedAttributes:
         return html_card(facts.sentence, html_table(head, rows, 6), text=words) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
-        return ""  # the diagram would read all attributes, of which some solve a program; the card has what matters
+        return ""  # the diagram would read all attributes, of which some take long; the card has what matters
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

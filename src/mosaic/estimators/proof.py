@@ -21,7 +21,6 @@ from mosaic.arrays.xp import is_on_device, on_host, rows_of
 from mosaic.choosing import CERTIFIED_GAP, Drawn, FitData, Geometry, Points, Selection, SelectionCertificate, Settings
 from mosaic.choosing.budget import (
     DECISION_SAMPLE,
-    DEFAULT_ALPHA,
     LARGER_SAMPLE,
     LARGER_SAMPLE_ENTRIES,
     TARGETS_FOR_A_PICK,
@@ -29,10 +28,11 @@ from mosaic.choosing.budget import (
     memory_of_fit,
     memory_of_many_picks,
     memory_of_proof,
+    refuse_beyond,
 )
 from mosaic.choosing.selection import Question
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
-from mosaic.kernels import Kernel, PointKernel
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, warn
+from mosaic.kernels import PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.parameters import Sketch
 from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Spectrum, best_for_k, bound_of, largest, strength_for_k
@@ -42,41 +42,36 @@ from mosaic.program.solve import PosedProblem, Program
 from mosaic.program.solvers import Status
 from mosaic.rows import open_source
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Sample, triangle
-from mosaic.sketch.rounds import MOST_ROUNDS, features, run_sketch
 from mosaic.sketch.rounds import Sketch as SolvedSketch
+from mosaic.sketch.rounds import features, run_sketch
 from mosaic.sketch.sources import Passes
-from mosaic.text import readable_size
 
-#: Smallest number of points in memory, and of candidates at first.
-SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES = 2048, 100
-#: Copies of the larger sample: as it is drawn, prepared, and with picks that are not in it.
-COPIES_OF_LARGER = 3.0
+#: Smallest number of points in memory; of Algorithm 3, of candidates at first, and the usual number of rounds.
+SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, USUAL_ROUNDS = 2048, 100, 3
+#: Copies of the larger sample: as it is drawn, from two parts of the rows, prepared, and with picks that are not in it.
+COPIES_OF_LARGER = 4.0
 #: Why a saved model cannot answer.
 GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
 
 def strength(settings: Settings) -> tuple[float | None, float | None]:
     if settings.alpha is None and settings.lam is None:
-        return (10.0 if settings.mode == "paper" else DEFAULT_ALPHA), None  # as the paper's first author in later work
+        return 10.0, None  # as the paper's first author in later work
     return settings.alpha, settings.lam
 
 
 @dataclass(frozen=True)
 class AllInMemory:
-    """The program over all distinct points, whose rows are in memory."""
+    """Answers for all rows, which are in memory, and the paper's program of their points."""
 
     settings: Settings
-    max_rank: int
+    max_rank: int | None = None  # of the factor of the paper's program
     # If choosing has a sample only: all rows as they were given, how often each counts (None for once), and their points.
     X: Any = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
-    cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
 
     by_passes: ClassVar[bool] = False
     is_possible: ClassVar[bool] = True
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"cache": {}}  # a copy starts anew
 
     def rows(self, numbers: IntArray, data: FitData) -> Any:
         return on_host(data.geometry.prepare(rows_of(self.X, numbers)))
@@ -96,25 +91,13 @@ class AllInMemory:
         in_memory = open_source(rows_of(data.kernel.X, counted))
         return (lambda name, task: in_memory.run(task)), np.asarray
 
-    def everyone(self, data: FitData) -> tuple[Points, Kernel]:
-        """All distinct points, and their similarity; those of choosing, if it has them all."""
-        if self.X is None:
-            return data.points, data.kernel
-        if not self.cache:
-            assert isinstance(data.kernel, PointKernel)
-            matrix = data.geometry.prepare(self.X)
-            points = Points.of(matrix, self.weights, central_first=False)
-            self.cache["everyone"] = points, data.kernel.over(rows_of(matrix, points.first))
-        return self.cache["everyone"]
-
     def encoding(self, data: FitData) -> Encoding:
         return self._solve(data, self.settings, self.settings.gap, *strength(self.settings))
 
     def _solve(self, data: FitData, settings: Settings, gap: float, alpha: float | None, lam: Any) -> Encoding:
-        points, kernel = self.everyone(data)
         how: dict[str, Any] = {"solver": settings.solver, "max_iter": settings.max_iter, "max_rank": self.max_rank}
         how |= {"tol": gap, "thin": not callable(lam), "random_state": data.seed}
-        encoding = Program(kernel, points.weights, EqualRows.trivial(kernel.n), **how).encode(alpha, lam)
+        encoding = Program(data.kernel, data.points.weights, EqualRows.trivial(data.points.n), **how).encode(alpha, lam)
         if not callable(lam):  # what a bound for k is worth is said by the certificate itself
             warn_of_gap(encoding, gap)
         return encoding
@@ -122,8 +105,7 @@ class AllInMemory:
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """A bound for every choice of k points, from the program at the strength for k, and the gap of the program that chose."""
         data, settings, k = selection.data, selection.settings, len(selection.chosen)
-        points, kernel = self.everyone(data)
-        weights, chosen = points.weights, points.point_of[selection.rows]
+        kernel, weights, chosen = data.kernel, data.points.weights, selection.chosen
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
         with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
@@ -132,10 +114,8 @@ class AllInMemory:
             return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
         program = self._solve(data, replace(settings, solver="auto"), settings.tol or CERTIFIED_GAP, None, lam)
-        given = program
-        if settings.mode == "paper":
-            refined = settings.gap != self.settings.gap
-            given = self._solve(data, settings, settings.gap, *strength(settings)) if refined else selection.data.encoding
+        refined = settings.gap != self.settings.gap
+        given = self._solve(data, settings, settings.gap, *strength(settings)) if refined else data.encoding
         error, free_error, bound = float(weights @ with_ridge), float(weights @ without), bound_of(program, k, ridge)
         constrained = data.constraints.are_given
         return SelectionCertificate(given.certificate, k, error, bound, total, free_error, constrained)
@@ -144,12 +124,6 @@ class AllInMemory:
         if sp.issparse(self.X) or is_on_device(self.X):
             return np.asarray(question(selection, selection.data.geometry.prepare(self.X)))
         return answers_by_pass(selection, question, open_source(self.X).run)
-
-    def influence(self, data: FitData) -> FloatArray:
-        """For each row, the norm of its row in the encoding; copies share it equally."""
-        points, _ = self.everyone(data)
-        copies = np.bincount(points.point_of[points.point_of >= 0], minlength=points.n)
-        return np.asarray(points.spread(data.solved.influence / copies, 0.0))
 
 
 def answers_by_pass(selection: Selection, question: Question, run: Callable[[Task], BlockResult]) -> FloatArray:
@@ -172,8 +146,9 @@ def sample_size(settings: Settings, n: int, n_features: int) -> int:
     """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
     least = TARGETS_FOR_A_PICK * (settings.number(n) or 0)
     size = max(DECISION_SAMPLE, least)
+    r = FEWEST_FIRST_CANDIDATES if settings.mode == "paper" else 0
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
-        if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
+        if memory_by_passes(min(size, n), r, n_features) <= settings.memory_budget:
             break
         size = max(size // 2, SMALLEST_SAMPLE, least)
     return size
@@ -185,7 +160,7 @@ def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
         return 0
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
-        used = memory_by_passes(min(sample_size(settings, n, n_features), n), FEWEST_FIRST_CANDIDATES, n_features)
+        used = memory_of_sample(min(sample_size(settings, n, n_features), n), n_features)
         spare = 0.5 * (settings.memory_budget - used)  # the other half is for what reads the rows
         size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
@@ -195,14 +170,13 @@ def memory_of_picks(settings: Settings, n: int, n_features: int) -> float:
     """Bytes for many picks, and for a larger sample that they are improved on; an error if they do not fit into the budget."""
     sample, k = min(sample_size(settings, n, n_features), n), settings.number(n) or 0
     larger = larger_sample_size(settings, n, n_features) if sample < n else 0
-    many, budget = memory_of_many_picks(sample, k), budget_of(settings.memory_budget)
-    needed = many + memory_of_fit(sample, 8, n_features)
-    if many and needed > budget:
-        raise MemoryBudgetError(
-            f"{k:,} representatives of {n:,} rows × {n_features:,} features need about {readable_size(needed)}; the budget is "
-            f"{readable_size(budget)}",
-            "Raise `memory_budget`, or ask for fewer.",
+    many = memory_of_many_picks(sample, k)
+    if many:
+        what, needed = (
+            f"{k:,} representatives of {n:,} rows × {n_features:,} features",
+            many + memory_of_fit(sample, 8, n_features),
         )
+        refuse_beyond(budget_of(settings.memory_budget), what, needed, "Raise `memory_budget`, or ask for fewer.")
     return many + COPIES_OF_LARGER * 8 * larger * n_features
 
 
@@ -213,6 +187,9 @@ def memory_of_sample(size: int, n_features: int) -> float:
 
 
 def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """The same with Algorithm 3 and r candidates, if any."""
+    if not r:
+        return memory_of_sample(sample, n_features)
     points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
     proof = memory_of_proof(sample, r, 8, n_features) + points + 16.0 * 8 * r * r + blocks
     return max(memory_of_sample(sample, n_features), proof)
@@ -223,41 +200,44 @@ class Plan:
     """Points in memory; for Algorithm 3 candidates at first, those that a round adds, and rounds."""
 
     sample: int
-    n_initial: int
-    n_added: int
-    n_rounds: int | None
+    n_initial: int = 0
+    n_added: int = 0
+    n_rounds: int = 0
 
     @classmethod
     def of(cls, settings: Settings, n: int, n_features: int) -> Plan:
         """The sizes that were given, or that fit the rows; for the budget the sample is halved, then candidates are left out."""
         asked = settings.sketch or Sketch()
         budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
+        what = f"{n:,} rows × {n_features:,} features by passes with {sample:,} points in memory"
+        if settings.mode != "paper":
+            remedy = "Raise `memory_budget`, or use fewer columns."
+            refuse_beyond(budget, what, memory_of_sample(sample, n_features), remedy)
+            return cls(sample)
         # The sum of the Gram matrix of r candidates takes n·r² multiplications, at most 1e12.
         usual = np.clip(np.sqrt(1e12 / n), FEWEST_FIRST_CANDIDATES, 500)
         r = min(int(asked.n_initial or usual), n)
         fewest = min(FEWEST_FIRST_CANDIDATES, n) if asked.n_initial is None else r
         while r > fewest and memory_by_passes(sample, r, n_features) > budget:
             r = max(fewest, int(0.9 * r))
-        needed = memory_by_passes(sample, r, n_features)
-        if needed > budget:
-            raise MemoryBudgetError(
-                f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
-                f"candidates and {sample:,} points in memory; the budget is {readable_size(budget)}",
-                f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}.",
-            )
-        rounds = 3 if settings.mode == "paper" else None
-        return cls(sample, r, int(asked.n_added or max(r // 10, 1)), asked.n_rounds or rounds)
+        remedy = f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}."
+        refuse_beyond(budget, f"{what} and {r:,} candidates", memory_by_passes(sample, r, n_features), remedy)
+        return cls(sample, r, int(asked.n_added or max(r // 10, 1)), int(asked.n_rounds or USUAL_ROUNDS))
+
+    def memory(self, n_features: int) -> float:
+        """Bytes at the peak of the fit."""
+        return memory_by_passes(self.sample, self.n_initial, n_features)
 
     def threads(self, settings: Settings, n: int, n_features: int) -> int:
         """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""
         r = max(self.n_initial, settings.number(n) or 0)
-        spare = budget_of(settings.memory_budget) - memory_by_passes(self.sample, self.n_initial, n_features)
+        spare = budget_of(settings.memory_budget) - self.memory(n_features)
         return max(1, int(spare / (8.0 * (BLOCK_ROWS * n_features + 2 * ROWS_AT_ONCE * r + 2 * r * r))))
 
     @property
     def most_passes(self) -> int:
-        """Two for each round, one between two rounds, and one for the bound."""
-        return 3 * (self.n_rounds or MOST_ROUNDS)
+        """One that draws the points; for Algorithm 3 two for each round, and one between two rounds."""
+        return max(3 * self.n_rounds, 1)
 
 
 @dataclass(frozen=True)
@@ -290,13 +270,11 @@ class ByPasses:
             raise InvalidInputError("a proof for all rows was not made before this model was saved or copied", "Fit again.")
         return self.passes.run, data.geometry.prepare
 
-    def sketch(self, data: FitData) -> SolvedSketch:
-        """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
+    @property
+    def sketch(self) -> SolvedSketch:
+        """What Algorithm 3 found in the fit."""
         if not self.cache:
-            if self.passes is None:
-                raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
-            sampled = data.sampled or data
-            self.solve(sampled.points, sampled.geometry, data.seed)
+            raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
         return self.cache["sketch"]
 
     def solve(self, points: Points, geometry: Geometry, seed: int) -> SolvedSketch:
@@ -307,21 +285,18 @@ class ByPasses:
         drawn_points = slice(0, len(copies))
         X, first = kernel.X[drawn_points], drawn.numbers[points.first[drawn_points]]
         sample = Sample(X, row_codes(X), first, copies, points.weights[drawn_points])
-        paper, (alpha, lam) = settings.mode == "paper", strength(settings)
-        how: dict[str, Any] = {"alpha": alpha, "lam": lam, "tol": settings.gap, "prepare": geometry.prepare, "seed": seed}
-        how |= {"n_initial": plan.n_initial, "n_added": plan.n_added, "n_rounds": plan.n_rounds}
-        if paper:
-            drawn_first = np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]
-            how |= {"first": np.sort(drawn_first), "rule": "error"}
-        self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, **how)
+        alpha, lam = strength(settings)
+        how: dict[str, Any] = {"alpha": alpha, "lam": lam, "tol": settings.gap, "prepare": geometry.prepare}
+        how |= {"n_added": plan.n_added, "n_rounds": plan.n_rounds}
+        first = np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial])
+        self.cache["sketch"] = run_sketch(self.passes.run, kernel.over, sample, first, **how)
         return self.cache["sketch"]
 
     def encoding(self, data: FitData) -> Encoding:
-        sketch, kernel = self.sketch(data), data.kernel
+        sketch, kernel = self.sketch, data.kernel
         assert isinstance(kernel, PointKernel)
         encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.gap)
-        if self.settings.mode == "paper":
-            warn_of_gap(encoding, self.settings.gap, "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`).")
+        warn_of_gap(encoding, self.settings.gap, "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`).")
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
@@ -330,7 +305,7 @@ class ByPasses:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
         certificate = selection.data.solved.certificate
-        sketch, chosen, kernel = self.sketch(selection.data), selection.chosen, selection.kernel
+        sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
         k, prepare = len(chosen), selection.data.geometry.prepare
         trace = certificate.scale / (0.5 * sketch.problem.lam)
@@ -355,12 +330,6 @@ class ByPasses:
             remedy = "predict, score_samples and transform answer for rows that are passed to them."
             raise AttributeError(f"labels_, is_outlier_, effective_count_ or representation_error_ was {GONE}. {remedy}")
         return answers_by_pass(selection, question, partial(self.passes.run, "answers for all rows"))
-
-    def influence(self, data: FitData) -> FloatArray:
-        """For each row the norm of its row in the encoding; only points that Algorithm 3 has in memory have one."""
-        influence = np.zeros(self.n)
-        influence[self.sketch(data).sample.first] = data.solved.influence
-        return influence
 
 
 def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:

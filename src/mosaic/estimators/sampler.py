@@ -75,8 +75,8 @@ class MOSAICSampler(OneToOneFeatureMixin, BaseSelector):
     n_representatives : how many rows of all classes together: a number, a share, or "auto", which finds one for each class
     sampling_strategy : "auto" divides the number in proportion to the classes, "equal" evenly; at least one row of each. A dict
         from classes to numbers decides it; of classes that it does not name all rows are kept
-    coverage, kernel, gamma, scale, outliers, contamination, min_group, algorithm, tol, memory_budget, n_jobs, \
-random_state, verbose : as for ``MOSAIC``
+    coverage, kernel, gamma, scale, outliers, contamination, min_group, algorithm, memory_budget, n_jobs, random_state, \
+verbose : as for ``MOSAIC``
 
     Attributes
     ----------

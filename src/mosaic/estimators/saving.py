@@ -30,7 +30,7 @@ from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
-from mosaic.parameters import BY_NAME
+from mosaic.parameters import BY_NAME, Sketch
 from mosaic.program.bounds import Bound, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
@@ -44,7 +44,7 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 5, "structure"
+FORMAT, STRUCTURE = 6, "structure"
 #: Attributes that are kept.
 KEPT = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.
@@ -58,7 +58,7 @@ CLASSES: dict[str, type[Any]] = {
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
         KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
-        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(),
+        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip
 

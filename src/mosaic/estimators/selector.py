@@ -40,7 +40,8 @@ from mosaic.rows.names import as_rows
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
-THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group", "tol", "algorithm__diversity", "algorithm__op_threshold")
+THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group")
+THRESHOLDS += ("algorithm__diversity", "algorithm__op_threshold", "algorithm__tol")
 
 
 @dataclass(eq=False, repr=False)
@@ -55,7 +56,6 @@ class SelectorParameters:
     contamination: Any = "auto"
     min_group: float | None = None
     algorithm: Any = None
-    tol: float | None = None
     memory_budget: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -137,7 +137,13 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     outlier_threshold_: float = found("cut.count")
     coverage_: float = found("coverage")
     influence_: FloatArray = found("influence", per_row=True)
+    alpha_: float = found("program.alpha")
+    lam_: float = found("program.lam")
     certificate_: CoverCertificate | SelectionCertificate = found("certificate")
+
+    @property
+    def n_iter_(self) -> int:
+        return max(self._found.program.n_iter, 1)  # checking the start counts as a step
 
     @property
     def n_representatives_(self) -> int:
@@ -213,8 +219,9 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
 
         Parameters
         ----------
-        **changes : new values of n_representatives, coverage, outliers, contamination, min_group, tol;
-            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, while tol refines its certificate only
+        **changes : new values of n_representatives, coverage, outliers, contamination, min_group;
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, and algorithm__tol, which refines its
+            certificate only
 
         Examples
         --------
@@ -297,10 +304,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         1 % at most are rejected. Rejecting more than 5 % gives a warning, and so does a group of low counts that is kept:
         a dozen or more with a middle of their own, of no higher dimension than the rest
     min_group : rows with low counts are kept if at least this many are one another's nearest neighbours
-    algorithm : None, Paper, Sketch, or "paper" or "sketch" for their defaults. ``Paper(alpha=…)`` is the paper's Algorithm 1 as
-        written. ``Sketch(…)`` reads the rows in passes, as is done in any case where they do not fit into memory
-    tol : relative gap to which programs are solved, by default 0.001: that of the paper's algorithm, which
-        ``rethreshold(tol=…)`` refines after the fit, and that of ``influence_``
+    algorithm : None, "paper", or ``Paper(alpha=…)`` with settings: the paper's Algorithm 1 as written
     memory_budget : bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free. A
         fit that needs more raises an error with the numbers
     n_jobs : threads, -1 for all cores, by default as many as the linear algebra library would use; the answer is the same
@@ -321,7 +325,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     representation_error_ : share of each row that the representatives cannot express
     coverage_ : share of the rows that belong which the representatives express
     certificate_ : what is proven, as numbers and as a sentence
-    influence_ : norm of each row's row in the encoding
+    influence_ : norm of each row's row in the encoding; with ``algorithm="paper"`` only, as are
     n_iter_, alpha_, lam_ : steps of the solver, strength of the program
     gamma_, column_scale_ : bandwidth, and divisors of the columns, None if columns were taken as they are
 
@@ -334,8 +338,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     3. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows, or 16 for each representative, a random
        sample decides, which depends on the rows and not on a seed, their order, or where they are. Picks are improved on up to
        131 072 rows, unless ``coverage`` says how many; a model that was saved or copied has lost these rows for ``rethreshold``.
-    4. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
-       ``n_iter_``; and, of sampled rows, each by a pass over all of them, ``labels_`` and others with an entry for every row.
+    4. What is not needed to choose is computed on first access: ``certificate_``, and, of sampled rows, each by a pass over all
+       of them, ``labels_`` and others with an entry for every row.
 
     Examples
     --------

@@ -150,17 +150,18 @@ class Facts:
     @cached_property
     def certificate(self) -> SimpleNamespace:
         selection = self.selection
-        if not self.detects and not selection.can_be_certified:
+        if self.detects:
+            return known_of(None, "Nothing is chosen, so there is nothing to prove.")
+        if not selection.can_be_certified:
             return known_of(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
         try:
-            return known_of(selection.data.solved.certificate if self.detects else selection.certificate)
+            return known_of(selection.certificate)
         except MemoryBudgetError as error:
             return known_of(None, f"There is no certificate: {error}")
 
     @property
     def known_certificate(self) -> SimpleNamespace:
-        is_known = self.selection.data.is_solved if self.detects else self.selection.is_proven
-        return self.certificate if is_known else known_of(None, NOT_COMPUTED)
+        return self.certificate if self.detects or self.selection.is_proven else known_of(None, NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:

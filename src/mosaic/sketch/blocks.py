@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
-from mosaic.arrays.codes import KnownRows, priority, row_codes
+from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.passes import BlockResult, Task
 from mosaic.arrays.xp import times_triangle
 from mosaic.kernels import PointKernel, check_similarities
@@ -145,43 +145,30 @@ class GramSum:
 
 @dataclass(frozen=True)
 class Scores:
-    """max z_j², z_j = ‖Uᵀ f_j‖, U = ``triangle(E)``; 4 · ``size`` of the worst points, and as many drawn in proportion to Δ_jj.
-
-    Without V, the worst points are those with the largest z_j, the worst violators; with V, those with the largest error
-    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper.
+    """The largest z_j² = ‖Uᵀ f_j‖², and the distinct points with the largest errors
+    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper; four times ``size``, for copies.
     """
 
     basis: Basis
     U: FloatArray
-    V: FloatArray | None
+    V: FloatArray
     size: int
-    seed: int
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-        worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
+        z2, errors, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
-            left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F), 0.0)
-            if self.V is not None:
-                worst[part] = left[part] + row_norms_squared((self.V @ F.T).T)
+            left = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F), 0.0)
+            errors[part] = left + row_norms_squared((self.V @ F.T).T)
             z2[part] = row_norms_squared(times_triangle(F, self.U, lower=True))
-        worst = z2 if self.V is None else worst
-        u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-        with np.errstate(divide="ignore"):
-            keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest keys are a draw in proportion to Δ_jj
-        found: BlockResult = {"largest": z2.max(), "sum_left": left.sum()}
-        for name, values in (("worst", worst), ("drawn", keys)):
-            best = np.argsort(-values, kind="stable")[: 4 * self.size]
-            points = {"values": values[best], "codes": codes[best], "first": best + start, "rows": np.asarray(rows[best])}
-            found[name] = _distinct(points, 4 * self.size)
-        return found
+        best = np.argsort(-errors, kind="stable")[: 4 * self.size]
+        points = {"values": errors[best], "codes": codes[best], "first": best + start, "rows": np.asarray(rows[best])}
+        return {"largest": z2.max(), "worst": _distinct(points, 4 * self.size)}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        lists = {name: _distinct(_joined(left[name], right[name]), 4 * self.size) for name in ("worst", "drawn")}
-        largest = np.maximum(left["largest"], right["largest"])
-        return {"largest": largest, "sum_left": left["sum_left"] + right["sum_left"], **lists}
+        worst = _distinct(_joined(left["worst"], right["worst"]), 4 * self.size)
+        return {"largest": np.maximum(left["largest"], right["largest"]), "worst": worst}
 
 
 def triangle(E: FloatArray) -> FloatArray:

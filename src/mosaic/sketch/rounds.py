@@ -8,20 +8,16 @@ feasible there if s z_j ≤ 1 for *all* points j, z_j = ‖Eᵀ f_j‖. A round 
 
 Notes
 -----
-1. The paper draws its first candidates uniformly. Ours are the support of the program solved on a random sample, completed
-   by pivots of a randomly pivoted Cholesky factorisation of the sample's kernel.
-2. The paper adds the points with the largest errors, which are the outliers. We add violators of the dual
-   constraint, z_j > 1, spread out, and distinct points drawn with probability proportional to Δ_jj.
-3. The paper's E belongs to the solution on S. Ours comes from the same sums with the whole sample as candidates: E may be
+1. The paper's E belongs to the solution on S. Ours comes from the same sums with the whole sample as candidates: E may be
    any matrix, and this one hardly violates the constraints of points that are not in S.
-4. Candidates that the solution does not use and that K̂ does not need are dropped before others are added.
+2. Candidates that the solution does not use and that K̂ does not need are dropped before others are added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,16 +27,11 @@ from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.passes import BlockResult, Task
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Certificate, DesignRows, Encoding
-from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import DesignProblem, DualPoint, critical_lam, primal_dual, weighted_gram
+from mosaic.program.factor import Factor
+from mosaic.program.problem import DesignProblem, DualPoint, critical_lam, primal_dual
 from mosaic.program.solvers import Solution, Status
 from mosaic.program.working_set import solve_design
 from mosaic.sketch.blocks import AS_THEY_ARE, Basis, GramSum, Sample, Scores, counted, triangle, with_rows
-
-Rule: TypeAlias = Literal["violation", "error"]
-
-#: Largest number of rounds by default.
-MOST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -86,23 +77,6 @@ class Sketch:
             member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used]),
             stands_for=self.sample.standing_for(n),
         )
-
-
-def first_candidates(
-    kernel: PointKernel, weights: FloatArray, size: int, alpha: float | None, lam: float | None, seed: int
-) -> IntArray:
-    """At most ``size`` points: the support of the program on a sample, the most influential first, then pivots of its kernel."""
-    factor = factorize(kernel, tol=1e-6, max_rank=min(size, kernel.n), weights=weights, random_state=seed)
-    pivots = factor.pivots
-    if not len(pivots):  # an explicit factor has no pivots: take any points that span it
-        pivots = np.asarray(np.random.default_rng(seed).permutation(kernel.n)[: 4 * size])
-    F = np.asarray(factor.F[:, :500] if len(factor.pivots) else factor.F, np.float64)
-    problem = DesignProblem(F, weighted_gram(F, weights), 1.0)
-    strength = lam if lam is not None else (alpha or 1.0) * critical_lam(problem)
-    found = solve_design(problem.with_lam(strength), tol=3e-3, initial=pivots, random_state=seed)
-    support = np.flatnonzero(found.value)
-    support = support[np.argsort(-found.value[support], kind="stable")]
-    return np.concatenate([support, pivots[~np.isin(pivots, support)]])[:size]
 
 
 class _Solved(NamedTuple):
@@ -152,40 +126,31 @@ def run_sketch(
     run: Callable[[str, Task], BlockResult],
     kernel_of: Callable[[FloatArray], PointKernel],
     sample: Sample,
+    first: IntArray,
     *,
-    n_initial: int,
     n_added: int,
-    n_rounds: int | None = None,
+    n_rounds: int,
     alpha: float | None = None,
     lam: float | None = None,
     tol: float = 1e-3,
-    first: IntArray | None = None,
-    rule: Rule = "violation",
     prepare: Prepare = AS_THEY_ARE,
-    seed: int = 0,
 ) -> Sketch:
     """Algorithm 3, with a random sample of the distinct points; ``kernel_of`` makes the kernel over points.
 
-    ``n_initial``, ``n_added`` and ``n_rounds`` are the paper's r, r̂ and I; None rounds are up to three, while another one is
-    likely to help. ``rule`` says which points are added: the worst violators (ours), or those with the largest errors (paper).
+    ``first`` are the first candidates among the sample, the paper's r; ``n_added`` and ``n_rounds`` are its r̂ and I.
     """
-    kernel = kernel_of(sample.rows)
-    candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
-    most = MOST_ROUNDS if n_rounds is None else n_rounds
+    kernel, candidates = kernel_of(sample.rows), first
     best: Sketch | None = None
     rounds: list[tuple[int, float]] = []
     dual, lam_crit, steps = -np.inf, None, 0
-    for number in range(most):
+    for number in range(n_rounds):
         basis, pivots, candidates = Basis.of(kernel, candidates)
         sums = run(f"round {number + 1}, sums", GramSum(basis, prepare))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
-        V = None
-        if rule == "error":  # M⁻¹/lam, from which errors are computed
-            used = np.flatnonzero(solved.found.value)
-            V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
-        task = Scores(basis, triangle(solved.point.E), V, n_added, seed + number, prepare)
-        scores = run(f"round {number + 1}, all rows", task)
+        used = np.flatnonzero(solved.found.value)
+        V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
+        scores = run(f"round {number + 1}, all rows", Scores(basis, triangle(solved.point.E), V, n_added, prepare))
         dual = max(dual, primal_dual(solved.point.inner, solved.point.fit, 0.0, float(np.sqrt(scores["largest"]))).dual)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
         primal = solved.found.primal + 0.5 * strength * missed
@@ -193,10 +158,11 @@ def run_sketch(
         if best is None or primal <= best.certificate.primal:
             best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
         rounds.append((len(candidates), certificate.gap))
-        enough = max(tol, 2.0 * missed / trace if n_rounds is None else 0.0)  # the error of K̂ is a part of the gap
-        if certificate.gap <= enough or number + 1 == most:
+        if certificate.gap <= tol or number + 1 == n_rounds:
             break
-        newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
+        worst = scores["worst"]
+        newcomers = with_rows(prepare(worst["rows"]), worst["codes"], worst["first"])
+        newcomers = newcomers.take(np.arange(min(n_added, len(newcomers))))
         newcomers = counted(run, f"round {number + 1}, copies", newcomers, prepare)
         stay = _needed(basis, pivots, candidates, solved, sums, n_added)
         sample = sample.with_more(newcomers)
@@ -204,24 +170,6 @@ def run_sketch(
         candidates = np.union1d(stay, np.flatnonzero(np.isin(sample.codes, newcomers.codes)))
     assert best is not None
     return replace(best, certificate=replace(best.certificate, dual=dual), rounds=tuple(rounds), n_iter=steps)
-
-
-def _newcomers(
-    kernel_of: Callable[[FloatArray], PointKernel], scores: BlockResult, size: int, rule: Rule, prepare: Prepare, seed: int
-) -> Sample:
-    """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
-    found = (scores["worst"], scores["drawn"])
-    worst, drawn = (with_rows(prepare(points["rows"]), points["codes"], points["first"]) for points in found)
-    if rule == "error":
-        return worst.take(np.arange(min(size, len(worst))))
-    excess = np.sqrt(scores["worst"]["values"]) - 1.0
-    some = worst.take(np.flatnonzero(excess > 0))
-    if len(some) > size // 2:
-        kernel, rank, weights = kernel_of(some.rows), max(size // 2, 1), excess[excess > 0]
-        pivots = factorize(kernel, tol=1e-6, max_rank=rank, weights=weights, random_state=seed).pivots
-        some = some.take(pivots if len(pivots) else np.arange(size // 2))
-    finite = np.flatnonzero(np.isfinite(scores["drawn"]["values"]))
-    return some.with_more(drawn.take(finite[: size - len(some)]))
 
 
 def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: BlockResult, most: int) -> IntArray:
