@@ -435,3 +435,15 @@ def test_points_off_the_subspace_of_the_others_are_found_by_a_linear_similarity(
         flagged = MOSAICOutlierDetector(kernel="linear").fit(data.X).is_outlier_
     assert flagged[data.is_outlier].mean() >= 0.8
     assert not flagged[~data.is_outlier].any()
+
+
+def test_gross_outliers_beside_large_groups_are_out_though_only_some_rows_of_these_are_linked(rng):
+    cluster = np.sort(rng.choice(12, 12_000, p=np.geomspace(1, 100, 12) / np.geomspace(1, 100, 12).sum()))
+    X = 8.0 * rng.normal(size=(12, 30))[cluster] + rng.uniform(0.3, 2.0, 12)[cluster, None] * rng.normal(size=(12_000, 30))
+    far = rng.normal(size=(15, 30))
+    X = np.vstack([X, 600.0 * far / np.linalg.norm(far, axis=1, keepdims=True) * rng.uniform(1, 3, (15, 1))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        flagged = MOSAICOutlierDetector().fit(X).is_outlier_
+    assert flagged[-15:].all()
+    assert flagged[:-15].mean() <= 0.01

@@ -14,7 +14,8 @@ S leaves of the similarity, q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i) with P =
 2. Along a line (one column, a curve) no piece is a group, and a crowd is rejected only if it is of higher dimension than the
    rest.
 3. Without a valley, rows that are alone and in no group are rejected; where ordinary rows may be alone, too (heavy tails, lines,
-   mixed tables, around a group), they must be far from their tenth nearest. If they are over 5 % of all, nobody is rejected.
+   mixed tables, around a group, or over 5 % are alone), they must be far from their tenth nearest. If over 5 % are, nobody is
+   rejected.
 4. ``min_group`` keeps other groups of outliers that are linked: among one another's five nearest rows.
 
 The paper has one program on all points and a measure for rows with r_j ≠ 0; small programs, the measure for every point, the cut
@@ -364,8 +365,8 @@ def find_outliers(
     found = [] if is_line else honest_groups(kernel, low, random_state)
     for group in found:
         low[group.members] = False
-    # Where tails are heavy, along a line, in mixed tables and around groups, ordinary rows are alone, too.
-    also_near = mixed or is_line or tail < ALONE or groups or found
+    # Where tails are heavy, many rows are alone, along a line, in mixed tables and around groups, ordinary rows are alone, too.
+    also_near = mixed or is_line or tail < ALONE or low.mean() > CROWD_SHARE or groups or found
     alone = np.flatnonzero(low) if also_near else np.zeros(0, np.intp)
     near = alone[tenth_nearest(kernel, alone) <= far]
     low[near] = False
@@ -409,9 +410,9 @@ def find_pieces(kernel: Kernel, crowd: IntArray, random_state: int) -> list[Piec
     number[drawn] = connected_components(linked, directed=False)[1]
     left = np.flatnonzero(number < 0)
     for part in row_blocks(len(left), len(frame), BLOCK):
-        beyond = kernel.distances(crowd[left[part]], frame) - reach
-        nearest = beyond.argmin(axis=1)
-        is_reached = beyond[np.arange(len(beyond)), nearest] <= 0
+        D = kernel.distances(crowd[left[part]], frame)
+        nearest = D.argmin(axis=1)
+        is_reached = D[np.arange(len(D)), nearest] <= reach[nearest]
         number[left[part]] = np.where(is_reached, number[drawn[nearest]], -1)
     large = np.flatnonzero(np.bincount(number[number >= 0]) >= SMALLEST_GROUP)
     places = [number[drawn] == piece for piece in large]
@@ -440,16 +441,23 @@ def keeps_to_itself(kernel: Kernel, low: BoolArray, random_state: int, is_line: 
 def is_of_higher_dimension(kernel: Kernel, asked: IntArray, low: BoolArray, random_state: int) -> bool:
     """Whether the dimension of these rows is 1.8 times that of as many rows that are not low, the mean of five samples."""
     rest = np.flatnonzero(~low)
-    samples = [rest[subsample(len(rest), len(asked), random_state + draw)] for draw in range(5)]
-    usual = np.mean([dimension(kernel, sample) for sample in samples])
-    return bool(dimension(kernel, asked) >= HIGHER_DIMENSION * usual)
+    found: list[float] = []
+    for draw in range(5):
+        sample = rest[subsample(len(rest), len(asked), random_state + draw)]
+        # Where the rest are clusters, the rows of a sample have their neighbours in other ones: as many rows that are near, too.
+        many = rest[subsample(len(rest), MOST_LINKED, random_state + draw)]
+        near = many[np.argsort(kernel.distances(sample[:1], many)[0], kind="stable")[: len(asked)]]
+        found.append(max(dimension(kernel, sample), dimension(kernel, near)))
+    return bool(dimension(kernel, asked) >= HIGHER_DIMENSION * np.mean(found))
 
 
 def dimension(kernel: Kernel, points: IntArray) -> float:
     """1 / mean log(t_k / t_j) over the points and j < k = 10, t_j the distance to the j-th nearest of them (Levina and Bickel).
 
-    It is nearly 0 if all distances are equal.
+    It is nearly 0 if all distances are equal, and ∞ for fewer than three points.
     """
+    if len(points) < 3:
+        return np.inf
     D = kernel.distances(points, points)
     np.fill_diagonal(D, np.inf)
     most = min(NEIGHBOURS, len(points) - 1)
