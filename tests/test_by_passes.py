@@ -357,6 +357,7 @@ def test_other_kernels_work(kernel):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(proof, "LARGER_SAMPLE", proof.DECISION_SAMPLE)
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest, run = [], fit.Passes.run
 

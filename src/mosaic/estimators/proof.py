@@ -161,7 +161,7 @@ def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
         used = memory_of_sample(min(sample_size(settings, n, n_features), n), n_features)
-        spare = 0.5 * (settings.memory_budget - used)  # the other half is for what reads the rows
+        spare = (settings.memory_budget - used) / 8.0  # the rest is for what reads the rows
         size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
 
