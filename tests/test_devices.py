@@ -100,7 +100,7 @@ def test_representatives_outliers_and_labels_are_those_of_numpy(other, blobs, ke
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [4500, 20_000])
 def test_more_points_than_are_solved_whole_or_compared(other, n):
-    """Beyond 4000 points the factor stays on the device and only members of the working set leave it; then points are sampled."""
+    """Many points are sampled, and the certificate is that of the same similarities."""
     X = datasets.swiss_roll(n)
     ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
     assert ours.selection_.is_sampled == (n == 20_000)
@@ -108,7 +108,7 @@ def test_more_points_than_are_solved_whole_or_compared(other, n):
     same(theirs, ours)
     assert theirs.certificate_.gap <= max(1e-3, 1.05 * ours.certificate_.gap)
     assert theirs.certificate_.bound == pytest.approx(ours.certificate_.bound, rel=0.01 if n == 4500 else 0.02)
-    assert theirs.certificate_.bound <= theirs.certificate_.error
+    assert theirs.certificate_.bound >= theirs.certificate_.value
     must = MOSAIC(10).fit(other(X), must_include=[5, 7])
     assert on_host(must.representative_indices_)[:2].tolist() == [5, 7]
 
