@@ -103,9 +103,9 @@ def row_codes(X: Any) -> Codes:
     return np.concatenate(in_blocks(add, X.shape[0], X.shape[1], on=X)).view(np.uint64)
 
 
-def priority(codes: Codes, seed: int = 0) -> Codes:
-    """A random number for each code that depends on the code and the seed alone (splitmix64); different codes differ."""
-    h = codes + np.uint64((0x9E3779B97F4A7C15 * (2 * seed + 1)) % 2**64)
+def priority(codes: Codes) -> Codes:
+    """A random number for each code that depends on the code alone (splitmix64); different codes differ."""
+    h = codes + np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(h ^ (h >> np.uint64(31)))
