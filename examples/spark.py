@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.arrays.blocks import check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Task
-from mosaic.door import check_shape
+from mosaic.arrays.sources import Source, Watch, map_run, merge_last
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import to_matrix
-from mosaic.sketch.sources import Source, Watch, map_run, merge_last
 
 #: Rows that an executor maps at a time: a power of two of blocks.
 RUN_ROWS = 16 * BLOCK_ROWS

@@ -97,7 +97,7 @@ def problems():
     yield "median bandwidth", X, MOSAIC(15, gamma="median"), {}
     yield "counted bandwidth", X, MOSAIC(15, gamma=EffectiveCount(12.0)), {}
     yield "paper", X, MOSAIC(15, algorithm="paper"), {}
-    yield "paper by passes", blobs(3000, 4, outliers=20), MOSAIC(20, algorithm=Paper(sketch=Sketch())), {}
+    yield "sketch", blobs(3000, 4, outliers=20), MOSAIC(20, algorithm=Paper(sketch=Sketch())), {}
     yield "customers", customers(400, missing=0.05), MOSAIC(15), {}
     yield "customers with odd rows", planted(0, 500)[0], MOSAICOutlierDetector(), {}
     yield "visits in csv", in_file(visits(300), "visits.csv", lambda f, p: f.to_csv(p, index=False)), MOSAIC(12), {}
@@ -115,7 +115,7 @@ def answer(data, model, arguments):
         odd = np.flatnonzero(model.is_outlier_)
         picks = [int(i) for i in getattr(model, "representative_indices_", [])]
         proof = model.certificate_
-        named = [name for name in ("gap", "bound", "error", "excess", "error_without_ridge", "objective") if hasattr(proof, name)]
+        named = [name for name in ("gap", "bound", "value", "primal", "dual") if hasattr(proof, name)]
         rows = [*EXPLAINED, *picks[:1], *(int(i) for i in odd[:1])]
         found = {
             "picks": picks,

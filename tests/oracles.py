@@ -35,13 +35,6 @@ def lasso_solution(K: np.ndarray, lam: float, tol: float = 1e-13, max_iter: int 
     return model.coef_.T
 
 
-def ridge_error(F: np.ndarray, C: np.ndarray, chosen: np.ndarray, ridge: float, outside: float = 0.0) -> float:
-    """err_g(S) = tr C − tr(F_S C F_Sᵀ (F_S F_Sᵀ + g I)⁻¹) + outside: the minimum over R of fit + g‖R‖²."""
-    S = F[chosen]
-    solved = np.linalg.solve(S @ S.T + ridge * np.eye(len(S)), S @ C @ S.T)
-    return float(np.trace(C) - np.trace(solved) + outside)
-
-
 def conic_solution(problem: RowProgram) -> np.ndarray:
     """W by CVXPY and Clarabel, for small problems."""
     import cvxpy as cp

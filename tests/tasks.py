@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError
-from mosaic.sketch.sources import ArraySource
 
 X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
 X[np.abs(X) < 0.1 * X.std(axis=0)] = 0.0  # so that sparse formats have something to leave out

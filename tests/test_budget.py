@@ -14,79 +14,31 @@ from pyarrow.csv import write_csv
 import mosaic
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow
 from mosaic.choosing import Settings
-from mosaic.choosing.budget import (
-    DECISION_SAMPLE,
-    EXACT_SIZE,
-    LARGEST_RANK,
-    MOST_FACTOR_WORK,
-    SMALLEST_RANK,
-    Estimate,
-    affordable_rank,
-    available_memory,
-    budget_of,
-    memory_needed,
-    memory_of_fit,
-    useful_rank,
-)
+from mosaic.choosing.budget import DECISION_SAMPLE, Estimate, available_memory, budget_of, memory_of_fit, memory_of_program
 from mosaic.estimators import MOSAIC
-from mosaic.estimators.proof import Plan, memory_by_passes, memory_of_sample
+from mosaic.estimators.proof import memory_of_sample, sample_by_passes, threads_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.parameters import Paper, Sketch
 from mosaic.rows import open_source, read
 from mosaic.rows.build import TableSource
-from mosaic.text import readable_size
-
-#: A budget that is no limit.
-PLENTY = 1e12
 
 
-def test_small_data_may_have_full_rank():
-    for n in (1, 5, SMALLEST_RANK, 100, EXACT_SIZE):
-        assert affordable_rank(n, 8, 10, PLENTY) == useful_rank(n) == n
-    assert affordable_rank(EXACT_SIZE + 1, 8, 10, PLENTY) == LARGEST_RANK
-    ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
-    assert ranks == sorted(ranks, reverse=True)
-    assert ranks[-1] == SMALLEST_RANK
-
-
-@pytest.mark.parametrize("n", [50, 1500, 3000, 20_000, 10**5, 10**6])
-def test_rank_grows_with_the_budget_and_never_beyond_it_nor_beyond_what_work_allows(n):
-    least = memory_needed(n, SMALLEST_RANK, 8, 10)
-    budgets = least + np.geomspace(1.0, 4.0 * least, 40)
-    ranks = [affordable_rank(n, 8, 10, budget) for budget in budgets]
-    assert ranks == sorted(ranks)
-    assert SMALLEST_RANK <= ranks[0] <= ranks[-1] <= max(n if n <= EXACT_SIZE else 0, LARGEST_RANK)
-    assert ranks[0] < ranks[-1] or ranks[-1] == n or n >= 10**5
-    assert n <= EXACT_SIZE or n * ranks[-1] ** 2 <= MOST_FACTOR_WORK
-    assert all(memory_needed(n, rank, 8, 10) <= budget for budget, rank in zip(budgets, ranks, strict=True))
-
-
-def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_points_only():
-    budget = memory_needed(20_000, 200, 8, 10)
-    assert affordable_rank(20_000, 8, 10, PLENTY, 700) == 700 > affordable_rank(20_000, 8, 10, PLENTY)
-    assert affordable_rank(20_000, 8, 10, PLENTY, 3) == 3
-    assert affordable_rank(20_000, 8, 10, budget, 700) == 200
-    assert affordable_rank(30, 8, 10, PLENTY, 700) == 30
-
-
-@pytest.mark.parametrize("n", [20, 5000])
-def test_too_small_a_budget_is_refused_with_the_numbers(n):
-    needed = memory_needed(n, SMALLEST_RANK, 8, 20)
-    assert affordable_rank(n, 8, 20, needed) >= SMALLEST_RANK
-    with pytest.raises(MemoryBudgetError, match="memory_budget") as caught:
-        affordable_rank(n, 8, 20, 0.5 * needed)
-    for said in (f"{n:,} points × 20 features with a factor of rank 16", f"need about {readable_size(needed)}", "the budget is "):
-        assert said in str(caught.value)
-    assert readable_size(0.5 * needed) in str(caught.value)
+@pytest.mark.parametrize(("n", "max_rank", "rank"), [(300, None, 300), (1500, None, 500), (1500, 700, 700), (300, 700, 300)])
+def test_rank_is_full_for_few_points_and_otherwise_500_or_what_was_given(n, max_rank, rank):
+    X = np.zeros((n, 10))
+    needed = memory_of_program(n, rank, 8, 10)
+    paper = Paper(max_rank=max_rank)
+    assert mosaic.estimate(X, algorithm=paper, memory_budget=needed).memory == needed
+    fault = rf"{n:,} rows × 10 features with a factor of rank {rank} need about .*; the budget is .* Lower max_rank"
+    with pytest.raises(MemoryBudgetError, match=fault):
+        mosaic.estimate(X, algorithm=paper, memory_budget=0.99 * needed)
 
 
 def test_sparse_points_take_the_memory_of_their_entries(rng):
     full = 20_000 * 2000 * 8.0
     assert memory_of_fit(20_000, 8, 2000, size=full) == memory_of_fit(20_000, 8, 2000)
     assert memory_of_fit(20_000, 8, 2000, size=0.02 * full) < 0.25 * memory_of_fit(20_000, 8, 2000)
-    assert affordable_rank(20_000, 8, 2000, 4e8, size=0.02 * full) > SMALLEST_RANK
-    with pytest.raises(MemoryBudgetError):
-        affordable_rank(20_000, 8, 2000, 4e8)
+    assert memory_of_program(20_000, 500, 8, 2000, size=0.02 * full) < 0.5 * memory_of_program(20_000, 500, 8, 2000)
     few, many = (sp.random_array((3000, 400), density=share, rng=rng, format="csr") for share in (0.01, 0.5))
     assert mosaic.estimate(few).memory < mosaic.estimate(many).memory
 
@@ -94,58 +46,56 @@ def test_sparse_points_take_the_memory_of_their_entries(rng):
 def test_estimate_reads_as_a_sentence():
     assert str(Estimate(123_456, 1234.5 * 2**20)) == "123,456 rows, in memory: about 1.2 GiB"
     assert str(Estimate(10**6, 2**30, 1)) == "1,000,000 rows, 1 pass: about 1.0 GiB"
-    assert str(Estimate(10**6, 2**30, 9)) == "1,000,000 rows, up to 9 passes: about 1.0 GiB"
 
 
 def test_fit_in_memory_is_refused_beyond_the_budget_that_it_needs_and_plans_no_program(rng):
     X = rng.normal(size=(1500, 10))
     needed = mosaic.estimate(X).memory
-    assert needed < memory_needed(1500, SMALLEST_RANK, 8, 10)
     assert mosaic.estimate(X, memory_budget=1.01 * needed).memory == needed
     with pytest.raises(MemoryBudgetError, match=r"1,500 rows × 10 features need about .*; the budget is .* Raise memory_budget"):
         mosaic.estimate(X, memory_budget=0.99 * needed)
     paper = mosaic.estimate(X, algorithm="paper")
     assert (paper.memory > needed, paper.passes) == (True, 0)
-    assert mosaic.estimate(X, algorithm=Paper(sketch=Sketch(n_rounds=2))).passes == 6
+    few, many = (mosaic.estimate(X, algorithm=Paper(sketch=Sketch(n_initial=r))).memory for r in (100, 1000))
+    assert few < many
+    with pytest.raises(MemoryBudgetError, match=r"1,500 rows × 10 features with a factor of rank 1,100 need .* Lower n_initial"):
+        mosaic.estimate(X, algorithm=Paper(sketch=Sketch(n_initial=1000)), memory_budget=0.99 * many)
 
 
-def plan_for(budget, d, **settings):
-    return Plan.of(Settings.of(MOSAIC(20, memory_budget=budget, **settings)), 200_000, d)
+def test_the_paper_is_for_rows_in_memory_and_says_how_large_they_are(tmp_path):
+    rows = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (100_000, 8))
+    fault = "for rows in memory; 100,000 rows × 8 features are 6.1 MiB, and may be a quarter of the budget, 4.8 MiB. Leave algo"
+    for X in (rows, tmp_path / "X.npy", open_source(rows)):
+        for algorithm in ("paper", Paper(sketch=Sketch())):
+            with pytest.raises(MemoryBudgetError, match=fault):
+                MOSAIC(5, algorithm=algorithm, memory_budget=2e7).fit(X)
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(100, 2)))
+    found, whole = (MOSAIC(5, algorithm="paper").fit(X) for X in (tmp_path / "few.npy", np.load(tmp_path / "few.npy")))
+    np.testing.assert_array_equal(found.influence_, whole.influence_)
+
+
+def settings_of(budget):
+    return Settings.of(MOSAIC(20, memory_budget=budget))
 
 
 @pytest.mark.parametrize("d", [10, 30, 64])
 def test_many_rows_find_a_way_through_a_small_budget(d):
     enough = memory_of_sample(DECISION_SAMPLE, d)
-    assert plan_for(enough, d) == Plan(DECISION_SAMPLE)
-    assert plan_for(0.9 * enough, d).sample < DECISION_SAMPLE
+    assert sample_by_passes(settings_of(enough), 200_000, d) == DECISION_SAMPLE
+    assert sample_by_passes(settings_of(0.9 * enough), 200_000, d) < DECISION_SAMPLE
     with pytest.raises(MemoryBudgetError, match=r"200,000 rows × 64 features by passes with 2,048 points in memory need about"):
-        plan_for(1e7, 64)
-
-
-@pytest.mark.parametrize("d", [10, 30, 64])
-def test_candidates_of_the_paper_fit_into_a_small_budget(d):
-    plan, least = plan_for(2e8, d, algorithm="paper"), plan_for(1.4e8, d, algorithm="paper")
-    assert memory_by_passes(plan.sample, plan.n_initial, d) <= 2e8
-    assert plan.n_initial < plan_for(2e9, d, algorithm="paper").n_initial
-    assert least.sample < plan.sample == DECISION_SAMPLE
-    with pytest.raises(MemoryBudgetError, match=r"points in memory and 100 candidates need about"):
-        plan_for(2e7, 64, algorithm="paper")
+        sample_by_passes(settings_of(1e7), 200_000, 64)
 
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
-    def threads(budget, r, d=16):
-        settings = Settings.of(MOSAIC(20, memory_budget=budget, algorithm=Paper(sketch=Sketch(n_initial=r)) if r else None))
-        plan = Plan.of(settings, 200_000, d)
-        one = 8.0 * (8192 * d + r * r)  # at least a block of rows and a sum
-        found = plan.threads(settings, 200_000, d)
-        assert found == 1 or plan.memory(d) + found * one <= budget
+    def threads(budget, d=16):
+        found = threads_by_passes(settings_of(budget), DECISION_SAMPLE, 200_000, d)
+        assert found == 1 or memory_of_sample(DECISION_SAMPLE, d) + found * 8.0 * 8192 * d <= budget  # a block of rows for each
         return found
 
-    assert threads(2e9, 0) > threads(2e9, 500) > 16
-    assert threads(3e9, 2000) < threads(4e9, 2000) < threads(4e9, 500)
-    assert threads(4e9, 500, d=2000) < threads(4e9, 500)
-    enough = memory_by_passes(DECISION_SAMPLE, 500, 16)
-    assert threads(1.001 * enough, 500) == 1
+    assert threads(4e9) > threads(2e9) > 16
+    assert threads(4e9, d=2000) < threads(4e9)
+    assert threads(1.001 * memory_of_sample(DECISION_SAMPLE, 16)) == 1
 
 
 GIB = 2**30
@@ -256,7 +206,7 @@ def test_a_block_of_rows_that_is_larger_than_the_budget_is_refused_with_the_size
 def test_what_a_file_takes_in_memory_is_a_part_of_the_estimate(tmp_path, rng):
     X = rng.normal(size=(400, 200))
     pq.write_table(table_of(X), tmp_path / "points.parquet")
-    budget = memory_needed(400, 400, 8, 200)
+    budget = memory_of_program(400, 400, 8, 200)
     with read(tmp_path / "points.parquet", memory_budget=budget) as table:
         assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
     array, file = (mosaic.estimate(rows, memory_budget=budget) for rows in (X, tmp_path / "points.parquet"))

@@ -3,7 +3,6 @@
 import copy
 import os
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -13,12 +12,12 @@ import pytest
 from sklearn.base import clone
 
 import mosaic
-from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch, datasets
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch
+from mosaic.arrays.sources import LocalSource
 from mosaic.choosing.draw import BUCKETS
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.estimators import fit, proof
 from mosaic.rows import open_source
-from mosaic.sketch.sources import LocalSource
 
 N = 10_000
 FITS_INTO_MEMORY = fit.fits_into_memory
@@ -38,7 +37,6 @@ X, OUTLIERS = blobs(N)
 ROWS = open_source(X)
 #: Without the search for outliers, which takes most of the time.
 PLAIN = {"gamma": 0.02, "outliers": "keep"}
-PAPER = {"algorithm": Paper(alpha=100.0, sketch=Sketch(n_initial=100)), "gamma": 0.02}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -83,23 +81,6 @@ def test_certificate_is_about_the_rows_that_were_compared(model):
     assert model.certify(np.random.default_rng(0).choice(N, 20, replace=False)).shortfall > 0.05
 
 
-def test_certificate_of_the_paper_is_one_for_all_rows():
-    paper = MOSAIC(20, outliers="keep", **PAPER).fit(X)
-    chosen, kernel = paper.certificate_, paper.selection_.kernel.over(X)
-    assert paper.influence_.shape == (N,)
-    assert paper.influence_[paper.representative_indices_].min() > 0
-    errors = mosaic.metrics.unexplained(kernel, paper.representative_indices_, chosen.ridge)
-    assert chosen.error == pytest.approx(errors.sum(), rel=1e-9)
-    assert 0 < chosen.bound <= chosen.error
-    # No 20 points leave less than the bound, whoever chose them, with a price of coefficients and without.
-    rows = np.random.default_rng(0).choice(N, 20, replace=False)
-    assert mosaic.metrics.unexplained(kernel, rows, chosen.ridge).sum() >= chosen.bound
-    assert mosaic.metrics.unexplained(kernel, rows).sum() >= chosen.bound_without_ridge > 0
-    plain = mosaic.metrics.unexplained(kernel, paper.representative_indices_).sum()
-    assert chosen.error_without_ridge == pytest.approx(plain, rel=1e-6)
-    assert chosen.total == pytest.approx(kernel.diagonal().sum())
-
-
 def same(a, b):
     np.testing.assert_array_equal(a.representative_indices_, b.representative_indices_)
     np.testing.assert_array_equal(a.selection_.data.counts, b.selection_.data.counts)
@@ -137,29 +118,6 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
     expected = found.predict(tmp_path / "fit.parquet")
     np.testing.assert_array_equal(found.predict(tmp_path / "new.parquet"), expected)
     np.testing.assert_array_equal(found.predict(frame[list("badc")]), expected)
-
-
-def test_rounds_candidates_and_additions_are_those_asked_for(capsys):
-    settings = PLAIN | {"algorithm": Paper(sketch=Sketch(30, 8, 3), tol=1e-9), "verbose": True}
-    found = MOSAIC(5, **settings).fit(X)
-    told = capsys.readouterr().err
-    assert "look: " in told
-    assert " rows/s\n" in told
-    assert "5 representatives, " in told
-    rounds = found.selection_.data.all_rows.sketch.rounds
-    assert len(rounds) == 3
-    candidates = [number for number, _ in rounds]
-    assert candidates[0] == 30
-    assert all(b <= a + 8 for a, b in pairwise(candidates))
-    for name in ("round 1, sums", "round 2, all rows"):
-        assert f"{name}: 82 %" in told
-
-
-def test_paper_mode_is_algorithm_3_as_written():
-    paper = Paper(sketch=Sketch(n_initial=80, n_added=10), tol=1e-9)
-    found = MOSAIC(10, algorithm=paper, gamma=0.005).fit(datasets.swiss_roll(5000, random_state=0))
-    assert (found.n_representatives_, found.selection_.settings.mode) == (10, "paper")
-    assert len(found.selection_.data.all_rows.cache["sketch"].rounds) == 3  # the fit has made them
 
 
 def test_rows_and_directions_are_compared_by_passes_as_in_memory(tmp_path):
@@ -330,14 +288,13 @@ def test_a_memory_map_is_read_in_passes_where_it_does_not_fit_into_memory(tmp_pa
     [
         ({"kernel": "diffusion"}, "read in passes need the kernels 'rbf', .* got 'diffusion'"),
         ({"kernel": "precomputed"}, "which needs all points at once"),
-        ({"algorithm": Paper(solver="fista", sketch=Sketch())}, "solved by interior point; got solver='fista'"),
         ({"algorithm": Paper(sketch=Sketch(n_initial=1))}, "n_initial must be a whole number >= 2"),
         ({"algorithm": Paper(sketch=Sketch(n_added=0))}, "n_added must be a whole number >= 1"),
         ({"algorithm": Paper(sketch=Sketch(n_rounds=1.5))}, "n_rounds must be a whole number >= 1"),
         ({"algorithm": Sketch()}, r"must be None, 'paper' or Paper\(…\); got Sketch\(\)\. A Sketch is for Paper\("),
         ({"algorithm": "best"}, "algorithm must be None, 'paper' .*; got 'best'"),
         ({"memory_budget": 1e6}, "the budget is 977 KiB. Raise memory_budget, or use fewer columns"),
-        (PAPER | {"memory_budget": 1e6}, "the budget is 977 KiB. Raise memory_budget or lower n_initial"),
+        ({"algorithm": "paper", "memory_budget": 1e5}, r"is for rows in memory; 2,000 rows × 4 features are 62 KiB, .* 24 KiB"),
     ],
 )
 def test_what_passes_cannot_do_is_refused(settings, fault):
@@ -351,8 +308,6 @@ def test_other_kernels_work(kernel):
     found = MOSAIC(10, kernel=kernel).fit(open_source(data))
     assert found.n_representatives_ == 10
     assert 0 <= found.certificate_.gap < 0.5
-    paper = MOSAIC(10, kernel=kernel, outliers="keep", algorithm=Paper(sketch=Sketch(60))).fit(data)
-    assert 0 <= paper.certificate_.gap < 0.5
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.sketch.sources import ArraySource
 from tasks import Refusing, Sums, X, agree
 
 dask = pytest.importorskip("dask")

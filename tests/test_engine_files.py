@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.rows import FileFault, open_source, read
-from mosaic.sketch.sources import ArraySource
 from tasks import Sums, X, agree
 
 pa = pytest.importorskip("pyarrow")

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
-from mosaic.sketch.sources import ArraySource
 from tasks import Refusing, Sums, X, agree
 
 pa = pytest.importorskip("pyarrow")

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError
-from mosaic.sketch.sources import ArraySource
 from tasks import Refusing, Sums, X, agree
 
 pytest.importorskip("pyarrow")

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, show
-from mosaic.choosing import counted, excess, percent
+from mosaic.choosing import counted, percent
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import map as facts_map
 from mosaic.facts.ranks import histogram_edges
@@ -269,4 +269,3 @@ def test_explanation_of_a_detector_says_count_and_rule_and_rows_that_are_not_the
 def test_numbers_in_sentences():
     assert [percent(share) for share in (0.0283, 14.42, 2e-9, 0.0)] == ["2.8 %", "1,442 %", "less than 0.001 %", "0 %"]
     assert [counted(number, "point") for number in (1, 1887)] == ["1 point", "1,887 points"]
-    assert (excess(1.1, 1.0), excess(1.0, 0.0)) == (pytest.approx(0.1), float("inf"))

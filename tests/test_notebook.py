@@ -27,7 +27,7 @@ def test_fitted_selector_shows_answer_and_picks_and_the_proof_once_it_is_known(k
     assert all(f">{row}</td>" in html for row in model.representative_indices_[:6])
     assert "and 14 more" in html
     assert "provably" not in html  # nobody has asked for a proof, which takes time
-    assert not model.selection_.data.is_solved
+    assert not model.selection_.is_proven
     assert "Not fitted" not in html
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
     assert f"provably within {at_most(model.certificate_.gap)} of the best 20" in model._repr_html_()
@@ -41,11 +41,10 @@ def test_detector_shows_its_outliers_and_pipelines_and_plain_display_are_left_to
     html = detector.fit(BLOBS.X)._repr_html_()
     assert "8 outliers among 400 rows." in html
     assert "and 2 more" in html
-    assert "sk-estimator" in detector._repr_html_()  # the diagram reads no attribute that solves a program
-    assert not detector.selection_.data.is_solved
+    assert "sk-estimator" in detector._repr_html_()
     pipeline = make_pipeline(StandardScaler(), MOSAIC(5)).fit(BLOBS.X)
     assert "mosaic-card" not in pipeline._repr_html_()
-    assert not pipeline[-1].selection_.data.is_solved  # nothing was solved for the picture
+    assert not pipeline[-1].selection_.is_proven  # nothing was proven for the picture
     with config_context(display="text"):
         assert not hasattr(MOSAIC(5), "_repr_html_")
 

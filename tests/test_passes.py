@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together, merge_all, part_of
+from mosaic.arrays.sources import LocalSource, map_run, merge_last, merge_runs
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
-from mosaic.sketch.sources import LocalSource, map_run, merge_last, merge_runs
 from tasks import EXPECTED, Sums, X, agree
 
 N = len(X)

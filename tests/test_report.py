@@ -103,8 +103,8 @@ def test_gap_is_proven_for_every_k(model, facts):
 
 def test_unexplained_along_is_that_of_each_prefix(model):
     kernel, weights, ranked = model.selection_.kernel, np.random.default_rng(0).random(400), np.array([5, 80, 3, 200, 7])
-    each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
-    assert unexplained_along(kernel, ranked, 0.3, weights) == pytest.approx(each, rel=1e-10)
+    each = [weights @ unexplained(kernel, ranked[:k]) for k in range(1, 6)]
+    assert unexplained_along(kernel, ranked, weights) == pytest.approx(each, rel=1e-10)
 
 
 def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):

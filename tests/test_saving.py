@@ -42,7 +42,7 @@ FITS = {
     "directions": lambda: (MOSAIC(7).fit(np.random.default_rng(5).normal(size=(200, 64))), np.ones((2, 64))),
     "passes": lambda: (MOSAIC(7).fit(open_source(X)), NEW),
     "paper": lambda: (MOSAIC(7, algorithm="paper", gamma=0.1).fit(X), NEW),
-    "paper by passes": lambda: (MOSAIC(7, algorithm=Paper(sketch=Sketch(n_initial=40)), gamma=0.1).fit(X), NEW),
+    "sketch": lambda: (MOSAIC(7, algorithm=Paper(sketch=Sketch(n_initial=40)), gamma=0.1).fit(X), NEW),
     "detector": lambda: (MOSAICOutlierDetector(min_group=2).fit(X), NEW),
     "sampler": lambda: (MOSAICSampler(7, random_state=np.random.default_rng(1)).fit(X), NEW),
 }
@@ -144,16 +144,6 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
     assert not hasattr(loaded, "labels_")
     assert loaded.certificate_ == fitted.certificate_
     assert loaded.rethreshold(n_representatives=4).n_representatives_ == 4
-
-
-def test_paper_by_passes_keeps_influence_and_says_that_its_encoding_is_not_kept(tmp_path):
-    fitted = MOSAIC(7, algorithm=Paper(sketch=Sketch(n_initial=40)), gamma=0.1).fit(X)
-    fitted.save(tmp_path / "a.mosaic")
-    loaded = mosaic.load(tmp_path / "a.mosaic")
-    np.testing.assert_array_equal(loaded.influence_, fitted.influence_)
-    assert (loaded.lam_, loaded.alpha_, loaded.n_iter_) == (fitted.lam_, fitted.alpha_, fitted.n_iter_)
-    with pytest.raises(InvalidInputError, match="the encoding is not kept"):
-        loaded.selection_.data.encoding  # noqa: B018
 
 
 @pytest.mark.slow

@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 
 from mosaic import Certificate
-from mosaic.choosing import SelectionCertificate
-from mosaic.facts.facts import excess_text
-from mosaic.program.bounds import Bound
 from mosaic.text import at_least, at_most
 
 PERCENT = r"(-?[\d,]+(?:\.\d+)?) %"
@@ -54,40 +51,23 @@ def test_no_rounding_goes_to_the_wrong_side_and_none_goes_far():
 
 
 def drawn(rng):
-    """The certificate of a program and that of a choice, with gaps and excesses of all sizes."""
+    """The certificate of a program, with gaps of all sizes."""
     scale = 10.0 ** rng.uniform(-3, 6)
     dual = scale * rng.choice([rng.uniform(0, 1), 10.0 ** rng.uniform(-9, 0)])
     primal = dual * (1 + 10.0 ** rng.uniform(-12, 1))
-    program = Certificate(primal, dual, scale, 10.0 ** rng.uniform(-14, -1), 7, scale * 10.0 ** rng.uniform(-16, -5))
-    total, outside = scale, -scale * 10.0 ** rng.uniform(-16, -9)
-    bound = total * rng.choice([rng.uniform(0, 1), 10.0 ** rng.uniform(-9, 0)])
-    error = bound * (1 + 10.0 ** rng.uniform(-9, 0))
-    bounds = Bound(bound, bound, (0.0,), 1.0, outside)
-    choice = SelectionCertificate(program, int(rng.integers(1, 30)), error, bounds, total, 0.5 * error, bool(rng.integers(2)))
-    return program, choice
+    return Certificate(primal, dual, scale, 10.0 ** rng.uniform(-14, -1), 7, scale * 10.0 ** rng.uniform(-16, -5))
 
 
 def test_sentences_never_state_more_than_is_proven():
-    """Two thousand certificates, each with its short sentence and its details."""
+    """Of two thousand certificates."""
     rng = np.random.default_rng(1)
     said = 0
     for _ in range(2000):
-        program, choice = drawn(rng)
-        told, details = str(program), choice.details()
+        program = drawn(rng)
+        told = str(program)
         if within := re.search(f"within {PERCENT} of the (optimum|value)", told):
             proven = program.suboptimality if within[2] == "optimum" else program.gap
             assert share(f"{within[1]} %") >= share(proven), told
             said += 1
-        if most := re.search(f"at most {PERCENT} above", str(choice)):
-            assert share(f"{most[1]} %") >= share(choice.excess), str(choice)
-            assert share(excess_text(choice.excess)) >= share(choice.excess)
-            said += 1
-        free, priced = re.findall(f"(?:no [0-9,]+ leave|none leaves) less than {PERCENT}", details)
-        assert share(f"{free} %") <= share(choice.bound_without_ridge / choice.total), details
-        assert share(f"{priced} %") <= share(choice.bound / choice.total), details
-        if gap := re.search(f"a gap of {PERCENT}, of which {PERCENT}", details):
-            assert share(f"{gap[1]} %") >= share(choice.gap), details
-            assert share(f"{gap[2]} %") >= share(choice.kernel_error), details
-            said += 1
-        assert "less than less" not in details
-    assert said > 4000
+        assert "less than less" not in told
+    assert said > 1500

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, largest_size
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, check_numbers, check_shape, largest_size
 from mosaic.arrays.xp import compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 
@@ -46,20 +46,6 @@ def canonical(X: Any) -> Any:
         X = X.copy()  # the arrays belong to the caller and must not be sorted in place
         X.sum_duplicates()
     return X
-
-
-def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:
-    if dtype.kind not in "fiub":
-        remedy = "Convert or drop the columns that are not numeric."
-        raise InvalidInputError(f"must hold real numbers; got dtype {dtype}", remedy, parameter=name)
-
-
-def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
-    if len(shape) != 2:
-        fault = f"must have two dimensions (points × features); got shape {shape}"
-        raise InvalidInputError(fault, f"For points with one feature use {name}.reshape(-1, 1).", parameter=name)
-    if 0 in shape:
-        raise InvalidInputError(f"must have at least one point and one feature; got shape {shape}", parameter=name)
 
 
 def points_on_device(X: Any, name: str = "X") -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,16 @@ from mosaic.arrays.xp import on_host, squares_of_rows, to_device_of
 from mosaic.door import as_indices, as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
-from mosaic.parameters import real_number
 
 __all__ = ["explained_share", "unexplained", "unexplained_along"]
 
 
-def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
-    """err_i = k_ii − k_iSᵀ (K_SS + g I)⁻¹ k_iS ≥ 0: the part of each point that the chosen points S cannot express.
+@one_thread()
+def unexplained(kernel: Kernel, chosen: ArrayLike) -> FloatArray:
+    """err_i = k_ii − k_iSᵀ K_SS⁻¹ k_iS ≥ 0: the part of each point that the chosen points S cannot express.
 
-    Without a ridge g it is the squared distance of φ(x_i) from the span of the chosen; with one the minimum over r of
-    ‖φ(x_i) − Σ_j r_j φ(x_j)‖² + g ‖r‖². A singular K_SS (copies among the chosen) is inverted on its range.
+    It is the squared distance of φ(x_i) from the span of the chosen. A singular K_SS (copies among the chosen) is inverted on its
+    range.
 
     Examples
     --------
@@ -34,32 +33,21 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatA
     >>> unexplained(kernel, [0, 1]).round(9)
     array([ 0.,  0., 16.])
     """
-    return unexplained_at(kernel, chosen, [ridge])[0]
-
-
-@one_thread()
-def unexplained_at(kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float]) -> tuple[FloatArray, ...]:
-    """``unexplained`` for several ridges, with similarities that are computed once."""
     chosen = _members(kernel, chosen)
-    roots = [root_of_inverse(kernel, chosen, ridge) for ridge in ridges]
-    own = np.asarray(kernel.diagonal(), np.float64)
-    errors = tuple(own.copy() for _ in roots)
+    root, errors = root_of_inverse(kernel, chosen), np.array(kernel.diagonal(), np.float64)
 
     def explain(rows: slice) -> None:
-        K = kernel.device_block(rows, chosen)
-        for left, root in zip(errors, roots, strict=True):
-            left[rows] = left_by(root, K, left[rows])
+        errors[rows] = left_by(root, kernel.device_block(rows, chosen), errors[rows])
 
-    in_blocks(explain, len(own), max(len(chosen), 1), on=kernel.X)
+    in_blocks(explain, len(errors), max(len(chosen), 1), on=kernel.X)
     return errors
 
 
-def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
-    """B with B Bᵀ = (K_SS + g I)⁻¹, on the range of K_SS scaled to unit diagonal, so that a threshold ignores units."""
+def root_of_inverse(kernel: Kernel, chosen: ArrayLike) -> FloatArray:
+    """B with B Bᵀ = K_SS⁻¹, on the range of K_SS scaled to unit diagonal, so that a threshold ignores units."""
     chosen = _members(kernel, chosen)
     A = kernel.block(chosen, chosen)
     A = 0.5 * (A + A.T)
-    A[np.diag_indices_from(A)] += real_number("ridge", ridge, at_least=0)
     size = np.maximum(np.diagonal(A), 0.0)
     scale = np.divide(1.0, np.sqrt(size), out=np.zeros(len(A)), where=size > 0)
     w, U = eigh(scale[:, None] * A * scale) if len(A) else (np.zeros(0), A)
@@ -73,11 +61,10 @@ def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
 
 
 @one_thread()
-def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:
-    """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², LLᵀ = K_RR + g I."""
-    real_number("ridge", ridge, at_least=0)
+def unexplained_along(kernel: Kernel, ranked: ArrayLike, weights: FloatArray) -> FloatArray:
+    """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², LLᵀ = K_RR."""
     ranked = as_indices(ranked, kernel.n, "ranked")
-    kept, L = _independent(kernel.block(ranked, ranked) + ridge * np.eye(len(ranked)))
+    kept, L = _independent(kernel.block(ranked, ranked))
     gained = np.zeros(len(ranked))
     for rows in row_blocks(kernel.n, len(ranked)):
         A = solve_triangular(L, kernel.block(rows, ranked[kept]).T, lower=True, check_finite=False)
@@ -99,14 +86,13 @@ def _independent(K: FloatArray) -> tuple[IntArray, FloatArray]:
     return np.array(kept, np.intp), L[: len(kept), : len(kept)]
 
 
-def explained_share(kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sample_weight: ArrayLike | None = None) -> float:
+def explained_share(kernel: Kernel, chosen: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """1 − Σ_i ω_i err_i / Σ_i ω_i k_ii: the share of all points that the chosen can express, R² in feature space.
 
     Parameters
     ----------
     kernel : similarity of the points
     chosen : row numbers or mask
-    ridge : price g of coefficients, see ``unexplained``
     sample_weight : how much each point counts
 
     Examples
@@ -117,7 +103,7 @@ def explained_share(kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sa
     >>> explained_share(kernel, range(5)) < explained_share(kernel, range(20)) < 1
     True
     """
-    errors = unexplained(kernel, chosen, ridge)
+    errors = unexplained(kernel, chosen)
     weights: FloatArray = np.ones(kernel.n)
     if sample_weight is not None:
         weights = as_weights(sample_weight, kernel.n)

@@ -99,18 +99,18 @@ class Diffusion(Parameters):
 
 @dataclass(repr=False)
 class Sketch(Parameters):
-    """Settings of ``Paper(sketch=…)``: Algorithm 3 instead of 1, the program on few candidates, by passes over the rows.
+    """Settings of ``Paper(sketch=…)``: Algorithm 3 instead of 1, the program with few candidates.
 
     Parameters
     ----------
-    n_initial : candidates at first (the paper's r); by default 500, fewer beyond four million rows
-    n_added : candidates that a round adds (r̂); by default a tenth of them
-    n_rounds : rounds (I), three by default
+    n_initial : candidates at first (the paper's r), drawn at random
+    n_added : candidates that a round adds (r̂), the points that are represented worst
+    n_rounds : rounds (I); the answer is that of the last
     """
 
-    n_initial: int | None = None
-    n_added: int | None = None
-    n_rounds: int | None = None
+    n_initial: int = 500
+    n_added: int = 50
+    n_rounds: int = 3
 
 
 @dataclass(repr=False)
@@ -124,11 +124,11 @@ class Paper(Parameters):
     diversity : share of distances that pruning keeps, "auto" for 0.95
     op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2
     solver : "auto", or the name of an algorithm (``mosaic.program.SolverName``)
-    tol : relative gap to which the program is solved, by default 0.001; ``rethreshold(algorithm__tol=…)`` refines it
+    tol : relative gap to which the program is solved
     max_iter : steps of first-order solvers
-    max_rank : columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A higher
-        rank gives a finer kernel and a tighter certificate, and costs its cube
-    sketch : a ``Sketch``, for Algorithm 3 instead of Algorithm 1. Rows that do not fit into memory are chosen by it in any case
+    max_rank : columns of the kernel's factor. By default one for each point up to 1000 points, and 500 for more. A higher rank
+        gives a finer kernel and a tighter certificate, and costs its cube
+    sketch : a ``Sketch``, for Algorithm 3 instead of Algorithm 1
 
     Examples
     --------
@@ -143,7 +143,7 @@ class Paper(Parameters):
     diversity: Any = "auto"
     op_threshold: float | None = None
     solver: Any = "auto"
-    tol: float | None = None
+    tol: float = 1e-3
     max_iter: int = 10_000
     max_rank: int | None = None
     sketch: Sketch | None = None

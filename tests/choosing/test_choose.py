@@ -23,7 +23,7 @@ def test_explained_share_is_that_of_the_metrics_after_every_pick(rng, X, name):
     n = kernel.n
     weights = rng.uniform(0.2, 2.0, n) * (rng.random(n) < 0.7)
     picks = rng.permutation(n)[:40]  # for linear ones all but five depend on others; room is made twice
-    found = 1.0 - unexplained_along(kernel, picks, 0.0, weights) / (weights @ kernel.diagonal())
+    found = 1.0 - unexplained_along(kernel, picks, weights) / (weights @ kernel.diagonal())
     expected = [explained_share(kernel, picks[: k + 1], sample_weight=weights) for k in range(40)]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     left = weights @ unexplained(kernel, picks[:15]) / (weights @ kernel.diagonal())

@@ -10,6 +10,7 @@ import mosaic
 from mosaic import MOSAIC
 from mosaic.choosing.near import NearLocation
 from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
+from mosaic.estimators.proof import ByPasses
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
 
@@ -157,7 +158,7 @@ def test_moved_picks_of_a_file_have_their_own_names(sampled, tmp_path, monkeypat
     pq.write_table(pa.table(table), tmp_path / "rows.parquet")
     with mosaic.read(tmp_path / "rows.parquet", memory_budget=1e5) as rows:
         model = MOSAIC(12).fit(rows)
-        assert model.selection_.data.all_rows.by_passes
+        assert isinstance(model.selection_.data.all_rows, ByPasses)
         assert model.selection_.data.sampled is not None
         model.save(tmp_path / "model.mosaic")
         for one in (model, model.rethreshold(n_representatives=5), mosaic.load(tmp_path / "model.mosaic")):

@@ -98,7 +98,6 @@ def test_certificate_is_computed_when_somebody_asks_and_not_before():
     assert not selection.is_proven
     assert selection.certificate.k == 6
     assert selection.is_proven
-    assert not selection.data.is_solved
 
 
 # Known rows asked as new ones

@@ -41,7 +41,7 @@ def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
     n = facts["map"]["n"]
     facts["map"] |= {"history": "", "history_end": packed(np.zeros(n), "u4")}
     facts["settings"] |= {"sentences": [], "parameters": [], "command": None}
-    facts["certificate"] = {"sentence": "Not computed.", "excess": None, "excesses": None, "ridge": None}
+    facts["certificate"] = {"sentence": "Not computed.", "excess": None, "excesses": None}
     return facts | {
         "title": "20 outliers among 600 rows", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "suggested": None,
         "moves": [],
@@ -173,8 +173,8 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "column": "kind", "labels": ["kind 0", "kind 1", "kind 2"],
             "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
         },
-        "certificate": {"sentence": f"Provably good: the error of these {k} is at most 2.8 % above that of any other.",
-                        "excess": 0.028, "excesses": None, "ridge": 1.0},
+        "certificate": {"sentence": f"Provably within 2.8 % of the best {k}.",
+                        "excess": 0.028, "excesses": None},
         "settings": {
             "sentences": ["The bandwidth was chosen for 12 representatives."],
             "parameters": [["n_representatives", str(k)], ["kernel", '"rbf"']],

@@ -158,7 +158,7 @@ def test_policy_lets_no_other_script_or_style_in(page):
 
 def test_page_is_readable_without_javascript(visit):
     page = visit(invented(), java_script_enabled=False)
-    assert page.text().endswith("error provably within 2.8 % of the best 12.")
+    assert page.text().endswith("provably within 2.8 % of the best 12.")
     assert (page.count("#picks-list tbody tr"), page.count("#outliers-list tbody tr")) == (12, 20)
     assert page.facts["ranking"][3]["reason"] in page.text("#picks-list")
     assert page.locator("noscript").is_visible()

@@ -9,7 +9,7 @@ from e2e.pages import doubled, invented, protected, thinned, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-PROOF = "error provably within 2.8 % of the best 12."
+PROOF = "provably within 2.8 % of the best 12."
 
 
 def texts(numbers):
@@ -58,7 +58,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit):
     facts["certificate"]["excesses"] = [0.2 - 0.005 * j for j in range(29)] + [None]
     page = visit(facts)
     page.set(k=1)
-    assert page.text().endswith("error provably within 20 % of the best one.")
+    assert page.text().endswith("provably within 20 % of the best one.")
     page.set(k=30)
     assert page.text().endswith("the proof is for 12.")
 
@@ -67,7 +67,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit):
 def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit, excess, text):
     facts = invented()
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
-    proof = f"error provably within {text} of the best" if text else "20 outliers set aside."
+    proof = f"provably within {text} of the best" if text else "20 outliers set aside."
     assert visit(facts, java_script_enabled=False).text().endswith(f"{proof} 12." if text else proof)
     page = visit(facts)
     assert page.text().endswith(f"{proof} 12." if text else proof)
@@ -224,7 +224,7 @@ def test_threshold_moves_outliers_at_once_and_claims_no_share(page):
     assert page.attribute("#save-picks", "aria-disabled") == "true"
     page.press("Enter", at="#save-picks")  # and nothing is saved
     page.click("#t-first")
-    assert "20 outliers set aside; error provably" in page.text()
+    assert "20 outliers set aside; provably" in page.text()
 
 
 def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(page):

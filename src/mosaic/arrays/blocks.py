@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mosaic.arrays import xp
 from mosaic.arrays.threads import thread_map
 from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.exceptions import InvalidInputError
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -135,3 +136,17 @@ class Prepare:
     def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
         """Values of prepared rows, in some columns, as the data has them."""
         return values if self.scale is None else values * self.scale[columns]
+
+
+def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:
+    if dtype.kind not in "fiub":
+        remedy = "Convert or drop the columns that are not numeric."
+        raise InvalidInputError(f"must hold real numbers; got dtype {dtype}", remedy, parameter=name)
+
+
+def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
+    if len(shape) != 2:
+        fault = f"must have two dimensions (points × features); got shape {shape}"
+        raise InvalidInputError(fault, f"For points with one feature use {name}.reshape(-1, 1).", parameter=name)
+    if 0 in shape:
+        raise InvalidInputError(f"must have at least one point and one feature; got shape {shape}", parameter=name)

@@ -310,15 +310,3 @@ def with_diagonal(A: Any, values: Any) -> Any:
 
 def sum_of_squares(A: Any) -> float:
     return float(np.vdot(A, A)) if isinstance(A, np.ndarray) else float(namespace(A).sum(A * A))
-
-
-def times_triangle(A: NDArray[Any], T: NDArray[Any], *, lower: bool) -> NDArray[Any]:
-    """A T for a triangle T, in blocks of columns that leave its zeros out. (SciPy's triangular product is faster, but lets
-    no other threads work meanwhile.)
-    """
-    found = np.empty((len(A), T.shape[1]), np.result_type(A, T))
-    for start in range(0, T.shape[1], 64):
-        part = slice(start, start + 64)
-        rows = slice(start, None) if lower else slice(0, part.stop)
-        np.matmul(A[:, rows], T[rows, part], out=found[:, part])
-    return found

@@ -1,7 +1,7 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
 from mosaic.choosing.all_rows import CONFIDENCE, ProofForAll, proof_for_all
-from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
+from mosaic.choosing.certificate import EXPLAINED, counted, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
 from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, Outside, certificate_of
 from mosaic.choosing.draw import Drawn
@@ -18,10 +18,9 @@ from mosaic.choosing.explain import (
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.points import FitData, Points, Solved
 from mosaic.choosing.selection import Question, Selection
-from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
+from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
-    "CERTIFIED_GAP",
     "CONFIDENCE",
     "EXPLAINED",
     "MOST_AUTOMATIC",
@@ -38,7 +37,6 @@ __all__ = [
     "ProofForAll",
     "Question",
     "Selection",
-    "SelectionCertificate",
     "Settings",
     "Solved",
     "certificate_of",
@@ -46,7 +44,6 @@ __all__ = [
     "columns_of",
     "contrasts",
     "counted",
-    "excess",
     "explain_rows",
     "flag_only",
     "geometry_of",

@@ -1,28 +1,22 @@
-"""Memory: what a fit needs, the rank of a factor within a budget, and the expected cost."""
+"""Memory: what a fit needs, what a budget allows, and the expected cost."""
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.program.bounds import MOST_BOUND_OPERATIONS
 from mosaic.program.problem import MOST_SOLVED_WHOLE
 from mosaic.program.working_set import MOST_INITIAL_MEMBERS, MOST_MEMBERS
 from mosaic.text import readable_size
 
-#: Up to this many distinct points the factor may have full rank. For more, two limits apply: on the rank p, since the support
-#: grows with it and interior point costs its cube, and on n·p², the cost of a pass over the factor.
-EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
-#: Smallest useful number of columns of a factor.
-SMALLEST_RANK = 16
+#: Up to this many distinct points the factor has full rank. For more its rank is limited, since the support grows with it and
+#: interior point costs its cube.
+EXACT_SIZE, LARGEST_RANK = 1000, 500
 #: What to do where a fit needs more than the budget.
 LESS_MEMORY = "Raise `memory_budget`, use float32, or fit a random part of the rows."
 #: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
@@ -70,31 +64,6 @@ def refuse_beyond(budget: float, what: str, needed: float, remedy: str) -> None:
         raise MemoryBudgetError(f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}", remedy)
 
 
-def affordable_rank(
-    n: int, itemsize: int, n_features: int, budget: float, max_rank: int | None = None, size: float | None = None
-) -> int:
-    """Columns of F, limited by n·p² or the user, and by the budget, which must hold the fit and its certificate."""
-
-    def needed(rank: int) -> int:
-        return int(memory_needed(n, rank, itemsize, n_features, size))
-
-    rank = bisect_right(range(1, n + 1), int(budget), key=needed)  # memory grows with the rank
-    least = min(SMALLEST_RANK, n)
-    if rank < least:
-        refuse_beyond(budget, f"{n:,} points × {n_features:,} features with a factor of rank {least}", needed(least), LESS_MEMORY)
-    return max(min(rank, useful_rank(n)), least) if max_rank is None else min(n, rank, int(max_rank))
-
-
-def useful_rank(n: int) -> int:
-    """Columns of F for n points if memory is no limit."""
-    return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_FACTOR_WORK / n))), SMALLEST_RANK)
-
-
-def memory_needed(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
-    """Bytes at the peak of the fit or of the certificate, whichever is higher, with the largest working set; a promise."""
-    return max(memory_of_fit(n, itemsize, n_features, size), memory_of_proof(n, rank, itemsize, n_features, size))
-
-
 def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
     """Bytes at the peak of a fit: what it keeps (the points and sixteen numbers for each), and the larger of one more copy of the
     points and what choosing takes: distances for the bandwidth, similarities, 1.5 MB for the small programs, and copies in double
@@ -115,18 +84,18 @@ def memory_of_many_picks(n: int, k: int) -> float:
     return BYTES_OF_A_TARGET * targets if targets * candidates > MOST_SIMILARITIES else 0.0
 
 
-def memory_of_proof(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
-    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices for
-    the largest working set of m points, m×m (in double and in single precision), five m×p and ten p×p; or, of few points, three
-    copies of all similarities for their eigenvalues.
+def memory_of_program(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+    """Bytes at the peak of the paper's algorithm, that of a fit or of its program, a promise: the points, the factor, blocks of
+    similarities, and the solver's matrices for the largest working set of m points, m×m (in double and in single precision),
+    five m×p and ten p×p.
     """
     is_whole = n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank)
     m = float(n if is_whole else min(n, max(MOST_MEMBERS, 4 * rank)))
     solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
-    eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
     blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
     points = float(n) * n_features * itemsize if size is None else size
-    return points + 16.0 * 8 * n + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
+    program = points + 16.0 * 8 * n + float(itemsize) * n * rank + blocks + solver
+    return max(memory_of_fit(n, itemsize, n_features, size), program)
 
 
 def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> float:
@@ -153,7 +122,7 @@ class Estimate:
     ----------
     n_rows : number of rows
     memory : bytes at the peak of the fit, beyond the data that is passed in
-    passes : times that the rows are read, at most; 0 if they are in memory
+    passes : 1 if the rows are read in a pass, 0 if they are in memory
     """
 
     n_rows: int
@@ -161,5 +130,5 @@ class Estimate:
     passes: int = 0
 
     def __str__(self) -> str:
-        passes = "1 pass" if self.passes == 1 else f"up to {self.passes} passes" if self.passes else "in memory"
+        passes = "1 pass" if self.passes else "in memory"
         return f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"

@@ -252,7 +252,7 @@ class Chooser:
         total = float(weights @ kernel.diagonal())
         if not (len(rows) and total > 0):
             return np.ones(len(rows))
-        left = unexplained_along(kernel, points.point_of[rows], 0.0, weights)
+        left = unexplained_along(kernel, points.point_of[rows], weights)
         return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
     def _earlier(self, objective: FacilityLocation | NearLocation, slots: Slots, candidates: IntArray) -> list[int]:

@@ -19,7 +19,6 @@ from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.encoding import Certificate, CountModel, Encoding
-from mosaic.program.solvers import Status
 
 if TYPE_CHECKING:
     from mosaic.choosing.draw import MoreRows
@@ -160,7 +159,6 @@ class Solved:
     alpha: float
     n_iter: int
     total: float
-    status: Status
     certificate: Certificate
 
 
@@ -168,9 +166,9 @@ class Solved:
 class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
-    weight, prepared. ``counting`` is None for the paper's measure, which comes from the encoding. ``all_rows`` answers for all
-    rows, and solves the paper's program (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be taken
-    from, and ``sampled`` the same data without such picks; a copy has neither.
+    weight, prepared. ``counting`` is None for the paper's measure, which comes from the ``encoding``, the solved program of the
+    points. ``all_rows`` answers for all rows (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be
+    taken from, and ``sampled`` the same data without such picks; a copy has neither of the three.
     """
 
     n_rows: int
@@ -183,43 +181,34 @@ class FitData:
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
     row_names: Any = field(default=None, repr=False)
+    encoding: Encoding | None = field(default=None, repr=False)
     larger: MoreRows | None = field(default=None, repr=False)
     sampled: FitData | None = field(default=None, repr=False)
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ["solved"] if self.is_solved else []
-        if self.counting is None:  # the counts come from the encoding
-            kept += ["counts", "_paper_counts"]
+        kept = ["solved", "counts", "_paper_counts"] if self.counting is None else []  # they come from the encoding
         state = {each.name: getattr(self, each.name) for each in fields(self)}
         names = self.row_names
         if self.larger is not None and names is not None and names.rows is not None:
             names = names.among(self.row_numbers)
         computed = {name: getattr(self, name) for name in kept}
-        return state | {"computed": computed, "row_names": names, "larger": None, "sampled": None}
+        return state | {"computed": computed, "row_names": names, "encoding": None, "larger": None, "sampled": None}
 
     @property
     def kernel(self) -> Kernel:
         return self.geometry.kernel
 
     @once
-    def encoding(self) -> Encoding:
-        """The certified encoding of the points, for the paper; the first access solves the program."""
-        return self.all_rows.encoding(self)  # type: ignore[no-any-return]
-
-    @once
     def solved(self) -> Solved:
         return Solved(**{each.name: getattr(self.encoding, each.name) for each in fields(Solved)})
 
-    @property
-    def is_solved(self) -> bool:
-        return "encoding" in self.computed or "solved" in self.computed
-
     @once
     def counts(self) -> FloatArray:
-        if self.counting is None:
-            return np.asarray(self.encoding.effective_count)
-        return self.counting.of_points(self.kernel)
+        if self.counting is not None:
+            return self.counting.of_points(self.kernel)
+        assert self.encoding is not None
+        return np.asarray(self.encoding.effective_count)
 
     @property
     def count_total(self) -> float:
@@ -238,6 +227,7 @@ class FitData:
     def _paper_counts(self) -> CountModel:
         kernel = self.kernel
         X = kernel.X if isinstance(kernel, PointKernel) else kernel.block(slice(None), np.arange(kernel.n))
+        assert self.encoding is not None
         return self.encoding.count_model(row_codes(X))
 
     def with_rows(self, places: IntArray) -> FitData:

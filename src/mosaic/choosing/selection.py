@@ -12,7 +12,6 @@ import numpy as np
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
-from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
 from mosaic.choosing.objectives import CACHED_SIMILARITIES
@@ -21,6 +20,7 @@ from mosaic.choosing.points import FitData, Solved, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
+from mosaic.program.encoding import Certificate
 from mosaic.text import listed
 
 if TYPE_CHECKING:
@@ -95,20 +95,15 @@ class Selection:
         return self.kernel.take(self.chosen)
 
     @once
-    def certificate(self) -> CoverCertificate | SelectionCertificate:
-        """What is proven about the choice; for the paper's algorithm about its program, which the first access solves."""
+    def certificate(self) -> CoverCertificate | Certificate:
+        """What is proven about the choice; for the paper's algorithm about its program."""
         if self.settings.mode == "paper":
-            return self.data.all_rows.certificate(self)  # type: ignore[no-any-return]
+            return self.data.solved.certificate
         from mosaic.choosing.cover_certificate import certificate_of  # it chooses, too
 
         found = certificate_of(self)
         # Of a sample, picks are the best for more rows than are compared.
         return replace(found, shortfall=0.0, exchanges=()) if self.is_sampled else found
-
-    @property
-    def can_be_certified(self) -> bool:
-        """Whether there is what a certificate needs: the rows in memory, or for the paper's algorithm all rows."""
-        return self.is_proven or self.settings.mode != "paper" or bool(self.data.all_rows.is_possible)
 
     @property
     def is_proven(self) -> bool:

@@ -31,8 +31,6 @@ RANGES = {
 }
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
-#: Relative gap to certify by default: of the program for k, for a sentence; of programs whose rows are read, where P* is small.
-CERTIFIED_GAP, SOLVED_GAP = 2e-2, 1e-3
 
 
 def is_auto(value: Any) -> bool:
@@ -65,7 +63,7 @@ class Settings:
     alpha: float | None = None
     lam: float | None = None
     solver: Any = "auto"
-    tol: float | None = None
+    tol: float = 1e-3
     max_iter: int = 10_000
     max_rank: int | None = None
     memory_budget: float | None = None
@@ -83,11 +81,11 @@ class Settings:
             value = getattr(self, name)
             if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
-        for name, least in {"max_rank": 1, "max_samples": 2, "n_initial": 2, "n_added": 1, "n_rounds": 1}.items():
-            value = getattr(self, name, getattr(self.sketch, name, None))
-            parameters.check_optional_whole_number(name, value, least, "Leave it at None.")
-        if self.tol is not None:
-            real_number("tol", self.tol, above=0, remedy="Leave it at None.")
+        for name, least in {"max_rank": 1, "max_samples": 2}.items():
+            parameters.check_optional_whole_number(name, getattr(self, name), least, "Leave it at None.")
+        for name, least in {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ():
+            parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
+        real_number("tol", self.tol, above=0, remedy="Leave it at 0.001.")
         parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         check_kernel(self.kernel)
         parameters.check_strength(self.alpha, self.lam)
@@ -101,10 +99,6 @@ class Settings:
                 remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
                 raise InvalidInputError("is not for `algorithm='paper'`", remedy, parameter=name, value=value)
 
-    @property
-    def gap(self) -> float:
-        return self.tol or SOLVED_GAP
-
     @classmethod
     def of(cls, estimator: Any, **changes: Any) -> Self:
         """The settings of an estimator, with some of them changed."""
@@ -115,7 +109,7 @@ class Settings:
         if not (algorithm is None or isinstance(algorithm, Paper)):
             remedy = "Leave it at None."
             if isinstance(algorithm, Sketch):
-                remedy = "A Sketch is for Paper(sketch=Sketch(…)); rows that do not fit into memory are read in passes anyway."
+                remedy = "A Sketch is for Paper(sketch=Sketch(…))."
             raise InvalidInputError("must be None, 'paper' or Paper(…)", remedy, parameter="algorithm", value=algorithm)
         sketch = None if algorithm is None else algorithm.sketch
         if not (sketch is None or isinstance(sketch, Sketch)):

@@ -12,7 +12,7 @@ from mosaic.arrays.threads import one_thread
 from mosaic.choosing import CoverCertificate, Settings, rank
 from mosaic.choosing.budget import Estimate
 from mosaic.estimators.fit import memory_of_rows, read_data
-from mosaic.estimators.proof import Plan, memory_of_picks
+from mosaic.estimators.proof import memory_of_picks, memory_of_sample, sample_by_passes
 from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
@@ -132,8 +132,8 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     # The fit reads the file itself.
     held = 0.0 if read.file is None or read.file is X else read.file.held
     if (source := read.source) is not None:
-        plan = Plan.of(checked, source.n, source.n_features)
-        memory, passes = plan.memory(source.n_features), plan.most_passes
-        return Estimate(source.n, held + source.buffers + memory + memory_of_picks(checked, source.n, source.n_features), passes)
+        n, d = source.n, source.n_features
+        memory = memory_of_sample(sample_by_passes(checked, n, d), d) + memory_of_picks(checked, n, d)
+        return Estimate(n, held + source.buffers + memory, passes=1)
     matrix = read_rows(model, read, reset=True)
-    return Estimate(matrix.shape[0], held + memory_of_rows(checked, matrix) + memory_of_picks(checked, *matrix.shape))
+    return Estimate(matrix.shape[0], held + memory_of_rows(checked, matrix))

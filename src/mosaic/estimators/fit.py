@@ -11,18 +11,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mosaic.arrays.codes import KnownRows, priority, row_codes
+from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
+from mosaic.arrays.sources import LocalSource, Passes, Source
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import (
     EXACT_SIZE,
     LARGEST_RANK,
     LESS_MEMORY,
-    affordable_rank,
     budget_of,
     leaves_room,
-    memory_needed,
     memory_of_fit,
+    memory_of_program,
     memory_on_device,
     refuse_beyond,
 )
@@ -34,11 +34,12 @@ from mosaic.estimators.progress import Say
 from mosaic.estimators.proof import (
     AllInMemory,
     ByPasses,
-    Plan,
     larger_sample_size,
     memory_of_picks,
     memory_of_sample,
+    sample_by_passes,
     sample_size,
+    threads_by_passes,
 )
 from mosaic.estimators.reading import (
     ARRAY,
@@ -51,14 +52,16 @@ from mosaic.estimators.reading import (
     with_encoder,
     without_scaling,
 )
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import POINT_KERNELS, PointKernel
+from mosaic.program.encoding import Encoding
+from mosaic.program.sketch import encode_with_few
+from mosaic.program.solve import Program
+from mosaic.program.solvers import Status
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.names import as_rows
-from mosaic.sketch.sources import LocalSource, Passes, Source
+from mosaic.text import readable_size
 
-#: Solvers for the programs of passes.
-SOLVERS_BY_PASSES = ("auto", "interior-point")
 NAME_PICKS = "Give the rows of its picks instead."
 
 
@@ -66,22 +69,27 @@ def read_data(
     estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True
 ) -> tuple[ReadRows, Settings]:
     """X as the fit takes it; names and number of the columns become attributes of the estimator. Passes are for data outside
-    memory or on a cluster, and for ``Paper(sketch=…)``.
+    memory or on a cluster.
     """
     read = read_for_fit(estimator, X, settings.memory_budget, asked)
     settings, weights = read.within_budget(settings), read.arguments.sample_weight
-    outside, wanted = is_source(read.rows), settings.sketch is not None
+    outside = is_source(read.rows)
     compares_any = callable(settings.kernel) or settings.kernel in POINT_KERNELS
     mapped = isinstance(read.rows, np.memmap) and read.rows.ndim == 2 and compares_any and weights is None
-    if not passes or not (outside or wanted or mapped):
+    if not passes or not (outside or mapped):
         return read, settings
-    if mapped and not wanted and fits_into_memory(open_source(read.rows), settings):
+    if mapped and fits_into_memory(open_source(read.rows), settings):
         return read, settings
     source = _source(estimator, read)
-    if outside and not wanted and fits_into_memory(source, settings):
+    if outside and fits_into_memory(source, settings):
         names = list(source.names) if read.names is None and source.names is not None else read.names
         return read._replace(rows=source.take(np.arange(source.n)), names=names), settings
-    instead = "Pass an array in memory" + (", and no Sketch." if wanted else ".")
+    if settings.mode == "paper":
+        budget, numbers = budget_of(settings.memory_budget), readable_size(8.0 * source.n * source.n_features)
+        fault = f"the paper's algorithm is for rows in memory; {source.n:,} rows × {source.n_features:,} features are {numbers}, "
+        fault += f"and may be a quarter of the budget, {readable_size(budget / 4)}"
+        raise MemoryBudgetError(fault, "Leave `algorithm` at None, or read a sample of the rows.")
+    instead = "Pass an array in memory."
     if not compares_any:
         known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
         got = f"got {settings.kernel!r}, which needs all points at once"
@@ -89,17 +97,14 @@ def read_data(
     if weights is not None:
         fault = "rows that are read in passes have no `sample_weight`; copies of a row are counted"
         raise InvalidInputError(fault, instead)
-    if settings.solver not in SOLVERS_BY_PASSES:
-        fault = f"the program of rows that are read in passes is solved by interior point; got `solver={settings.solver!r}`"
-        raise InvalidInputError(fault, "Use `solver='auto'`.")
     return read._replace(source=source), without_scaling(settings, read.encoder)
 
 
 def fits_into_memory(source: Source, settings: Settings) -> bool:
     """Whether few rows, or rows on this machine that leave room for a fit, are taken into memory."""
     n, d = source.n, source.n_features
-    here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
-    return here or n <= sample_size(settings, n, d)
+    here = isinstance(source, LocalSource) or settings.mode == "paper"
+    return (here and leaves_room(n, d, budget_of(settings.memory_budget))) or n <= sample_size(settings, n, d)
 
 
 def _source(estimator: Any, read: ReadRows) -> Source:
@@ -145,12 +150,10 @@ def fit_data(
 
 def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> FitData:
     n, d = matrix.shape
-    if settings.mode != "paper":
-        memory_of_picks(settings, n, d)
-        memory_of_rows(settings, matrix)
+    memory_of_rows(settings, matrix)
     if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
-        all_rows = AllInMemory(settings, X=matrix, weights=copies)
+        all_rows = AllInMemory(matrix, copies)
         weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
         if len(weightless):
             fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
@@ -166,9 +169,39 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
     if settings.mode != "paper":
         say("effective counts")
         counting = CountingPrograms.of(geometry.kernel, points.weights, seed, settings.max_samples)
-    all_rows = AllInMemory(settings, rank_for(settings, points.n, matrix) if counting is None else None)
     absent = rows_of(matrix, np.flatnonzero(points.point_of < 0))
-    return FitData(n, points, geometry, constraints, counting, seed, all_rows, absent)
+    data = FitData(n, points, geometry, constraints, counting, seed, AllInMemory(), absent)
+    if counting is not None:
+        return data
+    say("program")
+    return replace(data, encoding=_encoding(settings, data, rank_for(settings, points.n)))
+
+
+def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
+    """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
+    n, sketch = data.points.n, settings.sketch
+    program = Program(
+        data.kernel,
+        data.points.weights,
+        EqualRows.trivial(n),
+        solver=settings.solver,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        max_rank=max_rank,
+        random_state=data.seed,
+    )
+    # By default as the paper's first author in later work.
+    alpha = 10.0 if settings.alpha is None and settings.lam is None else settings.alpha
+    if sketch is None:
+        encoding = program.encode(alpha, settings.lam)
+    else:
+        first = np.sort(np.random.default_rng(data.seed).permutation(n)[: sketch.n_initial])
+        encoding = encode_with_few(program, first, sketch.n_added, sketch.n_rounds, alpha, settings.lam)
+    unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
+    if unfinished or encoding.dual_gap > max(0.25, settings.tol):
+        fault = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {settings.tol:g}. {encoding.status.value}"
+        warn(ConvergenceWarning(fault))
+    return encoding
 
 
 def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
@@ -178,15 +211,16 @@ def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
 
 
 def memory_of_rows(settings: Settings, matrix: Any) -> float:
-    """Bytes at the peak of a fit of rows in memory, without those of many picks; an error if they do not fit into the budget."""
-    (n, d), itemsize = matrix.shape, numpy_dtype(matrix).itemsize
+    """Bytes at the peak of a fit of rows in memory; an error if they do not fit into the budget."""
+    (n, d), itemsize, what = matrix.shape, numpy_dtype(matrix).itemsize, "{:,} rows × {:,} features".format(*matrix.shape)
     if settings.mode == "paper":
-        rank = rank_for(settings, n, matrix)
-        return (
-            memory_on_device(n, rank, itemsize, d)
-            if is_on_device(matrix)
-            else memory_needed(n, rank, itemsize, d, size_of(matrix))
-        )
+        rank = rank_for(settings, n)
+        on_device = is_on_device(matrix)
+        memory = memory_on_device(n, rank, itemsize, d) if on_device else memory_of_program(n, rank, itemsize, d, size_of(matrix))
+        remedy = "Lower `max_rank`." if settings.sketch is None else "Lower `n_initial`."
+        refuse_beyond(_budget_for(settings, matrix), f"{what} with a factor of rank {rank:,}", memory, remedy)
+        return memory
+    picks = memory_of_picks(settings, n, d)
     sampled, sample = is_sampled(settings, n, d), min(sample_size(settings, n, d), n)
     if is_on_device(matrix):
         memory = memory_on_device(sample, 0, itemsize, d)
@@ -195,8 +229,8 @@ def memory_of_rows(settings: Settings, matrix: Any) -> float:
     else:
         memory = memory_of_fit(sample, itemsize, d, size_of(matrix) * sample / n)
     memory += 24.0 * n if sampled else 0.0
-    refuse_beyond(_budget_for(settings, matrix), f"{n:,} rows × {d:,} features", memory, LESS_MEMORY)
-    return memory
+    refuse_beyond(_budget_for(settings, matrix), what, memory, LESS_MEMORY)
+    return memory + picks
 
 
 def _budget_for(settings: Settings, matrix: Any) -> float:
@@ -205,12 +239,11 @@ def _budget_for(settings: Settings, matrix: Any) -> float:
     return budget_of(settings.memory_budget) if free is None else 0.75 * free
 
 
-def rank_for(settings: Settings, n: int, matrix: Any) -> int:
-    """Columns of the factor, for n distinct points in memory. On a device work costs little, and memory is the limit."""
-    itemsize, d, budget = numpy_dtype(matrix).itemsize, matrix.shape[1], _budget_for(settings, matrix)
-    if not is_on_device(matrix):
-        return affordable_rank(n, itemsize, d, budget, settings.max_rank, size_of(matrix))
-    return affordable_rank(n, itemsize, d, budget, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
+def rank_for(settings: Settings, n: int) -> int:
+    """Columns of the factor of n points: with a sketch one for each candidate, by default full rank for few points."""
+    if settings.sketch is not None:
+        return min(n, settings.sketch.n_initial + (settings.sketch.n_rounds - 1) * settings.sketch.n_added)
+    return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 
 def size_of(matrix: Any) -> float:
@@ -222,8 +255,8 @@ def size_of(matrix: Any) -> float:
 def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> FitData:
     n, columns = source.n, None if source.names is None else tuple(source.names)
     memory_of_picks(settings, n, source.n_features)
-    plan = Plan.of(settings, n, source.n_features)
-    source.most_threads = plan.threads(settings, n, source.n_features)
+    sample = sample_by_passes(settings, n, source.n_features)
+    source.most_threads = threads_by_passes(settings, sample, n, source.n_features)
 
     def on_pass(name: str, share: float, rate: float) -> None:
         say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
@@ -233,11 +266,8 @@ def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: 
     constraints = None if all(value is None for value in given.values()) else Constraints.read(n, **given)
     larger = larger_sample_size(settings, n, source.n_features)
     check = partial(_check_block, columns)
-    drawn = draw_by_passes(passes.run, n, plan.sample, constraints, check, larger=larger)
-    all_rows = ByPasses(n, settings, plan, passes, drawn)
-    if settings.mode == "paper":
-        return _of_paper(all_rows, drawn, seed, columns)
-    return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, columns)
+    drawn = draw_by_passes(passes.run, n, sample, constraints, check, larger=larger)
+    return _of_sample(drawn, n, settings, constraints, seed, ByPasses(passes), say, columns)
 
 
 def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
@@ -290,16 +320,6 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     rows = rows_of(matrix, numbers)
     weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
     return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
-
-
-def _of_paper(all_rows: ByPasses, drawn: Drawn, seed: int, columns: Any) -> FitData:
-    geometry, points, matrix = geometry_of_sample(drawn, all_rows.settings, columns, seed)
-    assert isinstance(geometry.kernel, PointKernel)
-    sample = all_rows.solve(points, geometry, seed).sample
-    order = np.argsort(sample.first)
-    points = Points(np.argsort(order), order, sample.standing_for(all_rows.n), priority(row_codes(sample.rows)))
-    geometry, free = replace(geometry, kernel=geometry.kernel.over(sample.rows)), Constraints.read(len(sample))
-    return FitData(all_rows.n, points, geometry, free, None, seed, all_rows, matrix[:0], sample.first[order])
 
 
 def found_again(start: Any, read: ReadRows) -> dict[str, Any]:

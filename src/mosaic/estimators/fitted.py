@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow
+from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
 from mosaic.choosing import EXPLAINED, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
@@ -29,7 +30,6 @@ from mosaic.rows.arrays import owner_of
 from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
-from mosaic.sketch.sources import Source
 from mosaic.text import html_card, html_table, library
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, validate_data
 
 from mosaic.arrays.blocks import IntArray, Prepare
+from mosaic.arrays.sources import LocalSource, Source
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of
 from mosaic.door import as_weights, canonical, check_entries, points_on_device, refuse_masked
@@ -26,7 +27,6 @@ from mosaic.rows.faults import close_to
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, names_of_frame
 from mosaic.rows.roles import without
-from mosaic.sketch.sources import LocalSource, Source
 from mosaic.text import listed
 
 #: Arguments of ``fit`` that may name a column: what the reader of files calls it, and what it is for.

@@ -25,13 +25,12 @@ from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
-from mosaic.estimators.proof import AllInMemory, ByPasses, Plan
+from mosaic.estimators.proof import AllInMemory, ByPasses
 from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.parameters import BY_NAME, Sketch
-from mosaic.program.bounds import Bound, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
 from mosaic.rows.encoder import LeftOut, TableEncoder
@@ -44,7 +43,7 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 6, "structure"
+FORMAT, STRUCTURE = 7, "structure"
 #: Attributes that are kept.
 KEPT = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.
@@ -53,11 +52,11 @@ CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         choosing.Constraints, choosing.CoverCertificate, choosing.Decisions, choosing.FitData,
-        choosing.Geometry, choosing.NamedExchange, choosing.Points, choosing.Selection, choosing.SelectionCertificate,
-        choosing.Settings, choosing.Solved, Bound, ByPasses, Category, Certificate, CountModel, Cut, DiffusionKernel,
+        choosing.Geometry, choosing.NamedExchange, choosing.Points, choosing.Selection,
+        choosing.Settings, choosing.Solved, ByPasses, Category, Certificate, CountModel, Cut, DiffusionKernel,
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
-        KnownRows, LeftOut, Number, Plan, Precomputed, Prepare, RowNames, Spectrum, Status, TableEncoder, Text,
+        KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, TableEncoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip

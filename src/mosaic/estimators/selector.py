@@ -18,7 +18,6 @@ from mosaic.choosing import (
     CoverCertificate,
     Outside,
     Selection,
-    SelectionCertificate,
     Settings,
     certificate_of,
     choose,
@@ -33,6 +32,7 @@ from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import DiffusionKernel, PointKernel
 from mosaic.parameters import Named
+from mosaic.program.encoding import Certificate
 from mosaic.rows import is_source, open_source
 from mosaic.rows.arrays import owner_of
 from mosaic.rows.frames import n_rows, take_rows, with_columns
@@ -41,7 +41,7 @@ from mosaic.rows.names import as_rows
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
 THRESHOLDS = (*NUMBERS, "outliers", "contamination", "min_group")
-THRESHOLDS += ("algorithm__diversity", "algorithm__op_threshold", "algorithm__tol")
+THRESHOLDS += ("algorithm__diversity", "algorithm__op_threshold")
 
 
 @dataclass(eq=False, repr=False)
@@ -139,7 +139,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     influence_: FloatArray = found("influence", per_row=True)
     alpha_: float = found("program.alpha")
     lam_: float = found("program.lam")
-    certificate_: CoverCertificate | SelectionCertificate = found("certificate")
+    certificate_: CoverCertificate | Certificate = found("certificate")
 
     @property
     def n_iter_(self) -> int:
@@ -220,8 +220,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, outliers, contamination, min_group;
-            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold, and algorithm__tol, which refines its
-            certificate only
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
 
         Examples
         --------

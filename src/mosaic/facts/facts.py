@@ -75,7 +75,7 @@ class Facts:
     picks : explanations of the representatives, by rank; empty for a detector
     outliers : outliers with their explanations, threshold, and the distribution of counts
     certificate : what is proven, in a ``sentence``, in ``details``, and in numbers: those of ``CoverCertificate``, or for the
-        paper's algorithm of ``SelectionCertificate``, None where they are not known
+        paper's algorithm of ``Certificate``
     curve : coverage of 1, 2, 3, … representatives; None for a detector
     map : the data in the plane
     decisions : what was decided about the data, in sentences
@@ -152,8 +152,6 @@ class Facts:
         selection = self.selection
         if self.detects:
             return known_of(None, "Nothing is chosen, so there is nothing to prove.")
-        if not selection.can_be_certified:
-            return known_of(None, "There is no certificate: the model was saved or copied without the rows that the proof needs.")
         try:
             return known_of(selection.certificate)
         except MemoryBudgetError as error:
@@ -262,8 +260,7 @@ class Facts:
     def sentence(self) -> str:
         if self.detects:
             return f"{self.title}."
-        proven = "error provably" if self.selection.settings.mode == "paper" else "provably"
-        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated, proven=proven)
+        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
         n, excess = self.selection.n_outliers, self.known_certificate.excess
         return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
 
@@ -285,18 +282,14 @@ class Facts:
 
 def known_of(certificate: Any, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
-    names = ("gap", "kernel_error", "error", "bound", "excess", "ridge", "total", "error_without_ridge", "bound_without_ridge")
-    numbers = {name: finite(getattr(certificate, name, None)) for name in names}
     if isinstance(certificate, CoverCertificate):
         parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.name != "bounds"}
         parts |= {"exchanges": [each._asdict() for each in certificate.exchanges], "excess": certificate.gap}
         return SimpleNamespace(sentence=str(certificate), details=certificate.details(), **parts)
     if certificate is None:
-        return SimpleNamespace(sentence=sentence, details="", rank=None, **numbers)
-    details = f"The program behind this is {getattr(certificate, 'encoding', certificate)}."
-    known = numbers["excess"] is not None
-    sentence, details = (str(certificate), certificate.details()) if known else (details, details)
-    return SimpleNamespace(sentence=sentence, details=details, rank=int(certificate.rank), **numbers)
+        return SimpleNamespace(sentence=sentence, details="", gap=None, excess=None)
+    told, numbers = f"The program behind this is {certificate}.", jsonable(asdict(certificate))
+    return SimpleNamespace(sentence=told, details=told, gap=finite(certificate.gap), excess=None, **numbers)
 
 
 def facts_of(model: Any) -> Facts:
@@ -308,7 +301,7 @@ def facts_of(model: Any) -> Facts:
     return model.facts_  # type: ignore[no-any-return]
 
 
-def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True, proven: str = "provably") -> dict[str, list[str]]:
+def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
     """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
     points, about = counted(n_points, "row"), "about " if scaled else ""
     if not picks:
@@ -317,7 +310,7 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True, 
         return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found, "proven": [""] * 3}
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    best = f"; {proven} within **{{excess}}** of the best {{k}}"
+    best = "; provably within **{excess}** of the best {k}"
     chosen = f"**{{k}} representatives** of {points}"
     cover = f"{chosen} cover **{{share}}** of those that belong"
     return {

@@ -109,7 +109,7 @@ def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Rank
     if len(points) <= rows.most_exact_ranks:
         keeps = selection.settings.outliers == "keep"
         belongs = selection.data.points.weights * (~selection.is_outlier | keeps)
-        coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
+        coverage = 1.0 - unexplained_along(kernel, points, belongs) / float(belongs @ kernel.diagonal())
     else:  # the coverage of a sample, shifted to the known coverage at k
         coverage = coverage + (selection.coverage - coverage[k - 1])
     # Rounding must not make the curve fall once everything is covered.

@@ -28,6 +28,8 @@ from mosaic.text import at_most
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
 #: single precision contradicted those in double precision by at most 1/25 of that.
 ALLOWED_ROUNDINGS = 32
+#: Multiplications up to which effective counts sum over all targets, n²·rank, which take some seconds.
+MOST_COUNT_OPERATIONS = 2e10
 
 
 @dataclass(frozen=True)
@@ -166,12 +168,10 @@ class Encoding:
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
     member_rows: DesignRows | GivenRows = field(repr=False)
-    #: If the points are a random sample: how many points each stands for.
-    stands_for: FloatArray | None = field(default=None, repr=False)
 
     @property
     def total(self) -> float:
-        return float((self.weights if self.stands_for is None else self.stands_for).sum())
+        return float(self.weights.sum())
 
     @cached_property
     def support(self) -> IntArray:
@@ -222,12 +222,9 @@ class Encoding:
     def _targets(self) -> tuple[IntArray, FloatArray]:
         """The distinct points that effective counts sum over, and their weights: all points, or a sample."""
         n = len(self.groups.first)
-        if self.stands_for is not None:
-            return subsample_of_weights(self.stands_for, 2048, 0)
-        most = 2e10  # multiplications, which take some seconds
-        if float(n) * n * self.factor.rank <= most:
+        if float(n) * n * self.factor.rank <= MOST_COUNT_OPERATIONS:
             return np.arange(n), self.weights
-        size = max(1000, int(most / (n * self.factor.rank)))
+        size = max(1000, int(MOST_COUNT_OPERATIONS / (n * self.factor.rank)))
         return subsample_of_weights(self.weights, size, 0)
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:

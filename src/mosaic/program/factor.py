@@ -49,17 +49,17 @@ def factorize(
     memory_budget: float | None = None,
     weights: FloatArray | None = None,
     all_matter: bool = False,
-    in_single: bool = False,
+    among: IntArray | None = None,
     random_state: Seed = 0,
 ) -> Factor:
     """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to bytes of peak memory; 0 continues to rounding level.
 
     Pivots are drawn with probability proportional to the residual diagonal (accelerated randomly pivoted Cholesky). ``weights``
     are those of the points in the trace and in the draws. If ``all_matter``, all points together count in the draws as much as
-    all weights, and their relative trace error, too, must be within ``tol``. Linear and cosine kernels with few features are
-    their own factor; all others are in single precision if ``in_single``.
+    all weights, and their relative trace error, too, must be within ``tol``. With ``among``, only these points are pivots, and
+    only theirs is the error that ends it. Linear and cosine kernels with few features are their own factor.
     """
-    n, dtype = kernel.n, np.dtype(np.float32) if in_single else kernel.dtype
+    n, dtype = kernel.n, kernel.dtype
     ω = np.ones(n) if weights is None else weights
     diagonal = kernel.diagonal()
     trace, largest = float(ω @ diagonal), float(diagonal.max())
@@ -82,19 +82,20 @@ def factorize(
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, True)
     each = float(ω.sum()) / n if all_matter else 0.0  # what a point counts whatever its weight
-    chance = ω + each if each else ω
+    here = np.ones(n) if among is None else np.bincount(among, minlength=n)
+    ω_here = here * ω
     eps = float(np.finfo(dtype).eps)
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
-    is_finest = tol <= 50 * eps
+    is_finest = tol <= 50 * eps and among is None
     rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
     Ft = empty_on_device_of(kernel.X, (0, n), dtype)
     pivots = np.zeros(0, np.intp)
-    while max(float(ω @ left), each * float(left.sum())) > target * trace:
+    while max(float(ω_here @ left), each * float(here @ left)) > target * trace:
         room = min(limit - len(pivots), PIVOTS_PER_BLOCK)
         if room <= 0:
             is_finest = True
             break
-        new, gram = _draw(kernel, Ft, chance * left, room, rng, 20 * eps * largest)
+        new, gram = _draw(kernel, Ft, (ω_here + each * here) * left, room, rng, 20 * eps * largest)
         if not len(new):
             break
         Ft = _extended(kernel, Ft, new, gram, left)

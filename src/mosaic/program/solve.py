@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -136,13 +135,22 @@ class PosedProblem:
         """The same problem with fewer candidates; the solver begins with all of them."""
         return replace(self, problem=self.problem.restrict(kept), candidates=kept, initial=np.arange(len(kept)))
 
+    def strength(self, alpha: float | None, lam: float | None) -> float:
+        """lam, or alpha · lam_crit, by default 10 · lam_crit; one that leaves the range of floats is refused."""
+        found = float(10.0 if alpha is None else alpha) * self.lam_crit if lam is None else float(lam)
+        if not 1.0 / LARGEST_VALUE <= found * self.factor.trace <= LARGEST_VALUE:
+            raise InvalidInputError(
+                f"gives the program values near {found * self.factor.trace:.1e}, whose squares leave the range of floats",
+                f"Near {self.lam_crit:.1e} the first points are selected.",
+                parameter="alpha" if lam is None else "lam",
+                value=alpha if lam is None else lam,
+            )
+        return found
+
 
 @dataclass(frozen=True)
 class Program:
-    """``solve`` for a kernel between distinct points and their weights; ``groups`` says which rows are equal.
-
-    Without ``thin``, points that the certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
-    """
+    """``solve`` for a kernel between distinct points and their weights; ``groups`` says which rows are equal."""
 
     kernel: Kernel
     weights: FloatArray
@@ -153,11 +161,10 @@ class Program:
     max_iter: int = 10_000
     max_rank: int | None = None
     memory_budget: float | None = None
-    thin: bool = True
     random_state: Seed = 0
 
-    def encode(self, alpha: float | None = None, lam: float | Callable[[PosedProblem], float] | None = None) -> Encoding:
-        """The certified encoding at a strength, which may be computed from the posed problem."""
+    def encode(self, alpha: float | None = None, lam: float | None = None) -> Encoding:
+        """The certified encoding at a strength."""
         n, tol, trace_tol = self.kernel.n, self.tol, 0.25 * self.tol  # the last for the relative trace error of the factor
         limit = 8e9 if self.memory_budget is None else self.memory_budget
         needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
@@ -167,24 +174,13 @@ class Program:
                 "Use `row_norm='l2'` with `solver='auto'`.",
             )
         while True:
-            posed = self._pose(trace_tol)
+            posed = self.pose(trace_tol)
             factor = posed.factor
-            if lam is None:
-                strength = float(10.0 if alpha is None else alpha) * posed.lam_crit
-            else:
-                strength = float(lam(posed) if callable(lam) else lam)
-            if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
-                raise InvalidInputError(
-                    f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
-                    f"Near {posed.lam_crit:.1e} the first points are selected.",
-                    parameter="alpha" if lam is None else "lam",
-                    value=alpha if lam is None else lam,
-                )
-            solution, encoding = self._solve(posed, strength)
+            solution, encoding = self.solve(posed, posed.strength(alpha, lam))
             if encoding.dual_gap <= tol or factor.is_finest or solution.gap > tol or trace_tol < 1e-3 * tol:
                 break
             trace_tol = 0.25 * trace_tol  # the error of the factor takes more than its share of the gap
-        if self.thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
+        if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
             # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
             encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
         if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
@@ -194,8 +190,8 @@ class Program:
             encoding = replace(encoding, status=Status.KERNEL_ERROR if is_coarse else Status.STALLED)
         return encoding
 
-    def _pose(self, trace_tol: float) -> PosedProblem:
-        """The problem for distinct points with these weights and the kernel F Fᵀ."""
+    def pose(self, trace_tol: float, among: IntArray | None = None) -> PosedProblem:
+        """The problem for distinct points with these weights and the kernel F Fᵀ, whose pivots are ``among`` some points."""
         n, weights = self.kernel.n, self.weights
         factor = factorize(
             self.kernel,
@@ -204,8 +200,7 @@ class Program:
             memory_budget=self.memory_budget,
             weights=weights,
             all_matter=True,
-            # Its rounding is 1e-5 of the value, and stated as slack.
-            in_single=not self.thin and n > MOST_SOLVED_WHOLE and self.tol >= 1e-3,
+            among=among,
             random_state=self.random_state,
         )
         if n <= MOST_SOLVED_WHOLE or self.solver not in ("auto", "interior-point"):
@@ -215,7 +210,7 @@ class Program:
         problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
         return PosedProblem(factor, problem, critical_lam(problem, self.row_norm), np.arange(n), factor.pivots)
 
-    def _solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
+    def solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""
         problem = posed.problem.with_lam(lam)
         try:
@@ -227,7 +222,7 @@ class Program:
 
     def _better(self, encoding: Encoding, fewer: PosedProblem) -> Encoding:
         """The encoding, or one with fewer candidates if its value is lower; the lower bound holds for both."""
-        other = self._solve(fewer, encoding.lam)[1]
+        other = self.solve(fewer, encoding.lam)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
         first, found = encoding.certificate, other.certificate
@@ -244,13 +239,11 @@ class Program:
         if problem.lam <= posed.lam_crit or not problem.n:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
-        # Without thinning, bounds for k are wanted: a finer solution makes them tighter, for a step or two.
-        aim = self.tol if self.thin else 0.1 * self.tol
-        missed = posed.factor.relative_error * (0.5 if self.thin else 0.2)
-        tol = 0.6 * (max(aim, missed) if posed.factor.is_finest else aim)  # the solver's share of the tolerance
+        missed = 0.5 * posed.factor.relative_error if posed.factor.is_finest else 0.0
+        tol = 0.6 * max(self.tol, missed)  # the solver's share of the tolerance
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver not in FIRST_ORDER:
-            return solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
+            return solve_design(problem, tol=tol, initial=posed.initial)
         T = problem.T
         if self.row_norm == "linf":
             T = np.asarray(posed.factor.F, np.float64).T
@@ -296,8 +289,7 @@ class Program:
         lengths = np.linalg.norm(rows.R, axis=1) if isinstance(rows, GivenRows) else norms
         load = float(self.kernel.diagonal()[members] @ lengths**2) / factor.trace
         is_fitted = load > 1.0 and len(factor.pivots) > 0
-        # Bounds for k are read off the dual value: for them the quick upper bound will do.
-        room = (self.tol * scale - (primal - dual)) / half if self.thin else np.inf
+        room = (self.tol * scale - (primal - dual)) / half
         primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, None if is_fitted else room)
         if is_fitted:
             dual = max(dual - ALLOWED_ROUNDINGS * eps * (load - 1.0) * scale, 0.0)

@@ -32,23 +32,14 @@ MOST_MEMBERS = 3000
 SUBPROBLEM_SHARE = 0.1
 
 
-def solve_design(
-    problem: DesignProblem,
-    *,
-    tol: float,
-    initial: IntArray | None = None,
-    start: FloatArray | None = None,
-    max_rounds: int = 50,
-    thin: bool = True,
-    random_state: int = 0,
-) -> Solution:
+def solve_design(problem: DesignProblem, *, tol: float, initial: IntArray | None = None, max_rounds: int = 50) -> Solution:
     """Solve a design problem with any number of candidates to a certified relative gap.
 
-    ``initial`` are candidates to begin with, best first, such as the pivots of a factorisation; ``start`` is η of a similar
-    problem. With ``thin``, members that the certificate does not need are dropped, for which half of ``tol`` is reserved.
+    ``initial`` are candidates to begin with, best first, such as the pivots of a factorisation. Members that the
+    certificate does not need are dropped, for which half of ``tol`` is reserved.
     """
-    aim = 0.5 * tol if thin else tol
-    state = _WorkingSet(problem, initial, start, np.random.default_rng(random_state))
+    aim = 0.5 * tol
+    state = _WorkingSet(problem, initial, np.random.default_rng(0))
     status, stalled = Status.MAX_ITER, 0
     for _ in range(max_rounds):
         old_gap, old_primal = state.gap, state.best_primal
@@ -65,7 +56,7 @@ def solve_design(
             won = min(old_primal - state.best_primal, state.gap * problem.scale)
             state.thin(state.best_primal + 0.01 * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
-    if thin and state.gap < tol:
+    if state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
     eta, norms = np.zeros(problem.n), np.zeros(problem.n)
     members, values, lengths = state.best
@@ -77,7 +68,7 @@ def solve_design(
 class _WorkingSet:
     """The members S with their η, the candidates that may still enter, and the best bounds so far."""
 
-    def __init__(self, problem: DesignProblem, initial: IntArray | None, start: FloatArray | None, rng: np.random.Generator):
+    def __init__(self, problem: DesignProblem, initial: IntArray | None, rng: np.random.Generator):
         self.problem, self.rng = problem, rng
         n = problem.n
         self.left = np.arange(n)  # candidates that may still enter
@@ -87,14 +78,12 @@ class _WorkingSet:
         size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
         self.size = min(size, 1000)
         first = np.zeros(0, np.intp) if initial is None else initial[: self.size - self.size // 6]
-        if start is not None:
-            first = np.union1d(first, np.flatnonzero(start))
         if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * problem.p):
             self.members = np.arange(n)
         else:
             extra = rng.choice(n, min(n, max(self.size // 6, self.size - len(first))), replace=False)
             self.members = np.union1d(first, extra)
-        self.eta: FloatArray = np.zeros(len(self.members)) if start is None else start[self.members]
+        self.eta: FloatArray = np.zeros(len(self.members))
         self.best_primal, self.best_dual = np.inf, -np.inf
         nothing = np.zeros(len(self.members))
         self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖

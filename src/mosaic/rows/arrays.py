@@ -13,14 +13,14 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.door import check_numbers, check_shape
+from mosaic.arrays.sources import ArraySource, LocalSource, Source
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.build import add_groups_and_weights, check_ids
 from mosaic.rows.faults import FileFault, readable, unknown_name
 from mosaic.rows.roles import Request, check_names, check_weight, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
-from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")

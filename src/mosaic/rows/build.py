@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.sources import LocalSource
 from mosaic.choosing.budget import leaves_room
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, not_compared, rule_of
 from mosaic.rows.faults import FileFault
@@ -24,7 +25,6 @@ from mosaic.rows.roles import (
     without_categories,
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
-from mosaic.sketch.sources import LocalSource
 from mosaic.text import Library, group_label
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")

@@ -15,13 +15,12 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import IntArray, check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
+from mosaic.arrays.sources import Source, Watch, as_rows, map_run, merge_last, merge_runs
 from mosaic.arrays.threads import one_thread
-from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of, to_matrix
-from mosaic.sketch.sources import Source, Watch, as_rows, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
+from mosaic.arrays.sources import Source, Watch, as_rows
 from mosaic.arrays.threads import one_thread
-from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of, is_feature_name, to_matrix
-from mosaic.sketch.sources import Source, Watch, as_rows
 
 
 class RaySource(Source):

@@ -114,8 +114,7 @@ def page_of(facts: dict[str, Any]) -> str:
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
     k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
-    proven = "provably" if proof["ridge"] is None else "error provably"
-    templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0, proven=proven)
+    templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0)
     excesses = [excess_text(excess) for excess in proof["excesses"] or [None] * len(facts["ranking"])]
     excesses[k - 1 : k] = [excess_text(proof["excess"])] * (k > 0)
     number = "one" if k == 1 else f"{k:,}"

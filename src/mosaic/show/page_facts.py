@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray, in_double
-from mosaic.choosing import CoverCertificate, contrasts, counted, excess, odd_columns, oddities, typical_columns
+from mosaic.choosing import CoverCertificate, contrasts, counted, odd_columns, oddities, typical_columns
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
-from mosaic.metrics import unexplained_along
 from mosaic.rows.frames import columns_as_lists, n_rows
 from mosaic.rows.images import thumbnails
 
@@ -70,7 +69,6 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
             "sentence": proven.details or proven.sentence,
             "excess": proven.excess,
             "excesses": _excesses(facts, proven.excess),
-            "ridge": getattr(proven, "ridge", None),
         },
         "settings": _settings(facts, notes, command),
     }
@@ -247,14 +245,10 @@ def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
     if proven is None or facts.scaled or len(ranked) > facts.rows.most_exact_ranks:
         return None
     certificate = selection.certificate
-    if isinstance(certificate, CoverCertificate):
-        if not certificate.is_about_all:
-            return None
-        bounds_of_similarity = np.array(certificate.bounds[: len(ranked)])
-        return [finite(gap) for gap in np.maximum(1.0 - facts.ranking.similarity / bounds_of_similarity, 0.0)]
-    bounds = certificate.bounds
-    left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.data.points.weights)
-    return [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
+    if not isinstance(certificate, CoverCertificate) or not certificate.is_about_all:
+        return None
+    bounds_of_similarity = np.array(certificate.bounds[: len(ranked)])
+    return [finite(gap) for gap in np.maximum(1.0 - facts.ranking.similarity / bounds_of_similarity, 0.0)]
 
 
 def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, Any]:

@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import IntArray, check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, TakeRows, Task, merge_all, merge_nodes
 from mosaic.arrays.threads import one_thread, thread_imap, using_threads
-from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import check_jobs
 
