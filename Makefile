@@ -92,6 +92,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/many_picks.py --sizes 2000 6000 20000
 	$(BIN)/python benchmarks/peers.py
+	PYTHONPATH=. $(BIN)/python benchmarks/certificates.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py

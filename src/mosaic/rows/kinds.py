@@ -385,6 +385,3 @@ def _asymmetry(x: FloatArray, weights: FloatArray) -> float:
     """|q05 + q95 − 2 q50| / (q95 − q05), between 0 and 1."""
     low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
-
-
-# ---- numbers and dates as text

@@ -1,0 +1,68 @@
+"""What is decided on purpose: each test fails if its policy is left out."""
+
+import numpy as np
+import pytest
+
+from mosaic import MOSAIC
+from mosaic.choosing.improve import Improvement
+from mosaic.choosing.objectives import Cover
+from mosaic.kernels import make_kernel
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_a_narrow_middle_half_does_not_stretch_a_column_more_than_tenfold(rng):
+    """A column of which more than half of the values are nearly equal is divided by a tenth of the spread of nine tenths."""
+    narrow = np.concatenate([rng.normal(0.0, 1e-6, 600), rng.normal(0.0, 1.0, 400)])
+    X = np.column_stack([rng.normal(size=1000), rng.permutation(narrow)])
+    scale = MOSAIC(5, scale=True).fit(X).column_scale_
+    low, high = np.quantile(X[:, 1], [0.05, 0.95])
+    assert scale[1] == pytest.approx(0.1 * (high - low) / 3.29, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.exceptions.SelectionWarning")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_just_above_a_valley_are_no_picks_as_long_as_there_are_others(seed):
+    """Some rows of noise have counts just above the cut; without the rule one to five of them are picked."""
+    rng = np.random.default_rng(seed)
+    clusters = np.concatenate([rng.normal(centre, 1.0, (100, 6)) for centre in rng.normal(0.0, 8.0, (6, 6))])
+    noise = rng.uniform(clusters.min(), clusters.max(), (60, 6))
+    model = MOSAIC(60).fit(np.vstack([clusters, noise]))
+    assert model.selection_.cut.rule == "valley"
+    assert (model.representative_indices_ < len(clusters)).all()
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.exceptions.SelectionWarning")
+def test_kept_groups_come_largest_first_and_one_has_a_pick_if_it_has_as_many_rows_as_a_pick_stands_for(rng):
+    """The smaller group is nearer to the middle and found first."""
+    cloud = rng.normal(size=(1000, 5))
+    small = 15.0 + 3.0 * rng.normal(size=(30, 5))
+    large = -30.0 + 3.0 * rng.normal(size=(60, 5))
+    X = np.vstack([cloud, small, large])
+    model = MOSAIC(3).fit(X)
+    assert [len(rows) > 45 for rows in model.selection_.kept_rows] == [True, False]
+    in_small = np.arange(1000, 1030)
+    assert not np.isin(model.representative_indices_, in_small).any()
+    assert np.isin(MOSAIC(60).fit(X).representative_indices_, in_small).any()
+
+
+def test_of_equal_rows_an_earlier_pick_is_picked_again(rng):
+    X = rng.normal(size=(50, 2))
+    first = MOSAIC(3).fit(X).representative_indices_
+    doubled = np.vstack([X, X])
+    again = MOSAIC(3).fit(doubled, start=first + 50).representative_indices_
+    assert sorted(again) == sorted(first + 50)
+
+
+@pytest.mark.parametrize("seed", [35, 37, 39, 41])
+def test_a_pick_does_not_move_to_a_row_that_covers_less(seed):
+    """Of rows on a circle, the one that is nearest to their middle is nothing special."""
+    X = np.random.default_rng(seed).normal(size=(30, 2))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    cover = Cover.of(make_kernel(X, "rbf"), np.arange(30), np.ones(30), 3)
+    best = cover.between(np.arange(30), np.arange(30)).sum(axis=0).argmax(keepdims=True)
+    improvement = Improvement(cover, X, np.ones(30), np.zeros(30, np.intp))
+    assert improvement.moved(best, np.zeros(1, dtype=bool)).tolist() == best.tolist()
