@@ -63,7 +63,7 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert facts.known_certificate.sentence == "The certificate has not been computed."
     share = f"12 representatives of 400 rows cover {100 * model.coverage_:.1f} % of those that belong; 8 outliers set aside"
     assert str(facts) == f"{share}."
-    assert not model.selection_.data.is_solved
+    assert not model.selection_.is_proven
     proof, proven = facts.certificate, model.certificate_
     for name in ("k", "value", "bound", "gap", "is_best", "shortfall", "random", "best_random", "n_rows", "is_about_all"):
         assert getattr(proof, name) == getattr(proven, name)
