@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from mosaic import MOSAIC, solve
-from mosaic.metrics import explained_share
 from mosaic.program.problem import DesignProblem
 
 #: Rows, columns, and the largest rank of the factor (None: what the library chooses).
@@ -91,7 +90,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
         program, encoding = seconds(lambda model=model: solve(X, gamma=model.gamma_, alpha=ALPHA))
         bound, certificate = seconds(lambda model=model: model.certificate_)
         peak = torch.cuda.max_memory_allocated() / 2**30
-    kernel, weights = model.selection_.kernel, model.selection_.data.points.weights
+    selection = model.selection_
     # Passes over the factor: a product of n × p with p × p in single precision, and its reading.
     E = torch.rand(encoding.factor.rank, encoding.factor.rank, device="cuda").cpu().numpy().astype("float64")
     problem = DesignProblem(encoding.factor.F, E, 1.0)
@@ -101,9 +100,9 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     theirs = []
     for rival in (kmeans, farthest):
         spent, picks = seconds(lambda rival=rival: rival(X))
-        places = model.selection_.data.points.point_of[picks.cpu().numpy()]
-        theirs.append(f"{spent:.2f} ({explained_share(kernel, sorted(set(places.tolist())), sample_weight=weights):.3f})")
-    ours = explained_share(kernel, model.selection_.chosen, sample_weight=weights)
+        places = selection.data.points.point_of[picks.cpu().numpy()]
+        theirs.append(f"{spent:.2f} ({selection.measure.along(places)[-1]:.3f})")
+    ours = selection.coverage
     host = "-"
     if cpu and n <= 1_000_000 and d <= 64:
         Y = X.cpu().numpy()
@@ -127,7 +126,7 @@ def main() -> None:
     )
     print(
         "| rows × columns | fit (s) | program (s) | bound (s) | gap | rank | GiB | passes, share of the ceiling | CPU, all (s) | "
-        "explained | k-means + nearest: s (explained) | farthest points: s (explained) |"
+        "coverage | k-means + nearest: s (coverage) | farthest points: s (coverage) |"
     )
     print("| --: " * 12 + "|")
     for n, d, rank in QUICK if quick else SIZES:

@@ -5,7 +5,7 @@ What you learn here:
 - a table is used as it is: ids and other text are not compared, units do not matter, and all columns come back;
 - exact and near copies are not chosen twice;
 - rows of noise are set aside, and the report says why;
-- as many picks as explain enough of the table (``coverage``), or a number for each site (``groups``, ``quotas``).
+- as many picks as a coverage needs (``coverage``), or a number for each site (``groups``, ``quotas``).
 
 The table is made here: readings of machines at four sites, one of them small, with 50 exact copies, 50 that differ in the
 fifth digit, and 20 rows of noise. It needs pandas; a Polars frame or an Arrow table works as well.
@@ -74,7 +74,7 @@ scaled = (picks[MEASURED] / frame.loc[~model.is_outlier_, MEASURED].std()).to_nu
 gaps = np.linalg.norm(scaled[:, None] - scaled[None], axis=2)[~np.eye(len(scaled), dtype=bool)]
 print(f"Copies among the picks: {picks[MEASURED].duplicated().sum()}; the two closest are {gaps.min():.2f} deviations apart.\n")
 
-# 4. As many as it takes to explain four fifths of the rows.
+# 4. As many as it takes to bring rows five times nearer than the best single row is.
 enough = MOSAIC(coverage=0.8).fit(seen)
 print(f"With coverage=0.8 there are {enough.n_representatives_}; the smallest stands for {stands_for(enough).min()} rows.")
 

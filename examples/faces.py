@@ -42,14 +42,14 @@ print(f"{len(old)} pictures of {old.shape[1]}×{old.shape[2]} pixels and {is_noi
 model = MOSAIC(12).fit(X)
 picks = model.representative_indices_
 print(f"Chosen, best first: {', '.join(map(str, picks))}.")
-print(f"They stand for {', '.join(map(str, stands_for(model)))} pictures and explain {model.coverage_:.0%} of what belongs.")
+print(f"They stand for {', '.join(map(str, stands_for(model)))} pictures, with a coverage of {model.coverage_:.0%}.")
 print(f"Noise among the chosen: {is_noise[picks].sum()}.")
 found, wrong = model.is_outlier_ & is_noise, model.is_outlier_ & ~is_noise
 print(f"Outliers: {found.sum()} of {is_noise.sum()} images of noise, and {wrong.sum()} of {len(old)} pictures.")
 print(model.certificate_)
 
 # 4. Pictures and noise that came later.
-print(f"\nOf {len(new)} new pictures the twelve explain {model.score(new.reshape(len(new), -1)):.0%}.")
+print(f"\nOf {len(new)} new pictures the twelve cover {model.score(new.reshape(len(new), -1)):.0%}.")
 noise = datasets.noise_images(20, old, random_state=1)
 print(f"Of {len(noise)} new images of noise, {(model.predict(noise.reshape(20, -1)) == -1).sum()} are recognised.")
 
@@ -57,4 +57,4 @@ write_answer(model, folder, "Frames that stand for a film", images=images)
 
 # 5. Another number, without a new fit.
 few = model.rethreshold(n_representatives=6)
-print(f"\nSix would explain {few.coverage_:.0%}: {', '.join(map(str, few.representative_indices_))}.")
+print(f"\nSix would have a coverage of {few.coverage_:.0%}: {', '.join(map(str, few.representative_indices_))}.")

@@ -22,7 +22,6 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, Kernel, resolve_gamma
-from mosaic.metrics import explained_share
 
 Verdict: TypeAlias = dict[str, float | int | None]
 T = TypeVar("T")
@@ -50,7 +49,7 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
     accuracy_1nn : of the 1-nearest-neighbour classifier of the picked inliers and their classes, on the test part;
         0 if no inlier is picked
     accuracy_svm : of the linear support vector machine of the same, if they are of two classes or more
-    explained_share : 1 − Σ_i err_i / Σ_i k_ii over the inliers, see ``mosaic.metrics.explained_share``
+    explained_share : 1 − Σ_i err_i / Σ_i k_ii over the inliers, see ``explained_share``
     class_balance : −Σ_c p_c log p_c / log C with p_c the shares of the C classes among the picked inliers: 1 if all
         classes are picked equally often, 0 if one alone is, or none
     classes_hit, classes : distinct classes among the picked inliers, and among the inliers
@@ -75,10 +74,35 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
         "n_picks": len(indices),
         "outlier_share": float(case.is_outlier[indices].mean()) if len(indices) else None,
         **_accuracies(case, taught, centre, scale),
-        "explained_share": explained_share(kernel, indices, sample_weight=inliers),
+        "explained_share": explained_share(kernel, indices, inliers),
         **_classes(case, taught),
         "redundancy": redundancy(kernel, indices) if len(indices) else None,
     }
+
+
+def explained_share(kernel: Kernel, chosen: ArrayLike, weights: ArrayLike) -> float:
+    """1 − Σ_i ω_i err_i / Σ_i ω_i k_ii, err_i = k_ii − k_iSᵀ K_SS⁻¹ k_iS: R² of the rows on the chosen in feature space. K_SS is
+    inverted on its range, after scaling to unit diagonal, so that a threshold ignores units.
+
+    Examples
+    --------
+    >>> kernel = make_kernel(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 4.0]]), "linear")
+    >>> round(explained_share(kernel, [0, 1], np.ones(3)), 9)  # 16 of 30 are left
+    0.466666667
+    """
+    members, counted = np.asarray(chosen, np.intp), np.asarray(weights, np.float64)
+    total = float(counted @ kernel.diagonal())
+    if not (len(members) and total > 0):
+        return 0.0 if total > 0 else 1.0
+    K = kernel.block(slice(None), members)
+    A = K[members]
+    size = np.maximum(np.diagonal(A), 0.0)
+    scale = np.divide(1.0, np.sqrt(size), out=np.zeros(len(A)), where=size > 0)
+    w, U = np.linalg.eigh(scale[:, None] * (0.5 * (A + A.T)) * scale)
+    keep = w > 1e-12 * w.max()
+    root = scale[:, None] * U[:, keep] / np.sqrt(w[keep])
+    left = np.maximum(kernel.diagonal() - ((K @ root) ** 2).sum(axis=1), 0.0)
+    return 1.0 - float(counted @ left) / total
 
 
 def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:

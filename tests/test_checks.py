@@ -130,10 +130,16 @@ def test_records_are_refused_with_their_fields():
             ask(records)
 
 
-@pytest.mark.parametrize("settings", [{"coverage": 0.9}, {"n_representatives": 1}])
-def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(settings):
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"n_representatives": 1}, "0 are available: 41 rows − 1 outliers"),
+        ({"coverage": 0.9}, "all 0 rows that may be chosen reach 0 %"),
+    ],
+)
+def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(settings, fault):
     X = np.vstack([ROWS, [[50.0, 50.0, 50.0]]])
-    with pytest.raises(InvalidInputError, match="0 are available: 41 rows − 1 outliers"):
+    with pytest.raises(InvalidInputError, match=fault):
         mosaic.MOSAIC(**settings).fit(X, candidates=[40])
 
 

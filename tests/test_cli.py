@@ -19,6 +19,7 @@ from pyarrow.feather import write_feather
 from pyarrow.parquet import write_table
 from sklearn.datasets import load_digits
 
+import mosaic
 from cli_runs import COLUMNS, command, environment, in_terminal, run, run_apart, run_on_terminal
 from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Polynomial, __version__, datasets, load
 from mosaic.cli import CODES
@@ -190,12 +191,16 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
 def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, monkeypatch):
     assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
     curve = read_csv(folder / "curve.csv")
-    assert curve.column_names == ["k", "row", "name", "similarity", "coverage"]
+    assert curve.column_names == ["k", "row", "name", "similarity", "coverage", "bound"]
+    assert (curve["bound"].to_numpy() >= curve["coverage"].to_numpy()).all()
     assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
     assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
     ran = run_on_terminal(capsys, monkeypatch, "path", "points.csv", "--max-representatives", "7", "-q")
-    assert ran.out.startswith(f"Suggested: {MOSAIC().fit(POINTS).n_representatives_} representatives,")
+    path = mosaic.path(POINTS)
+    assert ran.out.startswith(f"Suggested: {path.suggested} representatives, coverage ")
+    least = [f"{100 * share:g} % needs at least {path.least_number(share)} rows" for share in (0.5, 0.8, 0.9, 0.95)]
+    assert f"A coverage of {', '.join(least)}." in " ".join(ran.out.split())
 
 
 @pytest.mark.usefixtures("by_passes")
@@ -226,7 +231,7 @@ def test_explain_names_rows_by_their_ids(folder, capsys):
 def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv").out
     lines = out.splitlines()
-    assert out.startswith("30 representatives of 400 rows cover ")
+    assert out.startswith("30 representatives of 400 rows, coverage ")
     assert max(map(len, lines)) <= COLUMNS
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == ["rank", "row", "name", "stands", "for", "why"]
@@ -239,7 +244,7 @@ def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "begins"),
-    [(["--quiet"], "5 representatives of 400 rows cover "), (["--json"], '{"schema"'), (["--quiet", "-o", "picks.csv"], "")],
+    [(["--quiet"], "5 representatives of 400 rows, coverage "), (["--json"], '{"schema"'), (["--quiet", "-o", "picks.csv"], "")],
 )
 def test_a_terminal_gets_nothing_but_the_answer_where_that_is_asked_for(folder, capsys, monkeypatch, options, begins):
     ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5", *options)

@@ -19,7 +19,6 @@ from mosaic.choosing import counted, percent
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import map as facts_map
 from mosaic.facts.ranks import histogram_edges
-from mosaic.text import at_most
 
 BLOBS = datasets.blobs_with_gross_outliers()
 
@@ -61,15 +60,14 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert model.fit(BLOBS.X).facts_ is not facts  # a new fit has new facts
     facts = model.facts_
     assert facts.known_certificate.sentence == "The certificate has not been computed."
-    share = f"12 representatives of 400 rows cover {100 * model.coverage_:.1f} % of those that belong; 8 outliers set aside"
-    assert str(facts) == f"{share}."
+    share = f"12 representatives of 400 rows, coverage {100 * model.coverage_:.1f} %; 8 outliers set aside."
+    assert str(facts) == share
     assert not model.selection_.is_proven
     proof, proven = facts.certificate, model.certificate_
     for name in ("k", "value", "bound", "gap", "is_best", "shortfall", "random", "best_random", "n_rows", "is_about_all"):
         assert getattr(proof, name) == getattr(proven, name)
     assert proof.sentence == str(proven)
-    best = f"; provably within {at_most(proven.gap)} of the best 12."
-    assert facts.sentence == share + best
+    assert (facts.sentence, str(facts)) == (share, f"{share} {proven}")
 
 
 def test_map_of_two_features_is_the_data_itself(model):
@@ -138,6 +136,7 @@ def test_curve_begins_with_the_representatives_and_axes_and_rows_have_names(mode
     assert len(curve.row) == len(set(curve.row)) == 24
     assert curve.coverage[11] == pytest.approx(model.coverage_)
     assert curve.coverage == sorted(curve.coverage)
+    assert all(bound >= coverage for bound, coverage in zip(curve.bound, curve.coverage, strict=True))
     assert curve.suggested == MOSAIC().fit(BLOBS.X).n_representatives_
     few = MOSAIC(1).fit(BLOBS.X).facts_.curve
     assert len(few.row) == max(20, few.suggested)

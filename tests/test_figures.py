@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 
+import mosaic
 from mosaic import MOSAIC, datasets, show
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.show import figures
@@ -63,9 +64,10 @@ def test_coverage_marks_the_choice_and_the_suggestion(model, detector, monkeypat
     _, ax = plt.subplots()
     assert show.plot_coverage(model, ax=ax) is ax
     curve = model.facts_.curve
-    coverage, similarity, chosen, suggested, dot = ax.get_lines()
+    coverage, similarity, bound, chosen, dot, suggested = ax.get_lines()
     np.testing.assert_array_equal(coverage.get_ydata(), curve.coverage)
     np.testing.assert_array_equal(similarity.get_ydata(), curve.similarity)
+    np.testing.assert_array_equal(bound.get_ydata(), curve.bound)
     assert (set(chosen.get_xdata()), set(suggested.get_xdata())) == ({12}, {curve.suggested})
     assert dot.get_xydata().tolist() == [[12, curve.coverage[11]]]
     assert f"chosen: k = 12, coverage {100 * model.coverage_:.0f} %" in legend(ax)
@@ -74,6 +76,18 @@ def test_coverage_marks_the_choice_and_the_suggestion(model, detector, monkeypat
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'mosaic-select\[plots\]'"):
         show.plot_coverage(model)
+
+
+def test_a_path_is_drawn_with_its_bound_where_there_is_one_and_without_a_choice(monkeypatch):
+    path = mosaic.path(BLOBS.X, max_representatives=30)
+    ax = show.plot_coverage(path)
+    assert [line.get_ydata().tolist() for line in ax.get_lines()[:3]] == [
+        each.tolist() for each in (path.coverage, path.similarity, path.bound)
+    ]
+    assert ax.get_title(loc="left") == "Coverage by 1 to 30 representatives of 400 rows"
+    assert not any("chosen" in text for text in legend(ax))
+    monkeypatch.setattr("mosaic.choosing.coverage.MOST_PAIRS", 1)
+    assert "no k rows have a higher coverage" not in legend(show.plot_coverage(mosaic.path(BLOBS.X, max_representatives=30)))
 
 
 @pytest.mark.parametrize("which", ["model", "detector"])

@@ -16,9 +16,8 @@ from sklearn.manifold import trustworthiness
 from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
-from mosaic.facts import Facts, ranks
+from mosaic.facts import Facts
 from mosaic.facts import facts as facts_module
-from mosaic.metrics import unexplained, unexplained_along
 from mosaic.rows import open_source
 from mosaic.rows.images import thumbnails
 from mosaic.show import page_columns, report_html, write_report
@@ -57,18 +56,13 @@ def facts(model):
     return facts_of(model)
 
 
-def test_the_ranking_begins_with_the_representatives(model, facts, monkeypatch):
+def test_the_ranking_begins_with_the_representatives(model, facts):
     rows = [entry["row"] for entry in facts["ranking"]]
     assert rows[:20] == model.representative_indices_.tolist()
     assert ["would come next" in entry["reason"] for entry in facts["ranking"]] == [False] * 20 + [True] * 20
     assert len(set(rows)) == len(rows) == 40
     assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
     assert facts["coverage"] == sorted(facts["coverage"])
-    monkeypatch.setattr(ranks, "MOST_MULTIPLICATIONS", 0)  # coverage of a sample is that of the model at k
-    coverage = Facts(model).ranking.coverage
-    assert coverage[19] == pytest.approx(model.coverage_, abs=1e-5)
-    assert coverage.tolist() == sorted(coverage)
-    assert len(coverage) == 40
     assert not np.isin(rows, np.flatnonzero(model.is_outlier_)).any()
     paper = facts_of(MOSAIC(algorithm=Paper(alpha=20.0)).fit(BLOBS.X), certificate=False)
     assert len(paper["ranking"]) == paper["k"]
@@ -91,20 +85,15 @@ def test_threshold_is_an_edge_and_bins_and_the_lowest_tell_outliers(model, facts
     assert facts["lowest"][0]["reason"] == ""  # columns have no names
 
 
-def test_gap_is_proven_for_every_k(model, facts):
-    gaps, certificate = facts["certificate"]["excesses"], model.certificate_
-    assert len(gaps) == 40
-    assert gaps[19] == pytest.approx(certificate.gap, abs=1e-3)
-    assert min(gaps) >= 0
-    assert max(gaps) < 1
-    ranking = model.facts_.ranking.similarity
-    assert all(value <= bound * (1 + 1e-9) for value, bound in zip(ranking, certificate.bounds, strict=False))
-
-
-def test_unexplained_along_is_that_of_each_prefix(model):
-    kernel, weights, ranked = model.selection_.kernel, np.random.default_rng(0).random(400), np.array([5, 80, 3, 200, 7])
-    each = [weights @ unexplained(kernel, ranked[:k]) for k in range(1, 6)]
-    assert unexplained_along(kernel, ranked, weights) == pytest.approx(each, rel=1e-10)
+def test_the_coverage_of_every_k_stands_beside_what_no_k_rows_exceed(model, facts):
+    bounds = np.array(facts["bound"])
+    assert len(bounds) == 40
+    assert (bounds >= facts["coverage"]).all()
+    assert model.coverage_ <= bounds[19] < model.coverage_ + 0.02
+    shown = [float(text.removesuffix(" %")) / 100 for text in facts["texts"]["bounds"]]
+    assert all(bound <= told < bound + 0.001 for bound, told in zip(bounds, shown, strict=True) if told)
+    share = f"{100 * model.coverage_:.1f} % of at most {facts['texts']['bounds'][19]}"
+    assert facts["texts"]["sentence"].startswith(f"**20 representatives** of 400 rows, coverage **{share}**;")
 
 
 def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
@@ -156,11 +145,10 @@ def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_as_wel
     by_passes = MOSAIC(10).fit(open_source(datasets.swiss_roll(3000).astype(np.float32)))
     copied = facts_of(pickle.loads(pickle.dumps(by_passes)))
     facts = facts_of(by_passes)
-    assert copied["certificate"] == facts["certificate"]
+    assert copied["proof"] == facts["proof"]
     assert facts["scaled"]
     assert [entry["row"] for entry in facts["ranking"][:10]] == by_passes.representative_indices_.tolist()
-    assert facts["certificate"]["excess"] is not None
-    assert facts["certificate"]["excesses"] is None
+    assert facts["bound"] is None
     page = report_html(by_passes, facts=Facts(by_passes, outliers_only=True))
     found = facts_in(page)
     assert (found["scaled"], found["k"]) == (True, 0)

@@ -50,7 +50,7 @@ def test_same_seed_same_answer(make):
     [
         ({"n_representatives": 0}, "whole number >= 1, a share between 0 and 1, or 'auto'; got 0"),
         ({"n_representatives": 201}, "n_representatives is more than there are points .n_samples = 200.; got 201"),
-        ({"coverage": 1.5}, "between 0 and 1 .the share of the data to be explained.; got 1.5"),
+        ({"coverage": 1.5}, "between 0 and 1 .1 needs every row that belongs.; got 1.5"),
         ({"algorithm": Paper(alpha=1.0)}, "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
         ({"gamma": -1.0}, "gamma must be a finite number > 0.*; got -1"),
         ({"gamma": "wide"}, "gamma must be a number, 'scale', 'median' or EffectiveCount.*; got 'wide'"),

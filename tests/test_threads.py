@@ -14,7 +14,6 @@ from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
 from mosaic.estimators.progress import threads_of
 from mosaic.facts import Facts
-from mosaic.metrics import unexplained
 from mosaic.rows import open_source
 
 
@@ -150,7 +149,8 @@ def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
             lambda: model.predict(X),
             lambda: model.explain(3),
             lambda: Facts(model).to_dict(),
-            lambda: unexplained(model.selection_.kernel, model.selection_.chosen),
+            lambda: model.coverage_,
+            lambda: model.representation_error_,
         ):
             asked = len(seen)
             thread = threading.Thread(target=ask)

@@ -15,7 +15,7 @@ from mosaic.exceptions import (
 from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
 
 if TYPE_CHECKING:
-    from mosaic import datasets, metrics, rows, show
+    from mosaic import datasets, rows, show
     from mosaic.choosing import Selection
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, certify, estimate, load, path
     from mosaic.kernels import EffectiveCount
@@ -29,7 +29,7 @@ __all__ = [
     "MOSAIC", "Certificate", "ConvergenceWarning", "Diffusion", "EffectiveCount", "Encoding", "InvalidInputError",
     "MOSAICOutlierDetector", "MOSAICSampler", "MemoryBudgetError", "MissingDependencyError", "MosaicError",
     "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "certify", "datasets",
-    "estimate", "load", "metrics", "path", "read", "rows", "show", "solve",
+    "estimate", "load", "path", "read", "rows", "show", "solve",
 ]  # fmt: skip
 
 # Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.

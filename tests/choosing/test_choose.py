@@ -1,35 +1,10 @@
-"""Shares against the metrics, and the paper's pruning, said once more in plain loops."""
+"""The paper's pruning, said once more in plain loops."""
 
 import numpy as np
 import pytest
 
 from mosaic import MOSAIC
 from mosaic.choosing.choose import prune_similar
-from mosaic.kernels import make_kernel
-from mosaic.metrics import explained_share, unexplained, unexplained_along
-
-# Explained share
-
-LINE = np.linspace(0.0, 1.0, 60)[:, None]  # so smooth that a dozen picks say everything
-CLOUD = np.random.default_rng(0).normal(size=(90, 5))
-CLOUD[60:] = CLOUD[:30]  # copies, which explain nothing more and disturb nothing after them
-
-
-@pytest.mark.parametrize(
-    ("X", "name"), [(CLOUD, name) for name in ("rbf", "laplacian", "polynomial", "linear", "cosine")] + [(LINE, "rbf")]
-)
-def test_explained_share_is_that_of_the_metrics_after_every_pick(rng, X, name):
-    kernel = make_kernel(X, name, gamma=0.5 if len(X) == 90 else 1.0)
-    n = kernel.n
-    weights = rng.uniform(0.2, 2.0, n) * (rng.random(n) < 0.7)
-    picks = rng.permutation(n)[:40]  # for linear ones all but five depend on others; room is made twice
-    found = 1.0 - unexplained_along(kernel, picks, weights) / (weights @ kernel.diagonal())
-    expected = [explained_share(kernel, picks[: k + 1], sample_weight=weights) for k in range(40)]
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-    left = weights @ unexplained(kernel, picks[:15]) / (weights @ kernel.diagonal())
-    assert found[14] == pytest.approx(1.0 - left, abs=1e-9)
-    assert max(found) <= 1.0 + 1e-12
-
 
 # Pruning
 

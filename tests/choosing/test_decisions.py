@@ -39,7 +39,7 @@ def test_similarity_and_its_bandwidth(settings, expected):
         ({"n_representatives": 7}, "7 representatives: the number that was given."),
         ({"n_representatives": 1}, "1 representative: the number that was given."),
         ({}, "as many as there are clear clusters"),
-        ({"coverage": 0.8}, "as many as explain 80 %"),
+        ({"coverage": 0.8}, "as many as a coverage of 80 % needs"),
         ({"algorithm": "paper"}, "that remain after pruning and without outliers"),
         ({"algorithm": "paper"}, "Bandwidth {model.gamma_:.3g}, by the rule of the paper's first author in later work."),
         ({"algorithm": "paper"}, "Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one"),
@@ -56,7 +56,7 @@ def test_number_and_outliers_are_told(settings, expected):
 
 
 def test_quotas_are_a_number_that_was_given():
-    model = MOSAIC(coverage=0.5).fit(BLOBS.X, groups=np.repeat(["a", "b"], 200), quotas={"a": 3, "b": 2})
+    model = MOSAIC().fit(BLOBS.X, groups=np.repeat(["a", "b"], 200), quotas={"a": 3, "b": 2})
     assert "5 representatives: the number that was given." in model.explain()
 
 

@@ -12,7 +12,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing.choose import Chooser
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
-from mosaic.metrics import explained_share
 
 BLOBS = datasets.blobs_with_gross_outliers()
 
@@ -64,11 +63,9 @@ def test_selection_is_frozen_and_estimators_say_what_it_says():
         np.testing.assert_array_equal(estimator.is_outlier_, found.is_outlier)
 
 
-def test_coverage_is_the_explained_share_and_gains_the_mean_similarity_of_the_rows_that_belong():
+def test_gains_add_up_to_the_mean_similarity_of_the_rows_that_belong():
     model = MOSAIC(6).fit(BLOBS.X)
     selection = model.selection_
-    weights = selection.data.points.weights * ~selection.is_outlier
-    assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
     reach = Chooser(selection, 6).cover.reach
     S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / reach)
     np.testing.assert_allclose(np.cumsum(selection.gains), np.maximum.accumulate(S, axis=1).mean(axis=0), rtol=1e-6)
@@ -76,19 +73,17 @@ def test_coverage_is_the_explained_share_and_gains_the_mean_similarity_of_the_ro
 
 def test_labels_are_computed_without_errors_and_similarities_of_all_pairs(monkeypatch):
     selection = MOSAIC(7).fit(BLOBS.X).selection_
-    for name in ("left_by", "unexplained"):
-        monkeypatch.setattr(f"mosaic.choosing.selection.{name}", lambda *args: pytest.fail("nobody asked for errors"))
+    for name in ("errors", "errors_at"):
+        monkeypatch.setattr(f"mosaic.choosing.coverage.Coverage.{name}", lambda *args: pytest.fail("nobody asked for errors"))
     nearest = cdist(BLOBS.X, BLOBS.X[selection.rows]).argmin(axis=1)
     np.testing.assert_array_equal(selection.labels_of_rows, np.where(BLOBS.is_outlier, -1, nearest))
     np.testing.assert_array_equal(selection.labels_at(BLOBS.X), selection.labels_of_rows)
 
 
-def test_without_representatives_nobody_stands_for_a_row_and_nothing_of_it_is_explained():
+def test_without_representatives_nobody_stands_for_a_row():
     selection = MOSAICOutlierDetector().fit(BLOBS.X).selection_
     same(answers_at(selection, BLOBS.X), answers(selection))
     assert (answers(selection).labels == -1).all()
-    np.testing.assert_allclose(answers(selection).representation_error, 1.0)
-    assert selection.coverage == pytest.approx(0.0)
 
 
 def test_certificate_is_computed_when_somebody_asks_and_not_before():

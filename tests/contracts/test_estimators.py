@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from imblearn.pipeline import Pipeline as SamplerPipeline
+from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.base import clone, is_clusterer, is_outlier_detector
 from sklearn.datasets import load_iris, make_blobs
@@ -20,7 +21,6 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, Polynomial
-from mosaic.metrics import explained_share
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X, Y = make_blobs(80, centers=4, n_features=3, random_state=3)
@@ -218,13 +218,14 @@ def test_grid_search_finds_the_settings_with_the_best_held_out_score():
     assert search.best_params_ == search.cv_results_["params"][int(np.argmax(by_hand))]
 
 
-def test_score_is_the_share_of_held_out_points_that_the_representatives_express():
-    model = MOSAIC(6).fit(X)
-    K, S = rbf_kernel(X, gamma=model.gamma_), model.representative_indices_
-    k = rbf_kernel(NEW, X[S], gamma=model.gamma_)
-    left = 1.0 - np.einsum("ij,ij->i", k, np.linalg.solve(K[np.ix_(S, S)], k.T).T)
-    assert model.score(NEW) == pytest.approx(1.0 - left.mean(), rel=1e-9)
-    assert model.score(X) == pytest.approx(explained_share(model.selection_.kernel, model.selection_.chosen), rel=1e-9)
+def test_score_is_the_coverage_of_held_out_rows_that_belong():
+    model = MOSAIC(6, scale=False).fit(X)
+    D, belongs = cdist(X, X)[~model.is_outlier_], ~model.is_outlier_
+    mean = D[:, belongs].mean(axis=0).min()
+    new = NEW[model.predict(NEW) >= 0]
+    errors = cdist(new, X[model.representative_indices_]).min(axis=1) / mean
+    assert model.score(NEW) == pytest.approx(1.0 - errors.mean(), rel=1e-9)
+    assert model.score(X) == pytest.approx(model.coverage_, rel=1e-9)
 
 
 # Tools of imbalanced-learn

@@ -41,9 +41,10 @@ def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
     n = facts["map"]["n"]
     facts["map"] |= {"history": "", "history_end": packed(np.zeros(n), "u4")}
     facts["settings"] |= {"sentences": [], "parameters": [], "command": None}
-    facts["certificate"] = {"sentence": "Not computed.", "excess": None, "excesses": None}
+    facts["proof"] = "Not computed."
     return facts | {
-        "title": "20 outliers among 600 rows", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "suggested": None,
+        "title": "20 outliers among 600 rows", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "bound": None,
+        "suggested": None,
         "moves": [],
     }  # fmt: skip
 
@@ -156,7 +157,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             coded([f"{y:.2f}" for y in points[:, 1]]),
             coded([f"kind {c}" for c in crowd]),
         ],
-        "coverage": shares.round(5).tolist(), "suggested": 7, "moves": moves,
+        "coverage": shares.round(5).tolist(), "bound": (0.3 + 0.7 * shares).tolist(), "suggested": 7, "moves": moves,
         "bins": {
             "edges": edges.tolist(), "rows": np.bincount(bins, minlength=n_bins).tolist(), "safe": [0] * n_bins,
             "threshold": threshold, "grouped": 0, "must": 0,
@@ -173,8 +174,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "column": "kind", "labels": ["kind 0", "kind 1", "kind 2"],
             "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
         },
-        "certificate": {"sentence": f"Provably within 2.8 % of the best {k}.",
-                        "excess": 0.028, "excesses": None},
+        "proof": f"Provably within 2.8 % of the best {k}.",
         "settings": {
             "sentences": ["The bandwidth was chosen for 12 representatives."],
             "parameters": [["n_representatives", str(k)], ["kernel", '"rbf"']],
@@ -304,7 +304,7 @@ def hostile(facts: dict[str, Any]) -> dict[str, Any]:
     facts["settings"]["command"] = evil[1]
     facts["settings"]["notes"] = evil
     facts["settings"]["parameters"] = [[text, text] for text in evil]
-    facts["certificate"]["sentence"] = evil[2]
+    facts["proof"] = evil[2]
     return facts
 
 

@@ -9,8 +9,6 @@ from e2e.pages import doubled, invented, protected, thinned, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-PROOF = "provably within 2.8 % of the best 12."
-
 
 def texts(numbers):
     return [str(number) for number in numbers]
@@ -24,14 +22,12 @@ def reported(invention):
 
 
 def test_slider_changes_sentence_list_curve_and_slider_text(page):
-    assert page.text() == f"12 representatives of 600 rows cover 88.0 % of those that belong; 20 outliers set aside; {PROOF}"
+    assert page.text() == "12 representatives of 600 rows, coverage 88.0 % of at most 91.7 %; 20 outliers set aside."
     assert page.title() == "12 representatives of 600 rows"
     before = page.attribute("#curve .needle", "x1")
     page.set(k=5)
-    assert (
-        page.text()
-        == "5 representatives of 600 rows cover 61.5 % of those that belong; 20 outliers set aside; the proof is for 12."
-    )
+    assert page.text() == "5 representatives of 600 rows, coverage 61.5 % of at most 73.1 %; 20 outliers set aside."
+    assert page.text("#k-text").startswith("The first 5 representatives have a coverage of 61.5 % of at most 73.1 %.")
     assert page.count("#picks-list tbody tr:visible") == 5
     assert float(page.attribute("#curve .needle", "x1")) < float(before)
     assert page.text("#curve .value") == "61.5 %"
@@ -53,31 +49,41 @@ def test_number_field_buttons_and_curve_move_the_same_k(page):
     assert page.value("#k-range") == "30"
 
 
-def test_proof_is_shown_for_every_k_where_it_is_known(visit):
-    facts = invented()
-    facts["certificate"]["excesses"] = [0.2 - 0.005 * j for j in range(29)] + [None]
+@pytest.mark.parametrize(
+    ("share", "bound", "told"),
+    [
+        (0.88, None, "88.0 %"),
+        (0.88, 0.88001, "88.0 % of at most 88.1 %"),
+        (0.9996, 0.9999, "99.9 % of at most 100 %"),
+        (-0.0312, 0.0, "-3.1 % of at most 0 %"),
+        (-0.0001, 1e-9, "0 % of at most 0.1 %"),
+        (1.0, 1.0, "100 % of at most 100 %"),
+    ],
+)
+def test_coverage_is_rounded_and_its_bound_is_rounded_up_with_and_without_scripts(visit, share, bound, told):
+    facts = invented() | {"coverage": [share] * 30, "bound": None if bound is None else [bound] * 30}
+    expected = f"{{}} representatives of 600 rows, coverage {told}; 20 outliers set aside."
+    assert visit(facts, java_script_enabled=False).text() == expected.format(12)
     page = visit(facts)
-    page.set(k=1)
-    assert page.text().endswith("provably within 20 % of the best one.")
-    page.set(k=30)
-    assert page.text().endswith("the proof is for 12.")
-
-
-@pytest.mark.parametrize(("excess", "text"), [(0.00123456, "0.13 %"), (4e-6, "0.001 %"), (1.2, None)])
-def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit, excess, text):
-    facts = invented()
-    facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
-    proof = f"provably within {text} of the best" if text else "20 outliers set aside."
-    assert visit(facts, java_script_enabled=False).text().endswith(f"{proof} 12." if text else proof)
-    page = visit(facts)
-    assert page.text().endswith(f"{proof} 12." if text else proof)
+    assert page.text() == expected.format(12)
     page.set(k=9)
-    assert page.text().endswith(f"{proof} 9." if text else proof)
+    assert page.text() == expected.format(9)
+    assert page.count("#curve .bound") == (bound is not None)
+    assert "Thin line" in page.text("#number") if bound is not None else "Thin line" not in page.text("#number")
+
+
+def test_the_bound_is_drawn_above_the_curve_for_every_number(page):
+    def heights(line):
+        return np.array([float(point.split()[1]) for point in page.attribute(line, "d")[1:].split("L")])
+
+    bound, curve = heights("#curve .bound"), heights("#curve .beyond")
+    assert len(bound) == len(curve) == 30
+    assert (bound < curve).all()  # pixels are counted from above
 
 
 def test_text_of_the_proof_says_which_k_it_is_about(page):
     page.click("#settings > summary")
-    here = page.facts["certificate"]["sentence"]
+    here = page.facts["proof"]
     elsewhere = f"For the chosen 12: {here[0].lower()}{here[1:]}"
     assert page.text("#proof") == here
     for k, t, expected in ((9, 8, elsewhere), (12, 8, here), (12, 4, elsewhere)):
@@ -153,14 +159,14 @@ def test_outliers_that_are_only_reported_stay_with_their_representatives(visit):
     assert page.stands_for() == texts(invention.stands_for(12, 0))
     assert page.text("#outliers-tally") == "21"
     # The choice and its certificate stay the same; coverage is known at the threshold of the fit only.
-    assert page.text() == f"12 representatives of 600 rows; 21 outliers reported; {PROOF}"
+    assert page.text() == "12 representatives of 600 rows; 21 outliers reported."
 
 
 def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit):
     invention = world()
     facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
     facts["bins"]["threshold"] = 0
-    expected = f"12 representatives of 600 rows cover 88.0 % of those that belong; {PROOF}"
+    expected = "12 representatives of 600 rows, coverage 88.0 % of at most 91.7 %."
     assert visit(facts, java_script_enabled=False).text() == expected
     page = visit(facts)
     assert page.text() == expected
@@ -217,14 +223,14 @@ def test_threshold_moves_outliers_at_once_and_claims_no_share(page):
         assert page.count("#histogram .low") == sum(n > 0 for n in rows[:threshold])
         assert "%" not in page.text() + page.attribute("#k-range", "aria-valuetext")
         told = page.text("#k-text")
-        assert told.startswith("At the threshold of the fit, the first 12 representatives cover 88.0 %")
+        assert told.startswith("At the threshold of the fit, the first 12 representatives have a coverage of 88.0 %")
         assert told.endswith(end) if end else "left" not in told
     assert json.loads(page.saved("#save-all")[1])["coverage"] is None
     assert "0 representatives" in page.text()
     assert page.attribute("#save-picks", "aria-disabled") == "true"
     page.press("Enter", at="#save-picks")  # and nothing is saved
     page.click("#t-first")
-    assert "20 outliers set aside; provably" in page.text()
+    assert "coverage 88.0 % of at most 91.7 %; 20 outliers set aside." in page.text()
 
 
 def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(page):
@@ -233,7 +239,7 @@ def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(page):
     page.set(t=9)
     assert "struck" in page.attribute("#picks-list tbody tr", "class", 2)
     assert "an outlier at this threshold" in page.texts("#picks-list tbody tr")[2]
-    assert page.text() == "11 representatives of 600 rows; 21 outliers set aside; the proof is for 12."
+    assert page.text() == "11 representatives of 600 rows; 21 outliers set aside."
     name, text = page.saved("#save-picks")
     assert name == "representatives-11.csv"
     assert struck["name"] not in text

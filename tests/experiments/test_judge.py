@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from experiments.datasets import Case
-from experiments.judge import judge_outliers, judge_selection, redundancy
+from experiments.judge import explained_share, judge_outliers, judge_selection, redundancy
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 
@@ -105,6 +105,19 @@ def test_best_f1_and_auc_are_those_of_brute_force(rng):
     assert verdict["f1_inlier_best"] == pytest.approx(max(f1(~truth, scores <= t) for t in scores))
     pairs = scores[truth][:, None] - scores[~truth]
     assert verdict["auc"] == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+
+
+def test_explained_share_is_what_least_squares_leave_also_with_copies_among_the_chosen(rng):
+    X, weights = rng.normal(size=(30, 6)), rng.random(30)
+    X[7] = X[3]
+    X[9] = 2 * X[3] - X[4]
+    kernel = make_kernel(X, "linear")
+    for chosen in ([2, 5, 11], [3, 4, 11], [3, 4, 7, 9, 11]):
+        left = X.T - X[chosen].T @ np.linalg.lstsq(X[chosen].T, X.T, rcond=None)[0]
+        expected = 1 - weights @ (left**2).sum(axis=0) / (weights @ (X**2).sum(axis=1))
+        assert explained_share(kernel, chosen, weights) == pytest.approx(expected, rel=1e-9)
+    assert explained_share(kernel, [], weights) == 0.0
+    assert explained_share(make_kernel(np.zeros((3, 2)), "linear"), [0], np.ones(3)) == 1.0
 
 
 def test_redundancy_is_the_mean_r_squared_of_each_on_the_others(rng):

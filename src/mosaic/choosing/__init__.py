@@ -1,8 +1,8 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
 from mosaic.choosing.all_rows import CONFIDENCE, ProofForAll, proof_for_all
-from mosaic.choosing.certificate import EXPLAINED, counted, percent
-from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
+from mosaic.choosing.certificate import COVERAGE, counted, percent
+from mosaic.choosing.choose import MOST_AUTOMATIC, choose, coverage_bounds, flag_only, rank, suggested_number
 from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, Outside, certificate_of
 from mosaic.choosing.draw import Drawn
 from mosaic.choosing.explain import (
@@ -22,7 +22,7 @@ from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
     "CONFIDENCE",
-    "EXPLAINED",
+    "COVERAGE",
     "MOST_AUTOMATIC",
     "Constraints",
     "CoverCertificate",
@@ -44,6 +44,7 @@ __all__ = [
     "columns_of",
     "contrasts",
     "counted",
+    "coverage_bounds",
     "explain_rows",
     "flag_only",
     "geometry_of",

@@ -1,9 +1,7 @@
 """Words and limits of certificates: what is proven about a choice of k points."""
 
-#: Largest proven excess of a choice that is mentioned; beyond, the proof says too little.
-GOOD = 0.25
 #: What the word means, where it first appears.
-EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."
+COVERAGE = "Coverage: how much nearer rows are to their representatives, in the mean, than to the best single row."
 
 
 def percent(share: float) -> str:

@@ -22,8 +22,7 @@ from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
-from mosaic.metrics import unexplained_along
-from mosaic.text import listed
+from mosaic.text import at_least, listed
 
 #: Largest number of representatives that is suggested.
 MOST_AUTOMATIC = 100
@@ -42,17 +41,17 @@ def choose(data: FitData, settings: Settings) -> Selection:
         fault = f"is more than there are points (n_samples = {data.n_rows})"
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
     k = constraints.fixed_total if k is None else k
-    picks = None
-    if k is None and settings.coverage is not None:
-        picks = explaining(found, settings.coverage)
-        k = max(len(picks.rows), least)
-    elif k is None:
+    if settings.coverage is not None:
+        if k is not None:
+            fault = f"`coverage={settings.coverage:g}` and quotas that add up to {k:,} each say how many to choose"
+            raise InvalidInputError(fault, "Give one of them.")
+        return _as_many_as_needed(found, settings.coverage)
+    if k is None:
         k, why = Chooser(found, MOST_AUTOMATIC).suggested()
         if least > k:
             k, why = least, "those that must be included"
     chooser = Chooser(found, k)
-    if picks is None or constraints.quotas is not None or len(picks.rows) < least:
-        picks = chooser.picks()
+    picks = chooser.picks()
     changes = () if constraints.start is None else chooser.changes(picks)
     return replace(chooser.improved(picks), changes=changes, why_so_many=why)
 
@@ -79,31 +78,56 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and explained share of each prefix."""
+    """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and coverage of each prefix."""
     k, data = len(selection.rows) or limit, selection.data
     if go_on:
         constraints = replace(data.constraints, must=selection.members)
         selection = replace(selection, data=replace(data, constraints=constraints))
     chooser = Chooser(selection, k)
     rows, gains = chooser.ranked(min(limit, len(chooser.pool)))
-    return rows, np.cumsum(gains), chooser.explained(rows)
+    return rows, np.cumsum(gains), selection.measure.along(data.points.point_of[rows])
+
+
+def coverage_bounds(selection: Selection, rows: IntArray) -> FloatArray | None:
+    """The coverage that no 1, 2, 3, … rows exceed that may be chosen, as far as rows are ranked; None for many."""
+    point_of = selection.data.points.point_of
+    pool = Chooser(selection, max(len(rows), 1)).pool
+    return selection.measure.bounds(point_of[np.append(pool, rows)], point_of[rows])
 
 
 def suggested_number(selection: Selection) -> int:
     return Chooser(selection, MOST_AUTOMATIC).suggested()[0]
 
 
-def explaining(selection: Selection, share: float) -> Picks:
-    """The first picks of a ranking that explain this share of what belongs: covers by 2, 4, 8, … picks are tried."""
-    k, must = 2, len(selection.data.constraints.must)
+def _as_many_as_needed(found: Selection, share: float) -> Selection:
+    """The selection of as many picks as this coverage needs: the first of a ranking, where covers by 2, 4, 8, … are tried; within
+    quotas as many, and then more as long as these do not reach it.
+    """
+    constraints, point_of, k = found.data.constraints, found.data.points.point_of, 2
     while True:
-        chooser = Chooser(selection, k)
+        chooser = Chooser(found, k)
         rows, gains = chooser.ranked(k, earlier_first=True)
-        enough = np.flatnonzero((chooser.explained(rows) >= share) & (np.arange(len(rows)) >= must - 1))
-        if len(enough) or k >= len(chooser.pool):
-            end = int(enough[0]) + 1 if len(enough) else len(rows)
-            return Picks(rows[:end], gains[:end])
+        coverage = found.measure.along(point_of[rows])
+        reached = float(coverage[-1]) if len(rows) else 0.0
+        if reached >= share and len(rows) >= len(constraints.must):
+            break
+        if k >= len(chooser.pool):
+            fault = f"cannot be reached: all {counted(len(rows), 'row')} that may be chosen reach {at_least(reached)}"
+            raise InvalidInputError(fault, "Ask for less, or allow more rows.", parameter="coverage", value=share)
         k *= 2
+    k = max(int(np.argmax(coverage >= share)) + 1, len(constraints.must), 1)
+    picks = Picks(rows[:k], gains[:k])
+    while constraints.quotas is not None:
+        chooser = Chooser(found, k)
+        picks = chooser.picks()
+        coverage = found.measure.along(point_of[picks.rows])
+        if coverage[-1] >= share:
+            break
+        k += max(k // 20, 1)
+    half = int(np.argmax(coverage >= share / 2)) + 1
+    why = f"as many as a coverage of {100 * share:g} % needs (half of that needs {half:,})"
+    changes = () if constraints.start is None else chooser.changes(picks)
+    return replace(found, members=picks.rows, gains=picks.gains, changes=changes, why_so_many=why)
 
 
 class Picks(NamedTuple):
@@ -208,7 +232,7 @@ class Chooser:
         """The selection with these picks, moved to the middle of their rows in the larger sample if there is one."""
         found, constraints = self.selection, self.selection.data.constraints
         found = replace(found, members=picks.rows, gains=picks.gains)
-        if found.data.larger is None or found.settings.coverage is not None:
+        if found.data.larger is None:
             return found
         stays = np.isin(picks.rows, constraints.must)
         if constraints.start is not None:
@@ -244,16 +268,6 @@ class Chooser:
         if number == 1:
             return usual, "no clusters are clear, so √(n/2), a rule of thumb"
         return number, f"as many as there are clear clusters ({percent(between)} of their rows are between two)"
-
-    def explained(self, rows: IntArray) -> FloatArray:
-        """Share of the points that belong which the first 1, 2, 3, … of these rows explain."""
-        points, kernel = self.selection.data.points, self.selection.kernel
-        weights = points.weights * ~self.rejected
-        total = float(weights @ kernel.diagonal())
-        if not (len(rows) and total > 0):
-            return np.ones(len(rows))
-        left = unexplained_along(kernel, points.point_of[rows], weights)
-        return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
     def _earlier(self, objective: FacilityLocation | NearLocation, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""

@@ -43,9 +43,9 @@ class Explanation:
     """One row and its part in the answer; a detector has no representatives.
 
     ``stands_for`` is how many rows a representative stands for, itself included, ``members`` the most similar of them, ``gain``
-    what it adds to the mean similarity of rows to theirs (in paper mode its influence). ``representation_error`` is the share of
-    the row that the representatives cannot express. ``columns`` are those that the reason names, what the row has in them, and
-    their shares of the distance.
+    what it adds to the mean similarity of rows to theirs (in paper mode its influence). ``representation_error`` is the distance
+    to its representative over the mean distance to the best single row. ``columns`` are those that the reason names, what the
+    row has in them, and their shares of the distance.
     """
 
     row: int
@@ -161,10 +161,7 @@ def _explained(
             reason += f" The representative nearest to it is {called(int(rows[int(np.argmax(near))]), short=True)}."
     elif representative is not None:
         why = "" if at < 0 or data.constraints.allowed[at] else " It was not allowed to be chosen."
-        reason = (
-            f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}; together, the representatives "
-            f"leave {100 * error:.0f} % of it unexplained.{why}"
-        )
+        reason = f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}.{why}"
     else:
         protected, smallest = selection.protected, selection.settings.min_group
         why = likeness(count, data.count_total)
@@ -338,6 +335,4 @@ def _why_so_many(selection: Selection) -> str:
         return "the number that was given"
     if settings.mode == "paper":
         return f"{'all' if is_auto(settings.n_representatives) else 'the first'} that remain after pruning and without outliers"
-    if settings.coverage is not None:
-        return f"as many as explain {100 * settings.coverage:g} % of the points that belong"
     return selection.why_so_many or "the number that was given"

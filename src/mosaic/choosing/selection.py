@@ -12,6 +12,7 @@ import numpy as np
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
+from mosaic.choosing.coverage import Coverage
 from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
 from mosaic.choosing.objectives import CACHED_SIMILARITIES
@@ -19,7 +20,6 @@ from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, out
 from mosaic.choosing.points import FitData, Solved, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
-from mosaic.metrics import left_by, root_of_inverse, unexplained
 from mosaic.program.encoding import Certificate
 from mosaic.text import listed
 
@@ -146,16 +146,17 @@ class Selection:
         return labels
 
     @cached_property
+    def measure(self) -> Coverage:
+        return Coverage(self.kernel, self.data.points.weights * ~self.is_outlier)
+
+    @cached_property
     def errors(self) -> FloatArray:
-        """For each point, the share of it that the representatives cannot express."""
-        return _share(unexplained(self.kernel, self.chosen), self.kernel.diagonal())
+        """For each point, its distance to the nearest representative, in units of the mean distance to the best single row."""
+        return self.measure.errors(self.chosen)
 
     @cached_property
     def coverage(self) -> float:
-        """Share of the points that belong which the representatives express."""
-        amount = self.data.points.weights * ~self.is_outlier * self.kernel.diagonal()
-        total = float(amount.sum())
-        return 1.0 - float(amount @ self.errors) / total if total > 0 else 1.0
+        return float(self.measure.along(self.chosen)[-1]) if len(self.chosen) else 0.0
 
     @property
     def outlier_share(self) -> float:
@@ -188,9 +189,7 @@ class Selection:
     # Prepared rows, which need not be rows of the data
 
     def places_at(self, Y: Any) -> FloatArray:
-        """Columns: position of the representative (-1), similarity to it (NaN), unexplained share, effective count, 1 for
-        outliers.
-        """
+        """Columns: position of the representative (-1), similarity to it (NaN), error, effective count, 1 for outliers."""
         counts = self.data.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
         labels, similarity = self._labels_at(Y, flagged), np.full(len(counts), np.nan)
@@ -242,18 +241,7 @@ class Selection:
         return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
-        """The share of each row that the representatives cannot express."""
-        kernel, error = self.chosen_kernel, np.ones(Y.shape[0])
-        if not len(self.chosen):
-            return error
-
-        def compute(rows: slice) -> None:
-            new = rows_of(Y, rows)
-            own = kernel.diagonal_at(new)
-            error[rows] = _share(left_by(self._root, kernel.device_cross(new), own), own)
-
-        in_blocks(compute, len(error), kernel.n, on=kernel.X)
-        return error
+        return self.measure.errors_at(self.chosen_kernel, Y)
 
     def similarities_at(self, Y: Any) -> FloatArray:
         return self.chosen_kernel.cross(Y)
@@ -264,14 +252,9 @@ class Selection:
     def log_counts_at(self, Y: Any) -> FloatArray:
         return np.log(self.data.counts_at(Y))
 
-    def explained_at(self, Y: Any) -> FloatArray:
-        """Two columns: the amount that the representatives express, and its total k_ii."""
-        diagonal = self.chosen_kernel.diagonal_at(Y)
-        return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        return root_of_inverse(self.chosen_kernel, np.arange(len(self.chosen)))
+    def errors_of_belonging_at(self, Y: Any) -> FloatArray:
+        """NaN for outliers."""
+        return np.where(self.outliers_at(Y), np.nan, self.errors_at(Y))
 
     # Rows of the data
 
@@ -435,7 +418,3 @@ def _nearest(n: int, k: int, single: Callable[[IntArray], Any], exact: Callable[
 
 #: A method of ``Selection`` that answers for prepared rows.
 Question: TypeAlias = Callable[[Selection, Any], Any]
-
-
-def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:
-    return np.asarray(np.divide(left, lengths, out=np.zeros(len(left)), where=lengths > 0))

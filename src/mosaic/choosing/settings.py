@@ -25,7 +25,7 @@ from mosaic.text import group_label
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
-    "coverage": (0.0, 1.0, "the share of the data to be explained"),
+    "coverage": (0.0, 1.0, "1 needs every row that belongs"),
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }

@@ -21,7 +21,7 @@ from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
-from mosaic.facts import Facts, known_of
+from mosaic.facts import Facts, coverage_text, known_of
 from mosaic.rows import is_source, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
@@ -309,19 +309,27 @@ def path(args: Namespace) -> int:
         rows = curve.indices[:most]
         names = pa.array([name or None for name in run.ids(rows)], pa.string())
         columns = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
-        table = pa.table(columns | {name: getattr(curve, name)[: len(rows)] for name in ("similarity", "coverage")})
+        bound = pa.nulls(len(rows), pa.float64()) if curve.bound is None else curve.bound[: len(rows)]
+        shares = {"similarity": curve.similarity[: len(rows)], "coverage": curve.coverage[: len(rows)], "bound": bound}
+        table = pa.table(columns | shares)
         run.write_rows("curve", args.output, table)
+
+    def told(k: int) -> str:
+        return coverage_text(curve.coverage[k - 1], None if curve.bound is None else curve.bound[k - 1])
+
     k = int(curve.suggested)
-    covers = "representative, which covers" if k == 1 else "representatives, which cover"
-    sentence = f"Suggested: {k} {covers} {100 * curve.coverage[k - 1]:.1f} % of the rows that belong."
+    sentence = f"Suggested: {counted(k, 'representative')}, coverage {told(k)}."
+    needed = [(share, curve.least_number(share)) for share in (0.5, 0.8, 0.9, 0.95)]
+    least = [f"{100 * share:g} % needs at least {counted(number, 'row')}" for share, number in needed if number is not None]
 
     def show() -> None:
         write_wrapped(sentence)
+        if least:
+            write_wrapped(f"A coverage of {', '.join(least)}.")
         write()
         shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
-        shares = [float(curve.coverage[number - 1]) for number in shown]
-        bars = ["█" * round(40 * share) for share in shares]
-        write_table({"k": shown, "coverage": [f"{100 * share:.0f} %" for share in shares], "": bars})
+        bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
+        write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
         run.write_end()
 
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())

@@ -123,7 +123,7 @@ USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contaminati
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
         _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", count_or_share),
-        _option("--coverage", "as many as explain this share of the rows", "SHARE", number_or()),
+        _option("--coverage", "as many as this coverage needs, between 0 and 1", "SHARE", number_or()),
     ),
     "file": (
         _option("--id", "column that names the rows (default: found by its name)", "COLUMN"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.choosing import CoverCertificate, Settings, rank
+from mosaic.choosing import CoverCertificate, Settings, coverage_bounds, rank
 from mosaic.choosing.budget import Estimate
 from mosaic.estimators.fit import memory_of_rows, read_data
 from mosaic.estimators.proof import memory_of_picks, memory_of_sample, sample_by_passes
@@ -27,7 +28,9 @@ class CoverageCurve:
     ----------
     indices : row numbers, ranked by their gain
     similarity : mean similarity of the points that belong to their nearest representative, for each k
-    coverage : share of the points that belong which the first k express, for each k
+    coverage : that of the first k, for each k (``MOSAIC.coverage_``)
+    bound : for each k, what no k rows exceed that may be chosen; None for more than about 3000 distinct rows, which are not all
+        compared
     suggested : the k that n_representatives="auto" takes
     model : the fitted estimator of the curve; ``rethreshold(n_representatives=k)`` gives that of any k, with exchanges, so that
         its picks need not be the first k of ``indices``
@@ -38,6 +41,27 @@ class CoverageCurve:
     coverage: FloatArray
     suggested: int
     model: MOSAIC
+
+    @cached_property
+    @one_thread()
+    def bound(self) -> FloatArray | None:
+        selection = self.model.selection_
+        if selection.is_sampled:
+            return None
+        return coverage_bounds(selection, self.indices)
+
+    def least_number(self, coverage: float) -> int | None:
+        """So many rows at least are needed for a coverage; None if that is not proven for any number on the curve.
+
+        Examples
+        --------
+        >>> import mosaic
+        >>> curve = mosaic.path(mosaic.datasets.swiss_roll(300))
+        >>> 1 < curve.least_number(0.5) <= 1 + int((curve.coverage < 0.5).sum())
+        True
+        """
+        enough = np.zeros(0) if self.bound is None else np.flatnonzero(self.bound >= coverage)
+        return int(enough[0]) + 1 if len(enough) else None
 
     def at(self, k: int) -> IntArray:
         """The set of k representatives."""

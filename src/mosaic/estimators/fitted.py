@@ -17,7 +17,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import as_user_array, on_host, rows_of
-from mosaic.choosing import EXPLAINED, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
+from mosaic.choosing import COVERAGE, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
@@ -229,7 +229,7 @@ class FittedAttributes:
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "selection_"):
             return diagram
-        facts, words = self.facts_, [EXPLAINED]
+        facts, words = self.facts_, [COVERAGE]
         head, rows = ("", "row", "stands for"), [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
         if facts.detects:
             lowest, words = enumerate(facts.outliers.lowest, 1), []

@@ -291,7 +291,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     ----------
     n_representatives : how many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2), at most
         100; of few distinct rows all
-    coverage : instead of a number: as many as needed to explain this share of the points that belong
+    coverage : instead of a number: as many as needed for this coverage, between 0 and 1 (``coverage_``)
     kernel : a name (``mosaic.kernels.KERNELS``), ``Polynomial(…)``, ``Diffusion(…)``, or a function of two sets of points.
         "precomputed" if X is the matrix of similarities, "cosine" if only directions count
     gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three
@@ -321,8 +321,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     is_outlier_ : mask of the rows that are outliers
     outlier_threshold_ : effective count below which rows are outliers
     labels_ : representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers
-    representation_error_ : share of each row that the representatives cannot express
-    coverage_ : share of the rows that belong which the representatives express
+    representation_error_ : distance of each row to its representative, in units of the mean distance to the best single row
+    coverage_ : 1 − mean distance of the rows that belong to their representative / their mean distance to the best single row;
+        0 is no better than one row, 1 is every row. It is 1 − the mean of ``representation_error_`` over these rows
     certificate_ : what is proven, as numbers and as a sentence
     influence_ : norm of each row's row in the encoding; with ``algorithm="paper"`` only, as are
     n_iter_, alpha_, lam_ : steps of the solver, strength of the program
@@ -372,10 +373,12 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         return as_user_array(X, ask(self, X, Selection.log_counts_at))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
+        """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""
         check_is_fitted(self)
-        explained, total = ask(self, X, Selection.explained_at).sum(axis=0)
-        return float(explained / total)
+        errors = ask(self, X, Selection.errors_of_belonging_at)
+        if np.isnan(errors).all():
+            raise InvalidInputError("has no row that belongs, so there is nothing to cover", "Pass other rows.", parameter="X")
+        return 1.0 - float(np.nanmean(errors))
 
     @property
     def _n_features_out(self) -> int:

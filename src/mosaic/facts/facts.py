@@ -15,12 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.choosing import CoverCertificate, Explanation, Selection, columns_of, counted, explain_rows, suggested_number
-from mosaic.choosing.certificate import GOOD
+from mosaic.choosing import (
+    CoverCertificate,
+    Explanation,
+    Selection,
+    columns_of,
+    counted,
+    coverage_bounds,
+    explain_rows,
+    suggested_number,
+)
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
-from mosaic.text import at_most, jsonable
+from mosaic.text import jsonable
 
 #: Largest number of points on the map.
 MOST_POINTS = 20_000
@@ -45,11 +53,14 @@ class Outliers:
 
 @dataclass(frozen=True)
 class Curve:
-    """The row that is added at each k, similarity and coverage of the first k, and the choice of n_representatives="auto"."""
+    """The row that is added at each k, similarity and coverage of the first k, the coverage that no k rows exceed (None for many
+    rows), and the choice of n_representatives="auto".
+    """
 
     row: list[int]
     similarity: list[float]
     coverage: list[float]
+    bound: list[float] | None
     suggested: int | None
 
 
@@ -165,8 +176,9 @@ class Facts:
     def curve(self) -> Curve | None:
         if self.detects:
             return None
-        rows = self.selection.data.rows_in_data(self.ranking.members).tolist()
-        return Curve(rows, self.ranking.similarity.tolist(), self.ranking.coverage.tolist(), self.suggested)
+        rows, ranking, bound = self.selection.data.rows_in_data(self.ranking.members).tolist(), self.ranking, self.bound
+        highest = None if bound is None else bound.tolist()
+        return Curve(rows, ranking.similarity.tolist(), ranking.coverage.tolist(), highest, self.suggested)
 
     @cached_property
     @one_thread()
@@ -205,7 +217,13 @@ class Facts:
     @cached_property
     @one_thread()
     def ranking(self) -> Ranking:
-        return NO_RANKING if self.detects else ranking_of(self.selection, self.rows, self.suggested or 0)
+        return NO_RANKING if self.detects else ranking_of(self.selection, self.suggested or 0)
+
+    @cached_property
+    @one_thread()
+    def bound(self) -> FloatArray | None:
+        """The coverage that no 1, 2, 3, … rows exceed; of a sample that would be no answer."""
+        return None if self.detects or self.scaled else coverage_bounds(self.selection, self.ranking.members)
 
     @cached_property
     def row_of_point(self) -> IntArray:
@@ -261,8 +279,7 @@ class Facts:
         if self.detects:
             return f"{self.title}."
         templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
-        n, excess = self.selection.n_outliers, self.known_certificate.excess
-        return sentence(templates, self.k, self.coverage or 0.0, n, excess).replace("**", "")
+        return sentence(templates, self.k, share_text(self.coverage or 0.0), self.selection.n_outliers).replace("**", "")
 
     def __str__(self) -> str:
         proof = self.known_certificate.sentence
@@ -284,12 +301,12 @@ def known_of(certificate: Any, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
     if isinstance(certificate, CoverCertificate):
         parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.name != "bounds"}
-        parts |= {"exchanges": [each._asdict() for each in certificate.exchanges], "excess": certificate.gap}
+        parts |= {"exchanges": [each._asdict() for each in certificate.exchanges]}
         return SimpleNamespace(sentence=str(certificate), details=certificate.details(), **parts)
     if certificate is None:
-        return SimpleNamespace(sentence=sentence, details="", gap=None, excess=None)
+        return SimpleNamespace(sentence=sentence, details="", gap=None)
     told, numbers = f"The program behind this is {certificate}.", jsonable(asdict(certificate))
-    return SimpleNamespace(sentence=told, details=told, gap=finite(certificate.gap), excess=None, **numbers)
+    return SimpleNamespace(sentence=told, details=told, gap=finite(certificate.gap), **numbers)
 
 
 def facts_of(model: Any) -> Facts:
@@ -307,37 +324,39 @@ def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) 
     if not picks:
         many = f"**{about.capitalize()}{{n}} outliers** among {points}"
         found = [f"**No outliers** among {points}", many.replace("{n} outliers", "1 outlier"), many]
-        return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found, "proven": [""] * 3}
+        return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found}
     done = "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    best = "; provably within **{excess}** of the best {k}"
     chosen = f"**{{k}} representatives** of {points}"
-    cover = f"{chosen} cover **{{share}}** of those that belong"
+    cover = f"{chosen}, coverage **{{share}}**"
     return {
-        "covering": [cover, cover.replace("{k} representatives", "1 representative").replace(" cover ", " covers "), cover],
+        "covering": [cover, cover.replace("{k} representatives", "1 representative"), cover],
         "chosen": [chosen, chosen.replace("{k} representatives", "1 representative"), chosen],
         "outliers": [""] * 3 if outliers == "keep" else found,
-        "proven": [best, best.replace("{k}", "one"), best],
     }
 
 
-def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:
-    told = excess_text(excess)
-    text = templates["covering"][min(k, 2)] + templates["outliers"][min(n_outliers, 2)]
-    text += "." if told is None else f"{templates['proven'][min(k, 2)]}."
-    return text.format(k=f"{k:,}", share=share_text(share), n=f"{n_outliers:,}", excess=told)
+def sentence(templates: dict[str, list[str]], k: int, share: str, n_outliers: int) -> str:
+    text = f"{templates['covering'][min(k, 2)]}{templates['outliers'][min(n_outliers, 2)]}."
+    return text.format(k=f"{k:,}", share=share, n=f"{n_outliers:,}")
+
+
+def coverage_text(share: float, bound: float | None) -> str:
+    """The coverage of k rows beside what no k rows exceed, where that is known."""
+    return share_text(share) if bound is None else f"{share_text(share)} of at most {bound_text(bound)}"
 
 
 def share_text(share: float) -> str:
     """A share in percent with one digit after the point; a share below 1 never reads as 100 %."""
-    if share >= 1 or share <= 0:
-        return "100 %" if share >= 1 else "0 %"
-    return f"{min(100 * share, 99.9):.1f} %"
+    if share >= 1:
+        return "100 %"
+    percent = f"{min(100 * share, 99.9):.1f}"
+    return f"{percent} %" if float(percent) else "0 %"
 
 
-def excess_text(excess: float | None) -> str | None:
-    """The proven excess in percent; None where it says too little to be mentioned."""
-    return None if excess is None or excess > GOOD else at_most(excess)
+def bound_text(share: float) -> str:
+    """The same, rounded up."""
+    return share_text(math.ceil(1000 * share) / 1000)
 
 
 def finite(value: Any) -> float | None:

@@ -15,10 +15,6 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.choosing import Selection, rank
 from mosaic.choosing.outliers import ROUNDING
 from mosaic.kernels import Kernel
-from mosaic.metrics import unexplained_along
-
-#: Multiplications up to which coverage is computed from all points for every k.
-MOST_MULTIPLICATIONS = 4e9
 
 
 class RowsInMemory:
@@ -35,7 +31,6 @@ class RowsInMemory:
         copies = np.bincount(group[present], self.weight_of[present], len(weights))
         self.copies: FloatArray = np.asarray(copies, np.float64)
         self.n_without_weight = int((~present).sum())
-        self.most_exact_ranks = int((MOST_MULTIPLICATIONS / len(weights)) ** 0.5)
 
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
@@ -100,20 +95,12 @@ class Ranking:
 NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
 
 
-def ranking_of(selection: Selection, rows: RowsInMemory, suggested: int) -> Ranking:
+def ranking_of(selection: Selection, suggested: int) -> Ranking:
     """The representatives by rank, and twice as many that would come next, at least up to 20 and the suggested number."""
     k = len(selection.rows)
     longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
     members, similarity, coverage = rank(selection, longest, go_on=True)
-    kernel, points = selection.kernel, selection.data.points.point_of[members]
-    if len(points) <= rows.most_exact_ranks:
-        keeps = selection.settings.outliers == "keep"
-        belongs = selection.data.points.weights * (~selection.is_outlier | keeps)
-        coverage = 1.0 - unexplained_along(kernel, points, belongs) / float(belongs @ kernel.diagonal())
-    else:  # the coverage of a sample, shifted to the known coverage at k
-        coverage = coverage + (selection.coverage - coverage[k - 1])
-    # Rounding must not make the curve fall once everything is covered.
-    return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
+    return Ranking(selection.data.points.point_of[members], members, similarity, coverage)
 
 
 @dataclass(frozen=True)

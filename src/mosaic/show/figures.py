@@ -78,7 +78,8 @@ def plot_map(model: Any, *, neighbours: bool = False, ax: Any = None) -> Any:
 
 
 def plot_coverage(model: Any, *, ax: Any = None) -> Any:
-    """Draw coverage and similarity by the number of representatives, with the suggested number and the chosen one.
+    """Draw coverage, what no k rows exceed, and similarity by the number of representatives, with the suggested number and the
+    chosen one. ``model`` may also be the result of ``mosaic.path``, where none is chosen.
 
     Examples
     --------
@@ -86,29 +87,33 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     >>> show.plot_coverage(MOSAIC(20).fit(datasets.swiss_roll(300))).get_xlabel()
     'number of representatives, k'
     """
-    facts = facts_of(model)
-    curve, share, k = facts.curve, facts.coverage, len(facts.picks)
-    if curve is None or share is None:
+    is_path = hasattr(model, "least_number")
+    facts = facts_of(model.model if is_path else model)
+    curve = model if is_path else facts.curve
+    if curve is None:
         raise InvalidInputError(f"a {type(model).__name__} has no curve", "Fit MOSAIC, which has one.")
-    ax, numbers = _axes(ax), np.arange(1, len(curve.row) + 1)
+    ax, numbers = _axes(ax), np.arange(1, len(curve.coverage) + 1)
     style: dict[str, Any] = {"linewidth": 2.0, "marker": "o" if len(numbers) == 1 else None}
     (coverage,) = ax.plot(numbers, curve.coverage, color=QUIET, **style)
     (similarity,) = ax.plot(numbers, curve.similarity, color="#EE7733", **style)
-    handles = {
-        "coverage: share of the points that k representatives express": coverage,
-        "mean similarity to the nearest of k": similarity,
-        f"chosen: k = {k:,}, coverage {100 * share:.0f} %": ax.axvline(k, color=INK, linewidth=1.2, zorder=1),
-    }
+    handles = {"coverage of k representatives": coverage, "mean similarity to the nearest of k": similarity}
+    if curve.bound is not None:
+        (handles["no k rows have a higher coverage"],) = ax.plot(numbers, curve.bound, color=QUIET, linewidth=0.8)
+    if not is_path:
+        share = curve.coverage[facts.k - 1]
+        line = ax.axvline(facts.k, color=INK, linewidth=1.2, zorder=1)
+        handles[f"chosen: k = {facts.k:,}, coverage {100 * share:.0f} %"] = line
+        ax.plot([facts.k], [share], "o", color=QUIET, markeredgecolor="white", markersize=8, clip_on=False)
     if curve.suggested is not None:
         line = ax.axvline(curve.suggested, color="#777777", linewidth=1.8, linestyle=":", zorder=1)
         handles[f"suggested: k = {curve.suggested}"] = line
-    ax.plot([k], [curve.coverage[k - 1]], "o", color=QUIET, markeredgecolor="white", markersize=8, clip_on=False)
     ax.set(xlim=(0.0, len(numbers) * 1.01), ylim=(0.0, 1.01), xlabel="number of representatives, k")
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
-    return _headed(ax, f"Coverage by {counted(k, 'representative')} of {counted(facts.n_rows, 'row')}", handles, columns=2)
+    chosen = f"1 to {counted(len(numbers), 'representative')}" if is_path else counted(facts.k, "representative")
+    return _headed(ax, f"Coverage by {chosen} of {counted(facts.n_rows, 'row')}", handles, columns=2)
 
 
 def plot_outliers(model: Any, *, ax: Any = None) -> Any:

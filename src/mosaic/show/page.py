@@ -16,7 +16,7 @@ from mosaic.choosing import counted
 from mosaic.choosing.explain import likeness
 from mosaic.exceptions import MissingDependencyError
 from mosaic.facts import Facts, facts_of
-from mosaic.facts.facts import excess_text, headline, sentence, share_text
+from mosaic.facts.facts import bound_text, coverage_text, headline, sentence, share_text
 from mosaic.rows import check_output, replacing
 from mosaic.show.page_columns import map_columns
 from mosaic.show.page_facts import GivenRows, page_facts
@@ -57,7 +57,7 @@ def report_html(
     --------
     >>> from mosaic import MOSAIC, datasets, show
     >>> page = show.report_html(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
-    >>> page.startswith("<!doctype html>"), "provably within" in page
+    >>> page.startswith("<!doctype html>"), "20 representatives" in page
     (True, True)
     """
     facts = facts or facts_of(model)
@@ -113,10 +113,9 @@ def page_of(facts: dict[str, Any]) -> str:
 
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
-    k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
+    k, n_columns, proof, bounds = facts["k"], len(facts["columns"]), facts["proof"], facts["bound"] or []
     templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0)
-    excesses = [excess_text(excess) for excess in proof["excesses"] or [None] * len(facts["ranking"])]
-    excesses[k - 1 : k] = [excess_text(proof["excess"])] * (k > 0)
+    coverage = coverage_text(facts["coverage"][k - 1], bounds[k - 1] if bounds else None) if k else ""
     number = "one" if k == 1 else f"{k:,}"
 
     def not_printed(shown: int) -> str:
@@ -124,10 +123,9 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
         return f"{counted(left_out, 'more column')} on the page itself." if left_out > 0 else ""
 
     return templates | {
-        "sentence": sentence(templates, k, facts["coverage"][k - 1] if k else 0.0, facts["n_outliers"], proof["excess"]),
-        "excesses": excesses,
-        "proven_elsewhere": "" if not k or excesses[k - 1] is None else f"; the proof is for {number}",
-        "certificate_elsewhere": f"For the chosen {number}: {proof['sentence'][0].lower()}{proof['sentence'][1:]}",
+        "sentence": sentence(templates, k, coverage, facts["n_outliers"]),
+        "bounds": [bound_text(bound) for bound in bounds],
+        "proof_elsewhere": f"For the chosen {number}: {proof[0].lower()}{proof[1:]}",
         # A printed table has nine columns (the style sheet hides others), four or three of which are no cells; a card has three.
         "not_printed": {"picks": not_printed(9 - 4), "outliers": not_printed(9 - 3), "cards": not_printed(3)},
     }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray, in_double
-from mosaic.choosing import CoverCertificate, contrasts, counted, odd_columns, oddities, typical_columns
+from mosaic.choosing import contrasts, counted, odd_columns, oddities, typical_columns
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
@@ -52,7 +52,8 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "scaled": facts.scaled,
         "outliers": selection.settings.outliers,
         **_lists(facts, rows_of, group_of),
-        "coverage": [round(float(share), 8) for share in ranking.coverage],
+        "coverage": [round(share, 8) for share in ranking.coverage.tolist()],
+        "bound": None if facts.bound is None else facts.bound.tolist(),
         "suggested": suggested if suggested is not None and suggested <= len(ranking.points) else None,
         "moves": _moves(facts),
         "bins": {
@@ -65,11 +66,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         },
         "map": _map(facts, rows_of, group_of),
         "groups": groups,
-        "certificate": {
-            "sentence": proven.details or proven.sentence,
-            "excess": proven.excess,
-            "excesses": _excesses(facts, proven.excess),
-        },
+        "proof": proven.details or proven.sentence,
         "settings": _settings(facts, notes, command),
     }
 
@@ -237,18 +234,6 @@ def _moves(facts: Facts) -> list[list[list[float]]]:
         before, rows = arrivals.indices[column].tolist(), _numbers(arrivals.data[column])
         taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, rows, strict=True)])
     return taken
-
-
-def _excesses(facts: Facts, proven: float | None) -> list[float | None] | None:
-    """The excess for every k of the slider, if it is quick to compute: one solution bounds the error of sets of any size."""
-    selection, ranked = facts.selection, facts.ranking.points
-    if proven is None or facts.scaled or len(ranked) > facts.rows.most_exact_ranks:
-        return None
-    certificate = selection.certificate
-    if not isinstance(certificate, CoverCertificate) or not certificate.is_about_all:
-        return None
-    bounds_of_similarity = np.array(certificate.bounds[: len(ranked)])
-    return [finite(gap) for gap in np.maximum(1.0 - facts.ranking.similarity / bounds_of_similarity, 0.0)]
 
 
 def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, Any]:

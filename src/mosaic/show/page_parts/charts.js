@@ -58,10 +58,10 @@ function yOfShare(page, share) {
   return page.floor - Math.min(Math.max(share, 0), 1) * page.rise;
 }
 
-function path(page, from, to) {
+function path(page, to, shares = facts.coverage) {
   const steps = [];
-  for (let k = from; k <= to; k++) {
-    steps.push(`${steps.length ? "L" : "M"}${xOfK(page, k).toFixed(1)} ${yOfShare(page, facts.coverage[k - 1]).toFixed(1)}`);
+  for (let k = 1; k <= to; k++) {
+    steps.push(`${steps.length ? "L" : "M"}${xOfK(page, k).toFixed(1)} ${yOfShare(page, shares[k - 1]).toFixed(1)}`);
   }
   return steps.join("");
 }
@@ -80,9 +80,10 @@ function paintCurve() {
     shape("text", { x: xOfK(page, k), y: floor + 18, "text-anchor": "middle", class: "tick" }, svg, whole(k));
   }
   const x = xOfK(page, state.k);
-  const covered = path(page, 1, state.k);
+  const covered = path(page, state.k);
   shape("path", { d: `${covered}L${x} ${floor}L${xOfK(page, 1)} ${floor}Z`, class: "area" }, svg);
-  shape("path", { d: path(page, 1, maxK), class: "line beyond" }, svg);
+  if (facts.bound) shape("path", { d: path(page, maxK, facts.bound), class: "bound" }, svg);
+  shape("path", { d: path(page, maxK), class: "line beyond" }, svg);
   shape("path", { d: covered, class: "line" }, svg);
   if (facts.suggested) {
     const suggested = xOfK(page, facts.suggested);
@@ -92,10 +93,9 @@ function paintCurve() {
   shape("line", { x1: x, x2: x, y1: TOP, y2: floor, class: "needle" }, svg);
   const y = yOfShare(page, facts.coverage[state.k - 1]);
   shape("circle", { cx: x, cy: y, r: 5.5, class: "dot" }, svg);
-  const share = percent(facts.coverage[state.k - 1]);
-  mark(page, x, TOP - 8, share, "value");
+  mark(page, x, TOP - 8, percent(facts.coverage[state.k - 1]), "value");
   const asFitted = knowsShare() ? "" : " at the threshold of the fit";
-  svg.setAttribute("aria-label", `Coverage${asFitted}: the first ${state.k} of ${maxK} cover ${share}.`);
+  svg.setAttribute("aria-label", `Coverage${asFitted}: the first ${state.k} of ${maxK} have ${shareOfMost(state.k)}.`);
 }
 
 // ---------------------------------------------------------------- how many rows have which effective count

@@ -25,8 +25,8 @@ function whole(number) {
 
 function percent(share) {
   // A share below 1 must not read as 100 %.
-  const value = share < 1 ? Math.min(100 * share, 99.9) : 100;
-  return `${value.toFixed(value === 100 || value === 0 ? 0 : 1)}${NO_BREAK}%`;
+  const value = share < 1 ? Math.min(100 * share, 99.9).toFixed(1) : "100";
+  return `${Number(value) ? value : "0"}${NO_BREAK}%`;
 }
 
 function significant(value, digits = 3) {
@@ -206,6 +206,12 @@ function isProven() {
   return state.t === first.t || !rejects;
 }
 
+/* The coverage of the first k, beside what no k rows exceed. */
+function shareOfMost(k) {
+  const most = texts.bounds.length ? ` of at most ${texts.bounds[k - 1].replace(" ", NO_BREAK)}` : "";
+  return `${percent(facts.coverage[k - 1])}${most}`;
+}
+
 /* The template for zero, one or several, with its numbers filled in. */
 function filled(templates, number, values) {
   return templates[Math.min(Math.round(number), 2)].replace(/\{(\w+)\}/g, (_, name) => values[name]);
@@ -214,11 +220,9 @@ function filled(templates, number, values) {
 /* The headline at k and t; emphasis stands between **. */
 function sentence() {
   const shown = now.shown.length;
-  const covering = { k: whole(shown), share: percent(facts.coverage[state.k - 1]) };
+  const covering = { k: whole(shown), share: maxK ? shareOfMost(state.k) : "" };
   const outliers = filled(texts.outliers, now.outliers, { n: whole(now.outliers) });
-  const excess = isProven() ? texts.excesses[state.k - 1] : null;
-  const proof = excess === null ? texts.proven_elsewhere : filled(texts.proven, state.k, { k: whole(state.k), excess });
-  return `${filled(knowsShare() ? texts.covering : texts.chosen, shown, covering)}${outliers}${proof}.`;
+  return `${filled(knowsShare() ? texts.covering : texts.chosen, shown, covering)}${outliers}.`;
 }
 
 // ---------------------------------------------------------------- the selection as files

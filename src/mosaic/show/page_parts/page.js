@@ -11,14 +11,14 @@ function paintSentence() {
 function paintProof() {
   if (!maxK) return;
   const isHere = state.k === first.k && isProven();
-  byId("proof").textContent = isHere ? facts.certificate.sentence : texts.certificate_elsewhere;
+  byId("proof").textContent = isHere ? facts.proof : texts.proof_elsewhere;
 }
 
 /* Coverage of the first k; it is known at the threshold of the fit only. */
 function shareText() {
   const { k } = state;
-  const who = k === 1 ? "the first representative covers" : `the first ${whole(k)} representatives cover`;
-  const share = `${who} ${percent(facts.coverage[k - 1])} of the points that belong`;
+  const who = k === 1 ? "the first representative has" : `the first ${whole(k)} representatives have`;
+  const share = `${who} a coverage of ${shareOfMost(k)}`;
   const left = now.shown.length;
   if (knowsShare()) return capitalised(share);
   const struck = left < k ? `; at the current threshold ${left ? whole(left) : "none"} of them ${left === 1 ? "is" : "are"} left` : "";

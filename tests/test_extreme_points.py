@@ -1,4 +1,4 @@
-"""What a set covers and explains, against brute force; and what the paper's two theorems about coverage amount to."""
+"""What the paper's two theorems about coverage by a hull amount to."""
 
 from itertools import combinations
 
@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull
-from sklearn.metrics import pairwise
 
 from mosaic import solve
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import make_kernel
-from mosaic.metrics import explained_share, unexplained
 from mosaic.program.problem import DesignProblem
 from mosaic.program.working_set import solve_design
 from oracles import gauge, hull_coverage
@@ -53,46 +49,6 @@ def test_coverage_is_the_length_of_the_segments_inside_the_hull(rng, symmetric):
     expected = lengths @ inside / lengths.sum()
     assert hull_coverage(Y, chosen, symmetric=symmetric) == pytest.approx(expected, abs=1e-3)
     assert 0.1 < expected < 0.9
-
-
-def test_unexplained_is_the_residual_of_least_squares(rng):
-    X = rng.normal(size=(30, 6))
-    chosen = [2, 5, 11]
-    left = X.T - X[chosen].T @ np.linalg.lstsq(X[chosen].T, X.T, rcond=None)[0]
-    kernel = make_kernel(X, "linear")
-    np.testing.assert_allclose(unexplained(kernel, chosen), (left**2).sum(axis=0), atol=1e-12)
-    weights = rng.random(30)
-    expected = 1 - weights @ (left**2).sum(axis=0) / (weights @ (X**2).sum(axis=1))
-    assert explained_share(kernel, chosen, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
-    assert explained_share(kernel, chosen) != pytest.approx(expected, rel=1e-3)
-
-
-def test_unexplained_bears_copies_and_points_of_very_different_size_and_refuses_wrong_input(rng):
-    X = rng.normal(size=(20, 5))
-    X[7] = X[3]
-    X[9] = 2 * X[3] - X[4]
-    X[11] *= 1e-9
-    kernel = make_kernel(X, "linear")
-    without = unexplained(kernel, [3, 4, 11])
-    np.testing.assert_allclose(unexplained(kernel, [3, 4, 7, 9, 11]), without, atol=1e-10)
-    assert without[11] < 1e-10 * kernel.diagonal()[11]
-    np.testing.assert_array_equal(unexplained(kernel, []), kernel.diagonal())
-    assert explained_share(make_kernel(np.zeros((3, 2)), "linear"), [0]) == 1.0
-    for ask, told in (
-        (lambda: explained_share(X, [0]), "make_kernel"),
-        (lambda: unexplained(kernel, [20]), "chosen must lie"),
-        (lambda: explained_share(kernel, [0], sample_weight=np.zeros(20)), "nothing to explain"),
-    ):
-        with pytest.raises(InvalidInputError, match=told):
-            ask()
-
-
-def test_explained_share_of_so_many_points_that_similarities_are_computed_in_several_blocks(rng):
-    X = rng.normal(size=(900, 3))
-    K, kernel = pairwise.rbf_kernel(X, gamma=20.0), make_kernel(X, "rbf", gamma=20.0)
-    left = 1.0 - np.einsum("ij,ij->j", K[:700], np.linalg.solve(K[:700, :700], K[:700]))
-    np.testing.assert_allclose(unexplained(kernel, np.arange(700)), left, atol=1e-9)
-    assert explained_share(kernel, np.arange(700)) == pytest.approx(1 - left.mean(), rel=1e-9)
 
 
 # --- the paper's theorems: which points the programs choose
