@@ -92,7 +92,8 @@ def coverage_bounds(selection: Selection, rows: IntArray) -> FloatArray | None:
     """The coverage that no 1, 2, 3, … rows exceed that may be chosen, as far as rows are ranked; None for many."""
     point_of = selection.data.points.point_of
     pool = Chooser(selection, max(len(rows), 1)).pool
-    return selection.measure.bounds(point_of[np.append(pool, rows)], point_of[rows])
+    k = min(len(selection.members), len(rows))
+    return selection.measure.bounds(point_of[np.append(pool, rows)], point_of[rows], k)
 
 
 def suggested_number(selection: Selection) -> int:
