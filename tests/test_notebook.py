@@ -22,16 +22,15 @@ def test_fitted_selector_shows_answer_and_picks_and_the_proof_once_it_is_known(k
     model = kind(20)
     assert "mosaic-card" not in model._repr_html_()
     html = model.fit(BLOBS.X)._repr_html_()
-    assert "20 representatives of 400 rows cover" in html
-    assert "; 8 outliers set aside." in html
+    assert "20 representatives of 400 rows, coverage 91.1 %; 8 outliers set aside." in html
     assert all(f">{row}</td>" in html for row in model.representative_indices_[:6])
     assert "and 14 more" in html
-    assert "provably" not in html  # nobody has asked for a proof, which takes time
+    assert "rovably" not in html  # nobody has asked for a proof, which takes time
     assert not model.selection_.is_proven
     assert "Not fitted" not in html
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
-    assert f"provably within {at_most(model.certificate_.gap)} of the best 20" in model._repr_html_()
-    for outliers, told in (("report", "; 8 outliers reported."), ("keep", "of those that belong.")):
+    assert f"Provably within {at_most(model.certificate_.gap)} of the best 20" in model._repr_html_()
+    for outliers, told in (("report", "; 8 outliers reported."), ("keep", f"coverage {100 * MOSAIC(5, outliers='keep').fit(BLOBS.X).coverage_:.1f} %.<")):
         assert told in kind(5, outliers=outliers).fit(BLOBS.X)._repr_html_()
 
 

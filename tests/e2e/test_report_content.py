@@ -114,7 +114,7 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit):
     page = visit(facts)
     assert "600 of 40,000 points shown" in page.text("#map-text")
     assert "3 points beyond the frame are drawn at its edge" in page.text("#map-text")
-    assert "of those that belong; about 33,000 outliers set aside" in page.text()
+    assert "coverage 88.0 % of at most 91.7 %; about 33,000 outliers set aside" in page.text()
     assert page.text("#t-text").startswith("About 33,000 rows with an effective count below 2")
     assert "This page and the files that it saves have the lowest 20 of about 33,000." in page.text("#outliers-list")
     assert all(text.startswith("about ") for text in page.stands_for())

@@ -25,7 +25,7 @@ from mosaic.kernels.points import Rows
 #: Pairs of points that are compared for the best single row, and for the bound of a curve: about as many as by a fit.
 MOST_PAIRS = 9_000_000
 #: Steps towards a bound of the curve, and how many times fewer rows the next one is made for.
-STEPS, FEWER = 100, 8
+STEPS, FEWER = 100, 4
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Coverage:
         """For 1, 2, 3, … points what so many of the candidates cannot exceed, as far as they are ranked; None for many points.
 
         It is the bound of ``mosaic.choosing.bound`` with −d for a similarity. One u bounds every number, best near the one it
-        was found for: it is looked for at all ranked points, at k, k/8, k/64, …, and the lowest bound counts.
+        was found for: it is looked for at k, at all, a quarter, … of the ranked points, and the lowest counts.
         """
         rows, candidates = self.belonging, np.unique(candidates)
         if len(rows) * len(candidates) > MOST_PAIRS:
@@ -73,10 +73,10 @@ class Coverage:
         if self.scale <= 0:
             return np.ones(len(ranked))
         S, weights, places = -self._distances(candidates, rows).T, self.weights[rows], np.searchsorted(candidates, ranked)
-        highest, numbers = np.zeros(len(ranked)), {len(ranked)}
-        while k:
-            numbers.add(k)
-            k //= FEWER
+        highest, numbers, most = np.zeros(len(ranked)), {1, k}, len(ranked)
+        while most:
+            numbers.add(most)
+            most //= FEWER
         for number in sorted(numbers):
             found = bound_of(S, weights, Slots.free(len(candidates), number), places[:number].tolist(), steps=STEPS)
             highest = np.minimum(highest, bounds_for_all(found.prices, weights, found.thresholds)[: len(ranked)])

@@ -234,7 +234,7 @@ class FittedAttributes:
         if facts.detects:
             lowest, words = enumerate(facts.outliers.lowest, 1), []
             head, rows = ("", "row", "effective count"), [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
-        return html_card(facts.sentence, html_table(head, rows, 6), text=words) + diagram
+        return html_card(str(facts), html_table(head, rows, 6), text=words) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
         return ""  # the diagram would read all attributes, of which some take long; the card has what matters
