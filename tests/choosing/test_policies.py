@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC
+from mosaic.choosing.cover import Cover
 from mosaic.choosing.improve import Improvement
-from mosaic.choosing.objectives import Cover
 from mosaic.kernels import make_kernel
 
 
