@@ -30,7 +30,10 @@ def test_fitted_selector_shows_answer_and_picks_and_the_proof_once_it_is_known(k
     assert "Not fitted" not in html
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
     assert f"Provably within {at_most(model.certificate_.gap)} of the best 20" in model._repr_html_()
-    for outliers, told in (("report", "; 8 outliers reported."), ("keep", f"coverage {100 * MOSAIC(5, outliers='keep').fit(BLOBS.X).coverage_:.1f} %.<")):
+    for outliers, told in (
+        ("report", "; 8 outliers reported."),
+        ("keep", f"coverage {100 * MOSAIC(5, outliers='keep').fit(BLOBS.X).coverage_:.1f} %.<"),
+    ):
         assert told in kind(5, outliers=outliers).fit(BLOBS.X)._repr_html_()
 
 

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.choosing.choose import Chooser
-from mosaic.choosing.objectives import Cover
+from mosaic.choosing.cover import Cover
 from mosaic.kernels import make_kernel
 
 GROSS = datasets.blobs_with_gross_outliers()

@@ -18,7 +18,7 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing.bound import EPS, bound_of, bounds_for_all
-from mosaic.choosing.objectives import Slots
+from mosaic.choosing.cover import Slots
 from mosaic.kernels import Kernel
 from mosaic.kernels.points import Rows
 
