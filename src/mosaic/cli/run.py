@@ -81,8 +81,8 @@ class Run:
     def _fit_classes(self) -> Any:
         """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
         model = MOSAICSampler(**self.settings())
-        model.fit_classes(self.table, np.asarray(self.table.groups), self.constraints())
-        rows, labels, suggested = (values.tolist() for values in model.suspects_)
+        model.fit(self.table, np.asarray(self.table.groups), **self.constraints())
+        rows, labels, suggested, _ = (values.tolist() for values in model.suspects_)
         if rows:
             found = zip(rows, labels, suggested, strict=True)
             told = [f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found]
