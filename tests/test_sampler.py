@@ -236,6 +236,7 @@ def test_frames_and_their_targets_keep_their_type(library):
     [
         ({"sampling_strategy": "equal"}, {}, "divides a number, and none is given; got 'equal'. Give n_representatives"),
         ({"n_representatives": 9, "sampling_strategy": "all"}, {}, "says how many to choose, and so does n_representatives"),
+        ({"n_representatives": 201}, {}, "n_representatives is more than the 200 rows; got 201. Ask for fewer"),
         ({"suspects": "some"}, {}, "suspects must be 'drop' or 'keep'"),
         ({"sampling_strategy": {7: 1}}, {}, "names 7, which is no class. Classes: 0, 1, 2"),
         ({"sampling_strategy": "some"}, {}, "sampling_strategy"),
@@ -258,8 +259,27 @@ def test_the_command_chooses_within_each_class_and_notes_labels_that_do_not_fit(
     assert ran.code == 0, ran.err
     answer = json.loads(ran.out)
     assert {pick["values"]["kind"] for pick in answer["picks"]} == {"a", "b", "c"}
-    assert (
-        "1 row has a label that does not fit, and is left out: R3 (row 3) is labelled 'b', its neighbours 'a'." in answer["notes"]
-    )
+    assert "1 row has a label that does not fit: R3 (row 3) is labelled 'b', its neighbours 'a'." in answer["notes"]
     refused = run(capsys, "select", "rows.csv", "--label", "kind", "--group", "kind")
     assert (refused.code, "cannot be combined" in refused.err) == (2, True)
+
+
+def test_the_command_keeps_suspects_if_it_is_told_and_refuses_options_without_effect(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    y = Y.copy()
+    y[np.argsort(np.linalg.norm(X[:120], axis=1))[:120:30]] = 2
+    rows = np.r_[0:200, 3, 3]  # and two copies
+    pd.DataFrame({"x": X[rows, 0], "y": X[rows, 1], "kind": y[rows]}).to_csv("rows.csv", index=False)
+    dropped = json.loads(run(capsys, "select", "rows.csv", "-k", "201", "--label", "kind", "--json").out)
+    said = (
+        "198 rows are chosen instead of 201: with labels that fit there are 118 of class '0', 60 of class '1', 20 of class '2'."
+    )
+    assert any(note.startswith(said) and "--suspects keep" in note for note in dropped["notes"])
+    assert "2 of the chosen rows are not listed, since they are copies of others." in dropped["notes"]
+    assert len(dropped["picks"]) == 196
+    kept = json.loads(run(capsys, "select", "rows.csv", "-k", "200", "--label", "kind", "--suspects", "keep", "--json").out)
+    assert any(note.startswith("4 rows have labels that do not fit: row ") for note in kept["notes"])
+    assert not any("are chosen instead of" in note for note in kept["notes"])
+    alone = run(capsys, "select", "rows.csv", "--suspects", "keep")
+    assert (alone.code, "--suspects is about the labels of rows. Name their column with --label" in alone.err) == (2, True)
+    assert run(capsys, "path", "rows.csv", "--label", "kind").code == 2

@@ -26,7 +26,7 @@ from mosaic.estimators.fitted import prepared, source_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.parameters import is_whole, one_of, real_number
+from mosaic.parameters import CHOICES, is_whole, one_of, real_number
 from mosaic.rows.frames import take_rows
 from mosaic.text import listed
 
@@ -221,11 +221,11 @@ verbose : as for ``MOSAIC``
         return self._taken(X, rows), None if y is None else take_rows(y, rows)
 
     def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
-        one_of("suspects", self.suspects, ("drop", "keep"))
-        super().fit(X)
-        if source_of(self, X) is not None:
+        one_of("suspects", self.suspects, CHOICES["suspects"])
+        everything = self._fitted(X, 1)
+        if source_of(everything, X) is not None:
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
-        rows = on_host(prepared(self, X))
+        rows = on_host(prepared(everything, X))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
         may_be_chosen = np.ones(len(y), dtype=bool)
@@ -241,10 +241,15 @@ verbose : as for ``MOSAIC``
         for sentence in self._notes(counts, room, total):
             warn(SelectionWarning(sentence))
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
-        final = copy(self).set_params(n_representatives=len(distinct), coverage=None)
-        self.selection_ = super(MOSAICSampler, final).fit(X, must_include=distinct).selection_
+        final = self._fitted(X, len(distinct), must_include=distinct)
+        self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})
         ranked = self.selection_.rows
         self.sample_indices_ = np.append(ranked, np.setdiff1d(chosen, ranked))
+
+    def _fitted(self, X: Any, number: int, **constraints: Any) -> Self:
+        """A copy that chooses so many of all rows."""
+        model = copy(self).set_params(n_representatives=number, coverage=None)
+        return super(MOSAICSampler, model).fit(X, **constraints)
 
     def _chosen_of(self, rows: Any, number: int | None) -> IntArray:
         """So many rows of one class, with outliers and copies where there are not enough others."""
@@ -275,6 +280,9 @@ verbose : as for ``MOSAIC``
                 fault = "`sampling_strategy` says how many to choose, and so does `n_representatives` or `coverage`"
                 raise InvalidInputError(fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}.")
             return dict(numbers_of(strategy, y, counts))
+        if total is not None and total > len(y):
+            fault = f"is more than the {len(y)} rows"
+            raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=total)
         if total is not None:
             return dict(divided(total, counts if strategy == "proportional" else dict.fromkeys(counts, 1), room))
         if strategy == "equal":
