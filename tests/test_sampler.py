@@ -32,6 +32,16 @@ def test_rows_whose_label_does_not_fit_are_named_with_the_label_that_would_and_a
     assert dict(zip(*np.unique(few, return_counts=True), strict=True)) == {"a": 12, "b": 6, "c": 2}
 
 
+def test_a_class_of_suspects_alone_is_not_judged_and_keeps_a_row():
+    y = np.zeros(200, int)
+    y[[5, 130, 190]] = 1
+    sampler = MOSAICSampler(20)
+    with pytest.warns(SelectionWarning, match="labels of class 1 were not judged"):
+        _, few = sampler.fit_resample(X, y)
+    assert len(sampler.suspects_.rows) == 0
+    assert (few == 1).sum() == 1
+
+
 @pytest.mark.parametrize(("strategy", "expected"), [("proportional", [12, 6, 2]), ("equal", [7, 7, 6])])
 def test_strategy_divides_the_number_among_the_classes(strategy, expected):
     sampler = MOSAICSampler(20, sampling_strategy=strategy)
