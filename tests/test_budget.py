@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from mosaic.rows.build import TableSource
 from pyarrow.csv import write_csv
 
 import mosaic
@@ -19,8 +20,8 @@ from mosaic.estimators import MOSAIC
 from mosaic.estimators.proof import memory_of_sample, sample_by_passes, threads_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.parameters import Paper, Sketch
-from mosaic.rows import open_source, read
-from mosaic.rows.build import TableSource
+from mosaic.rows import read
+from sources import open_source
 
 
 @pytest.mark.parametrize(("n", "max_rank", "rank"), [(300, None, 300), (1500, None, 500), (1500, 700, 700), (300, 700, 300)])

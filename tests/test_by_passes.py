@@ -17,7 +17,7 @@ from mosaic.arrays.sources import LocalSource
 from mosaic.choosing.draw import BUCKETS
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.estimators import fit, proof
-from mosaic.rows import open_source
+from sources import open_source
 
 N = 10_000
 FITS_INTO_MEMORY = fit.fits_into_memory

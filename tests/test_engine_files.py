@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.rows import FileFault, open_source, read
+from mosaic.rows import FileFault, read
+from sources import open_source
 from tasks import Sums, X, agree
 
 pa = pytest.importorskip("pyarrow")

@@ -145,7 +145,7 @@ def test_whole_single_and_missing_types_are_numbers():
     agree(MOSAIC(5).fit(nullable), MOSAIC(5).fit(plain.astype(float)))
     nullable.loc[4, "a"] = pd.NA
     model = MOSAIC(5).fit(nullable)
-    assert model.table_.names == ["a", "b", "c"]
+    assert model.encoder_.names == ["a", "b", "c"]
     np.testing.assert_array_equal(model.predict(nullable.astype(float)), model.labels_)
 
 

@@ -184,12 +184,12 @@ def test_numbers_without_gaps_are_taken_as_they_are():
     frame["kind"] = "all the same"
     for given in (frame, pl.from_pandas(frame), arrow(frame)):
         model = MOSAIC(6).fit(given)
-        assert model.table_ is None
+        assert model.encoder_ is None
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]
         np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
         np.testing.assert_array_equal(model.column_scale_, expected.column_scale_)
         np.testing.assert_array_equal(model.effective_count_, expected.effective_count_)
-    assert expected.table_ is None
+    assert expected.encoder_ is None
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "Arrow"])
@@ -228,7 +228,7 @@ def test_columns_that_a_user_would_miss_and_cells_that_are_no_numbers_are_named(
     frame = pd.DataFrame({"x": [str(i % 90) for i in range(300)], "y": np.arange(300.0) % 17})
     frame.loc[[40, 80], "x"] = ["about 12", "lots"]
     model = MOSAIC(6).fit(frame)
-    (said,) = model.table_.notes
+    (said,) = model.encoder_.notes
     assert said == "2 cells of 'x' are not numbers and count as missing, the first: 'about 12' in row 40."
     assert said in model.explain()
     frame = pd.DataFrame({"x": [1.0, np.nan, 2.0], "kind": ["a", "b", "c"]})
@@ -256,7 +256,7 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
 def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
     frame, oddities = planted(1)
     model = MOSAIC(10, kernel=kernel).fit(frame)
-    Z, power = model.table_.encode(cells_of(frame)), 2 if kernel == "rbf" else 1
+    Z, power = model.encoder_.encode(cells_of(frame)), 2 if kernel == "rbf" else 1
     usual = Z[~model.is_outlier_]
     checked = 0
     for row, _ in oddities:
@@ -264,7 +264,7 @@ def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
         nearest = usual[distances.argmin()]
         for name, _, share in model.explain(row).columns:
             others = np.ones(Z.shape[1], bool)
-            others[model.table_.blocks[name]] = False
+            others[model.encoder_.blocks[name]] = False
             without = (np.abs(nearest - Z[row])[others] ** power).sum()
             assert distances.min() - without == pytest.approx(share * distances.min(), rel=1e-9)
             checked += 1
@@ -288,7 +288,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
-    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
+    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.encoder_) as table:
         assert not isinstance(table.X, np.ndarray)
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
@@ -313,7 +313,7 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
         expected, model = MOSAIC(8).fit(frame), MOSAIC(8).fit(path)
     np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
     np.testing.assert_array_equal(model.is_outlier_, expected.is_outlier_)
-    assert model.table_.names == expected.table_.names
+    assert model.encoder_.names == expected.encoder_.names
     ran = run(capsys, "select", path, "-k", "8", "--json")
     answer = json.loads(ran.out)
     assert [pick["row"] for pick in answer["picks"]] == expected.representative_indices_.tolist()
@@ -321,7 +321,7 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
         assert pick["reason"] == expected.explain(pick["row"]).reason
     for one in answer["outliers"]["lowest"]:
         assert one["reason"] == expected.explain(one["row"]).reason
-    assert answer["file"]["feature_names"] == expected.table_.names
+    assert answer["file"]["feature_names"] == expected.encoder_.names
     assert any(note.startswith("Compared as ") for note in answer["notes"])
 
 

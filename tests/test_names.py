@@ -82,7 +82,7 @@ def test_columns_with_a_role_are_named_as_not_compared():
     plain = MOSAIC(5).fit(people(), groups="segment", sample_weight="weight")
     assert plain.explain()[0] == ("Not compared: segment (the group of each row), weight (how often each row counts).")
     mixed = MOSAIC(5).fit(people().assign(city=["Bonn", "Ulm"] * (N // 2)), groups="segment")
-    assert "segment (the group of each row)" in " ".join(mixed.table_.describe())
+    assert "segment (the group of each row)" in " ".join(mixed.encoder_.describe())
     assert "segment" not in mixed.feature_names_in_
     compared = MOSAIC(5).fit(people(), groups=people()["segment"])  # values are compared all the same
     assert "segment" in compared.feature_names_in_

@@ -11,8 +11,8 @@ import pytest
 
 from cli_runs import run
 from mosaic import MOSAIC, MOSAICOutlierDetector
-from mosaic.rows import open_source
 from mosaic.show import report_html
+from sources import open_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
 

@@ -19,9 +19,9 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.metrics import unexplained, unexplained_along
-from mosaic.rows import open_source
 from mosaic.rows.images import thumbnails
 from mosaic.show import page_columns, report_html, write_report
+from sources import open_source
 
 pytest.importorskip("jinja2")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mosaic import MOSAIC
-from mosaic.rows import open_source
+from sources import open_source
 
 N = 9_000
 rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from mosaic import MOSAIC, InvalidInputError
 from mosaic.choosing import all_rows, proof_for_all
 from mosaic.choosing.all_rows import most_likely
 from mosaic.choosing.choose import Chooser
-from mosaic.rows import open_source
+from sources import open_source
 
 
 @pytest.mark.parametrize("m", [10, 100, 1000])

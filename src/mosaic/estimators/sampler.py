@@ -16,10 +16,11 @@ from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
-from mosaic.estimators.fitted import prepared, source_of
+from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError
@@ -122,9 +123,10 @@ verbose : as for ``MOSAIC``
             what = ", ".join(fit_params) or "a matrix of similarities"
             raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
         self.fit(X)
-        if source_of(self, X) is not None:
+        numbers = numbers_of(self, X)
+        if isinstance(numbers, Source):
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
-        rows = on_host(prepared(self, X))
+        rows = on_host(self.selection_.data.geometry.prepare(numbers))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
         fits = np.ones(len(y), dtype=bool)

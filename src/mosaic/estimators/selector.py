@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.xp import as_user_array, is_on_device, rows_of, stacked
+from mosaic.arrays.xp import as_user_array, rows_of, stacked
 from mosaic.choosing import (
     CONFIDENCE,
     CoverCertificate,
@@ -25,18 +25,16 @@ from mosaic.choosing import (
     where_in_memory,
 )
 from mosaic.door import as_indices
-from mosaic.estimators.fit import fit_data, read_data
+from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
-from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import DiffusionKernel, PointKernel
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
-from mosaic.rows import is_source, open_source
-from mosaic.rows.arrays import owner_of
-from mosaic.rows.frames import n_rows, take_rows, with_columns
+from mosaic.rows.frames import with_columns
 from mosaic.rows.names import as_rows
+from mosaic.rows.rows import chosen_rows
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
@@ -120,13 +118,13 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
-            read, settings = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            data = fit_data(self, read, settings, say, quotas=quotas, **rows)
+            taken = take(self, X, settings, groups=groups, sample_weight=sample_weight)
+            data = fit_data(self, taken, say, quotas=quotas, **rows)
             say("choosing")
-            self.selection_ = selection = choose(data, settings)
-            if read.source is not None and read.file is not None:  # cells that reasons quote
+            self.selection_ = selection = choose(data, taken.settings)
+            if taken.plan.passes:  # cells that reasons quote
                 odd = selection.data.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.table_ = with_cells(self.table_, read.file, np.append(selection.rows, odd))
+                self.encoder_ = with_cells(self.encoder_, taken.rows, np.append(selection.rows, odd))
             say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
@@ -250,7 +248,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     def select(self, X: Any, *, with_reasons: bool = False) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images).
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file, the
+        answer is a ``pyarrow.Table`` of its cells, or an array.
         ``with_reasons``: a data frame, or ``obs`` of AnnData, gets the columns mosaic_rank, mosaic_stands_for and mosaic_reason.
 
         Examples
@@ -261,18 +260,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         (10, 3)
         """
         check_is_fitted(self)
-        n, rows = self.selection_.data.n_rows, self.selection_.rows
-        source = open_source(X, self.n_jobs) if is_source(X) else None
-        given = n_rows(X) if source is None else source.n
-        if given != n:
-            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
-        numbers, back = np.unique(rows, return_inverse=True)
-        if owner_of(X) == "anndata" and hasattr(X, "obs"):
-            chosen = X[numbers].to_memory()[back].copy()
-        elif source is None:
-            chosen = rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
-        else:
-            chosen = source.take(numbers)[back]  # for a table, its columns of numbers
+        chosen = chosen_rows(X, self.selection_.rows, self.selection_.n_rows)
         if not with_reasons:
             return chosen
         told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}

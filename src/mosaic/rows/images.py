@@ -14,10 +14,10 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.build import add_groups_and_weights
 from mosaic.rows.faults import FileFault
-from mosaic.rows.roles import Request, refuse_columns
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.roles import Request, Roles, refuse_columns
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
 
 pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
@@ -90,11 +90,8 @@ def open_images(request: Request) -> Rows:
         notes.append(
             f"Left out, because they cannot be read: {len(unreadable):,} of {len(files) + len(unreadable):,} pictures: {told}."
         )
-    store = InMemory(pa.table(columns))
-    about: dict[str, Any] = {"id_name": "file", "notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
-    rows = Rows(path, request.kind, X, store, **about)
-    add_groups_and_weights(rows, request, store)
-    return rows
+    about: dict[str, Any] = {"notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
+    return Rows.of_array(request, X, InMemory.of_arrow(pa.table(columns)), roles=Roles(id_name="file"), **about)
 
 
 def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:

@@ -17,11 +17,11 @@ from typing import Any, Literal, TypeAlias
 
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
-from mosaic.rows.build import table_rows
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.text import Library, listed
 
@@ -347,7 +347,7 @@ def open_workbook(request: Request) -> Rows:
         raise no_rows(path, f"its sheet {name!r} has a header and no rows")
     check_names(request, names)
     columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
-    return table_rows(request, InMemory(pa.table(columns)), notes=notes)
+    return Rows.of_table(request, InMemory.of_arrow(pa.table(columns)), notes=notes)
 
 
 def _column(cells: list[Any]) -> Any:
