@@ -274,7 +274,7 @@ def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
 @pytest.mark.parametrize("kept", [300, 16_384])
 @pytest.mark.usefixtures("by_passes")
 def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", kept)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", kept)
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")

@@ -114,7 +114,7 @@ def plan_of(settings: Settings, rows: Shape, *, passes: bool = True) -> Plan:
         plan = Plan(rows.n, _memory_of_paper(settings, rows), sample=rows.n)
     else:
         plan = _plan_in_memory(settings, rows)
-    return replace(plan, memory=plan.memory + rows.held + rows.buffers)
+    return replace(plan, memory=plan.memory + rows.held + plan.passes * rows.buffers)
 
 
 def needs_a_pass(settings: Settings, rows: Shape) -> bool:
@@ -158,6 +158,8 @@ def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
     n, d = rows.n, rows.n_features
     sample = min(sample_size(settings, n, d), n) if compares_any(settings) else n
     is_sampled, on_device = sample < n, rows.array is not None and is_on_device(rows.array)
+    larger = larger_sample_size(settings, n, d) if is_sampled else 0
+    picks = _memory_of_picks(settings, rows, sample, larger)
     if on_device:
         memory = memory_on_device(sample, 0, rows.itemsize, d)
     elif is_sampled and not sp.issparse(rows.array):
@@ -167,8 +169,7 @@ def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
         memory = memory_of_fit(decisive, rows.itemsize, d, rows.size * decisive / n)
     memory += 24.0 * n if is_sampled else 0.0
     refuse_beyond(_budget_for(settings, rows), str(rows), memory, LESS_MEMORY)
-    larger = larger_sample_size(settings, n, d) if is_sampled else 0
-    return Plan(n, memory + _memory_of_picks(settings, rows, sample, larger), 0, sample, larger)
+    return Plan(n, memory + picks, 0, sample, larger)
 
 
 def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
-from mosaic.arrays.sources import Passes, Source
+from mosaic.arrays.sources import MAPPED_BYTES, Passes, Source
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, is_auto, preparation_of
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
@@ -58,8 +58,7 @@ def take(
     rows = Rows.of(X, groups=groups, weights=sample_weight, memory_budget=settings.memory_budget)
     encoder = Encoder.fit(rows, pairwise=settings.kernel == "precomputed")
     warn_of_left_out(encoder.left_out)
-    if rows.held and settings.memory_budget is not None:  # what is held is not free any more
-        settings = replace(settings, memory_budget=max(settings.memory_budget - rows.held, 1.0))
+    settings = beside(settings, rows.held)
     if encoder.has_rules and is_auto(settings.scale):  # their rules say how columns compare
         settings = replace(settings, scale=False)
     shape = shape_of_rows(rows, encoder)
@@ -70,8 +69,17 @@ def take(
     else:
         numbers = checked(estimator, encoder, encoder.matrix(rows), is_fit=True)
         n, d = numbers.shape
-        shape = Shape(n, d, "array", rows.weights is not None, array=numbers)
+        shape = Shape(n, d, "array", rows.weights is not None, rows.held, array=numbers)
+        if rows.path is not None and (rows.array is None or rows.stays):
+            settings, shape = beside(settings, shape.size), replace(shape, held=rows.held + shape.size)
     return Taken(rows, encoder, settings, plan_of(settings, shape), numbers)
+
+
+def beside(settings: Settings, held: float) -> Settings:
+    """The settings with what is left of a given budget beside these bytes, which are not free any more."""
+    if not held or settings.memory_budget is None:
+        return settings
+    return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
 
 
 def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
@@ -84,8 +92,9 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     if isinstance(rows.array, Source):
         source = rows.array
         return Shape(rows.n, encoder.width, "file" if source.is_local else "cluster", weighted, held, source.buffers)
-    is_mapped = isinstance(rows.array, np.memmap) and rows.array.ndim == 2
-    return Shape(rows.n, encoder.width, "map" if is_mapped else "array", weighted, held)
+    if isinstance(rows.array, np.memmap) and rows.array.ndim == 2:
+        return Shape(rows.n, encoder.width, "map", weighted, held, float(min(rows.array.nbytes, MAPPED_BYTES)))
+    return Shape(rows.n, encoder.width, "array", weighted, held)
 
 
 def warn_of_left_out(columns: tuple[LeftOut, ...]) -> None:

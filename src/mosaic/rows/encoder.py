@@ -94,7 +94,9 @@ class Encoder:
             left_out = [rule for rule in rules.values() if isinstance(rule, LeftOut)]
             if not features:
                 raise nothing_left(rows, rules)
-            return cls((), tuple(features), len(features), left_out=(*roles.left_out, *left_out))
+            # scikit-learn knows names that are texts only.
+            named = tuple(features) if all(isinstance(cells.columns[name].name, str) for name in features) else None
+            return cls((), named, len(features), left_out=(*roles.left_out, *left_out))
         weights = rows.weights if complete and rows.weights is not None and np.any(rows.weights) else None
         encoder = cls.of(cells, keep=list(roles.asked_for), place=lambda row: rows.place(int(numbers[row])), weights=weights)
         encoder = replace(encoder.with_gaps(gaps), left_out=(*roles.left_out, *encoder.left_out))
@@ -191,6 +193,9 @@ class Encoder:
         """The numbers of rows, read in passes."""
         if rows.array is None:
             source: Source = EncodedRows(self, rows)
+        elif shape_of(rows.array)[1] != self.width:
+            fault = f"has {shape_of(rows.array)[1]} columns of numbers, the data of fit had {self.width}"
+            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
         elif isinstance(array := self._array_of(rows), Source):
             source = copy(array)
         else:
@@ -217,12 +222,14 @@ class Encoder:
         wanted = self.read_columns
         if not wanted and isinstance(rows.table, InMemory):  # fit was given an array
             wanted = features_of(rows.table.cells(rows.roles.compared))
-        missing = [repr(name) for name in wanted if name not in rows.table.columns]
+        missing = [name for name in wanted if name not in rows.table.columns]
         if missing:
             has = listed([repr(name) for name in rows.table.columns]) or "no columns"
             were, are = ("was", "is") if len(missing) == 1 else ("were", "are")
-            said = f"{'columns' if missing[1:] else 'column'} {', '.join(missing)} {were} there in fit and {are} missing now"
-            raise rows.request.fault(f"{said}; it has {has}", "Add or rename the columns, or fit again.")
+            said, remedy = f"{were} there in fit and {are} missing now; X has {has}", "Add or rename the columns, or fit again."
+            if len(missing) == 1:
+                raise rows.request.fault(said, remedy, missing[0])
+            raise rows.request.fault(f"columns {', '.join(map(repr, missing))} {said}", remedy)
         return wanted
 
     @property
@@ -314,9 +321,6 @@ def nothing_left(rows: Rows, rules: Mapping[str, Column | LeftOut]) -> InvalidIn
         remedy = f"Are these embeddings? Use `embedding={lists[0]!r}`."
         return rows.request.fault(f"has no column of numbers to compare rows by; it has {shown}", remedy)
     why = listed([f"{name!r} {rule.why}" for name, rule in rules.items() if isinstance(rule, LeftOut)])
-    remedy = (
-        "Convert columns that stand for numbers, rename numbers that have the name of an id but say something about a row, or "
-    )
-    remedy += "name columns in `columns`, which compares them whatever they are called."
+    remedy = "Convert columns that stand for numbers, and rename those that have the name of an id but say something about a row."
     said = f"has no column of numbers to compare rows by; it has {shown or 'no columns'}"
     return rows.request.fault(f"{said}{': ' if why else ''}{why}", remedy)

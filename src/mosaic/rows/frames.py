@@ -251,7 +251,7 @@ def cells_of(X: Any, *, levels: Collection[str] = ()) -> Any:
 def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
     """The named columns of a data frame, all of numbers, as a matrix, see ``Cells.matrix``."""
     cells = cells_of(X)
-    return (cells if names is None else cells.only(names)).matrix()
+    return (cells if names is None else cells.only(list(map(str, names)))).matrix()
 
 
 def features_of(cells: Cells) -> list[str]:

@@ -61,7 +61,7 @@ class Request:
         """What is wrong with the rows: of a file with its name, of others as what X has."""
         if self.is_of_file:
             return FileFault(self.path, said, remedy, column=column, **where)
-        subject = "X" if column is None else f"column {column!r} of X"
+        subject = "X" if column is None else f"column {column!r}"
         return InvalidInputError(f"{subject} {said}", remedy)
 
     def unknown(self, what: str, name: str, names: Sequence[str], parameter: str | None = None) -> InvalidInputError:

@@ -267,7 +267,7 @@ class Rows:
 
     def take(self, rows: IntArray) -> Any:
         """Some rows: a ``pyarrow.Table`` of their cells, or an array where the rows of a file are numbers."""
-        if self.array is None or (self.table is not None and not isinstance(self.table, InArray)):
+        if self.array is None:
             return self.cells(rows)
         if isinstance(self.array, Source):
             numbers, back = np.unique(rows, return_inverse=True)
