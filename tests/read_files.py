@@ -14,6 +14,16 @@ def numbers(table):
     return Encoder.fit(table).matrix(table)
 
 
+def learned(table):
+    """What the columns mean."""
+    return Encoder.fit(table)
+
+
+def told(table):
+    """All that is said of the file and its columns."""
+    return [*table.notes, *learned(table).describe()]
+
+
 def write(folder, content, name="rows.csv"):
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder / name

@@ -15,7 +15,7 @@ import mosaic
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow
 from mosaic.choosing import Settings
 from mosaic.choosing.budget import DECISION_SAMPLE, available_memory, budget_of, memory_of_fit, memory_of_program
-from mosaic.choosing.plan import Plan, memory_of_sample
+from mosaic.choosing.plan import Plan, Shape, memory_of_sample, plan_of
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.parameters import Paper, Sketch
@@ -81,15 +81,15 @@ def settings_of(budget):
 @pytest.mark.parametrize("d", [10, 30, 64])
 def test_many_rows_find_a_way_through_a_small_budget(d):
     enough = memory_of_sample(DECISION_SAMPLE, d)
-    assert sample_by_passes(settings_of(enough), 200_000, d) == DECISION_SAMPLE
-    assert sample_by_passes(settings_of(0.9 * enough), 200_000, d) < DECISION_SAMPLE
+    assert plan_of(settings_of(enough), Shape(200_000, d, "cluster")).sample == DECISION_SAMPLE
+    assert plan_of(settings_of(0.9 * enough), Shape(200_000, d, "cluster")).sample < DECISION_SAMPLE
     with pytest.raises(MemoryBudgetError, match=r"200,000 rows × 64 features by passes with 2,048 points in memory need about"):
-        sample_by_passes(settings_of(1e7), 200_000, 64)
+        plan_of(settings_of(1e7), Shape(200_000, 64, "cluster"))
 
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     def threads(budget, d=16):
-        found = threads_by_passes(settings_of(budget), DECISION_SAMPLE, 200_000, d)
+        found = plan_of(settings_of(budget), Shape(200_000, d, "cluster")).threads
         assert found == 1 or memory_of_sample(DECISION_SAMPLE, d) + found * 8.0 * 8192 * d <= budget  # a block of rows for each
         return found
 
@@ -219,7 +219,7 @@ def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_
     n = 20_000
     kinds = {f"kind{j}": rng.choice([f"level {i}" for i in range(30)], n) for j in range(4)}
     write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
-    with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=3e7) as table:
+    with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=8e7) as table:
         expected, encoder = Encoder.fit(whole).matrix(whole), Encoder.fit(table)
         source = encoder.source(table)
         assert source.n_features == expected.shape[1] > 100
@@ -227,7 +227,7 @@ def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_
         rows = source.run(PerRow(lambda rows, start: {"rows": rows}))["rows"]
         np.testing.assert_array_equal(rows, expected)
         assert encoder == Encoder.fit(whole)
-        assert mosaic.estimate(table, memory_budget=3e7).passes == 1
+        assert mosaic.estimate(table, memory_budget=8e7).passes == 1
 
 
 @pytest.mark.usefixtures("by_passes")

@@ -103,7 +103,7 @@ def test_memory_maps_files_and_collections_give_what_memory_gives(plain, npy):
     np.testing.assert_allclose(plain.score_samples(str(npy)), plain.score_samples(X), rtol=1e-9)
     assert plain.score(npy) == pytest.approx(plain.score(X), rel=1e-9)
     np.save(npy.with_name("narrow.npy"), X[:, :3])
-    with pytest.raises(InvalidInputError, match="X has 3 features, but MOSAIC is expecting 4"):
+    with pytest.raises(InvalidInputError, match="has 3 columns of numbers, the data of fit had 4"):
         plain.predict(npy.with_name("narrow.npy"))
     da = pytest.importorskip("dask.array")
     np.testing.assert_array_equal(plain.predict(da.from_array(X[:9000], chunks=(4000, 4))), plain.predict(X[:9000]))

@@ -19,21 +19,22 @@ from mixed_tables import TABLES, customers, planted, visits
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.estimators import explain_model
 from mosaic.rows import read
-from mosaic.rows.encoder import TableEncoder, encoder_of
+from mosaic.rows.encoder import Encoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.kinds import Number, possible_range, quantiles
+from read_files import learned, numbers
 
 CUSTOMERS = customers(missing=0.25)
 
 
 def encoded(frame, **options):
     cells = cells_of(frame)
-    encoder = TableEncoder.of(cells, **options)
+    encoder = Encoder.of(cells, **options)
     return encoder, encoder.encode(cells)
 
 
 def rule(values, name="x"):
-    encoder = TableEncoder.of(cells_of(pd.DataFrame({name: values})))
+    encoder = Encoder.of(cells_of(pd.DataFrame({name: values})))
     return encoder.columns[0] if encoder.columns else encoder.left_out[0].why
 
 
@@ -184,12 +185,12 @@ def test_numbers_without_gaps_are_taken_as_they_are():
     frame["kind"] = "all the same"
     for given in (frame, pl.from_pandas(frame), arrow(frame)):
         model = MOSAIC(6).fit(given)
-        assert model.encoder_ is None
+        assert not model.encoder_.has_rules
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]
         np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
         np.testing.assert_array_equal(model.column_scale_, expected.column_scale_)
         np.testing.assert_array_equal(model.effective_count_, expected.effective_count_)
-    assert expected.encoder_ is None
+    assert not expected.encoder_.has_rules
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "Arrow"])
@@ -232,7 +233,7 @@ def test_columns_that_a_user_would_miss_and_cells_that_are_no_numbers_are_named(
     assert said == "2 cells of 'x' are not numbers and count as missing, the first: 'about 12' in row 40."
     assert said in model.explain()
     frame = pd.DataFrame({"x": [1.0, np.nan, 2.0], "kind": ["a", "b", "c"]})
-    with pytest.raises(InvalidInputError, match=r"no column says anything about a row: 'x' .*'kind' "):
+    with pytest.raises(InvalidInputError, match=r"no column that says anything about a row: 'x' .*'kind' "):
         MOSAIC(1).fit(frame, sample_weight=[1.0, 0.0, 0.0])
 
 
@@ -288,8 +289,8 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
-    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.encoder_) as table:
-        assert not isinstance(table.X, np.ndarray)
+    with read(write(new, tmp_path, "parquet"), memory_budget=1e4) as table:
+        assert table.stays
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
 
@@ -326,20 +327,20 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
 
 
 def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 1000)
+    monkeypatch.setattr("mosaic.rows.rows.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
     with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
-        assert any("found from 1,000 rows spread over the file" in note for note in table.notes)
-        np.testing.assert_allclose(table.X.read(0, 6000), table.encoder.encode(cells_of(frame)), atol=1e-12)
-        whole = TableEncoder.of(cells_of(frame))
-        assert table.encoder.names == whole.names
-        assert table.encoder.columns[0].spread == pytest.approx(whole.columns[0].spread, rel=0.1)
+        assert any("found from 1,000 rows spread over the file" in note for note in learned(table).notes)
+        np.testing.assert_allclose(numbers(table), learned(table).encode(cells_of(frame)), atol=1e-12)
+        whole = Encoder.of(cells_of(frame))
+        assert learned(table).names == whole.names
+        assert learned(table).columns[0].spread == pytest.approx(whole.columns[0].spread, rel=0.1)
     frame = frame[["age", "segment"]].assign(x=np.random.default_rng(0).normal(size=6000))
     frame.loc[5990, "x"] = np.nan  # a gap beyond the rows that decide is apart from all values
     with read(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
-        block = table.encoder.blocks["x"]
-        assert np.flatnonzero(table.X.read(0, 6000)[:, block][:, 1]).tolist() == [5990]
+        block = learned(table).blocks["x"]
+        assert np.flatnonzero(numbers(table)[:, block][:, 1]).tolist() == [5990]
 
 
 def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
@@ -347,7 +348,7 @@ def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
     amounts = [f"${amount:,.2f}" for amount in rng.permutation(np.arange(200) * 173.37 + 5)]
     frame = pd.DataFrame({"amount": amounts, "day": rng.permutation(days), "kind": rng.choice(["a", "b"], 200)})
     with read(write(frame, tmp_path, "csv")) as table:
-        assert (table.id_name, table.feature_names) == (None, ["amount", "day", "kind"])
+        assert (table.id_name, learned(table).names) == (None, ["amount", "day", "kind"])
 
 
 def repeated(frame, weights):
@@ -366,15 +367,15 @@ def visits_and_ages(n=150):
 def test_a_weight_of_two_is_the_same_as_the_row_twice_and_rows_of_weight_zero_decide_nothing():
     weights = np.random.default_rng(0).integers(1, 4, 150)
     frame = visits_and_ages()
-    once, often = (encoder_of(cells_of(frame), weights=weights.astype(float)), encoder_of(cells_of(repeated(frame, weights))))
+    once, often = (Encoder.of(cells_of(frame), weights=weights.astype(float)), Encoder.of(cells_of(repeated(frame, weights))))
     assert once.names == often.names
     np.testing.assert_allclose(once.encode(cells_of(frame)), often.encode(cells_of(frame)), atol=1e-9)
-    plain = encoder_of(cells_of(frame))
+    plain = Encoder.of(cells_of(frame))
     assert np.abs(plain.encode(cells_of(frame)) - once.encode(cells_of(frame))).max() > 0.01
     odd = frame.copy()
     odd.loc[100:, "spent"] = 1e6
     odd.loc[100:, "browser"] = "lynx"
-    told, expected = encoder_of(cells_of(odd), weights=1.0 * (np.arange(150) < 100)), encoder_of(cells_of(frame[:100]))
+    told, expected = Encoder.of(cells_of(odd), weights=1.0 * (np.arange(150) < 100)), Encoder.of(cells_of(frame[:100]))
     np.testing.assert_array_equal(told.encode(cells_of(frame[:100])), expected.encode(cells_of(frame[:100])))
 
 

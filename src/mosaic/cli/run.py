@@ -131,10 +131,10 @@ class Run:
         """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
         if self.args.json:
             table = self.table
+            encoder = Encoder.fit(table) if self.encoder is None else self.encoder
+            names = encoder.names
             file: dict[str, Any] = {"path": str(table.path), "kind": table.kind, "rows": table.n}
-            if self.encoder is not None:
-                names = self.encoder.names
-                file |= {"features": self.encoder.width if names is None else len(names), "feature_names": names}
+            file |= {"features": encoder.width if names is None else len(names), "feature_names": names}
             file |= {"unreadable": table.unreadable} if table.unreadable else {}
             write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
         elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):

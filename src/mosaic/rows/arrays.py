@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import ArraySource, Source
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, readable
 from mosaic.rows.roles import Request, Roles, check_names, check_weight, refuse_columns
@@ -55,7 +56,7 @@ def stored_source(X: Any) -> Source | None:
     if owner in ARRAY_KINDS:
         if not hasattr(X, "shape"):
             remedy = "Pass an array with two dimensions, such as group[name]."
-            raise InvalidInputError(f"X must be an array of rows; got a {type(X).__name__}", remedy)
+            raise InvalidInputError(f"X must be an array of rows; got {type(X).__name__}", remedy)
         return StoredArray(X, ARRAY_KINDS[owner], "X")
     return None
 
@@ -122,7 +123,7 @@ def open_npy(request: Request) -> Rows:
         check_array(X.shape, X.dtype, request.path)
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
-        if X.dtype.kind == "f" and X.nbytes <= request.budget / 4:
+        if X.dtype.kind == "f" and may_load(X.nbytes, request.budget):
             X = np.array(X)
     return _array_rows(request, X)
 
@@ -142,8 +143,8 @@ def open_npz(request: Request) -> Rows:
     shape, dtype = shapes[name]
     check_array(shape, dtype, path)
     size = float(np.prod(shape)) * dtype.itemsize
-    if size > request.budget / 2:
-        fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
+    if not may_load(size, request.budget):
+        fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than a quarter of the memory budget"
         raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
     with readable(path), np.load(path, allow_pickle=False) as stored:
         return _array_rows(request, stored[name])
@@ -159,7 +160,7 @@ def open_zarr(request: Request) -> Rows:
             members = dict(node.members(max_depth=None))
             shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
             node = members[_chosen(request, shapes)]
-        if _bytes(node) <= request.budget / 4:
+        if may_load(_bytes(node), request.budget):
             return _array_rows(request, node[:])
     return _array_rows(request, StoredArray(node, request.kind, path))
 
@@ -242,7 +243,7 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
-        if _bytes(node) <= request.budget / 4:
+        if may_load(_bytes(node), request.budget):
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
                 X, names = X.to_numpy(), [str(column) for column in X.columns]

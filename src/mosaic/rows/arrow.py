@@ -16,7 +16,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.choosing.budget import leaves_room
+from mosaic.choosing.budget import leaves_room, may_load
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows.faults import FileFault, damaged, no_rows, readable
 from mosaic.rows.frames import Cells, cells_of, looks_like_id
@@ -126,7 +126,7 @@ def open_parquet(request: Request) -> Rows:
     store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
     width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
     check_names(request, store.columns)
-    if store.size <= budget / 4 and leaves_room(store.n, width, budget, copies=2):
+    if may_load(store.size, budget) and leaves_room(store.n, width, budget, copies=2):
         table = pa.concat_tables(store.read(0, store.n, store.columns)).replace_schema_metadata(store.schema.metadata)
         return Rows.of_table(request, InMemory.of_arrow(table.unify_dictionaries()))
     pages, blocks = store.pages, 2.0 * 8 * rows * width

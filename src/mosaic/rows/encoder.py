@@ -25,6 +25,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
+from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Cells, Values, features_of, holds_lists, is_feature_name
 from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number
@@ -97,8 +98,12 @@ class Encoder:
             # scikit-learn knows names that are texts only.
             named = tuple(features) if all(isinstance(cells.columns[name].name, str) for name in features) else None
             return cls((), named, len(features), left_out=(*roles.left_out, *left_out))
-        weights = rows.weights if complete and rows.weights is not None and np.any(rows.weights) else None
+        weights = as_weights(rows.weights, rows.n) if complete and rows.weights is not None else None
+        weights = None if weights is None or not weights.any() else weights
         encoder = cls.of(cells, keep=list(roles.asked_for), place=lambda row: rows.place(int(numbers[row])), weights=weights)
+        if not encoder.columns:
+            shown = listed([f"{column.name!r} {column.why}" for column in encoder.left_out])
+            raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
         encoder = replace(encoder.with_gaps(gaps), left_out=(*roles.left_out, *encoder.left_out))
         if complete:
             return encoder.with_texts(cells)
@@ -214,6 +219,10 @@ class Encoder:
             fault = f"has the columns {', '.join(map(repr, names))}; those of fit were {', '.join(map(repr, known))}"
             remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
             raise InvalidInputError(fault, remedy, parameter="X")
+        width = shape_of(rows.array)[1]
+        if width != self.width and (rows.stays or rows.path is not None):  # of other arrays scikit-learn says it
+            fault = f"has {width} columns of numbers, the data of fit had {self.width}"
+            raise rows.request.fault(fault, "Pass the same columns.")
         return rows.array
 
     def known_columns(self, rows: Rows) -> list[str]:

@@ -382,8 +382,6 @@ def rows_of(X: Any, memory_budget: float | None = None) -> Rows:
         return Rows(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), array=X)
     if isinstance(X, list | tuple):
         return Rows(Request(kind="list"), array=array_of(X))
-    if isinstance(X, Mapping):
-        raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     source = arrays.stored_source(X)
     if source is not None and arrays.owner_of(X) == "anndata":
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
@@ -391,6 +389,8 @@ def rows_of(X: Any, memory_budget: float | None = None) -> Rows:
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
     if source is not None:
         return Rows(Request(kind=source.kind), array=source, array_names=source.names)
+    if source is None and isinstance(X, Mapping):
+        raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     cells = cells_of(X)
     if cells is None:
         return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
