@@ -184,7 +184,7 @@ def test_npz_files_give_their_one_table_or_the_one_that_is_named(tmp_path, rng):
         assert table.array.dtype == np.float32
         np.testing.assert_array_equal(numbers(table), np.ones((2, 2)))
     for options, fault in (
-        ({"array": "Y", "memory_budget": TINY}, r"more than a quarter of the memory budget.*\.npy"),
+        ({"array": "Y", "memory_budget": TINY}, r"more than half of the memory budget.*\.npy"),
         ({}, r"X \(3, 3\), Y \(2, 2\).*with array"),
         ({"array": "Z"}, "has no array 'Z'"),
     ):

@@ -15,7 +15,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Selection, Settings, flag_only
 from mosaic.estimators.fit import fit_data, take
-from mosaic.estimators.fitted import FittedAttributes, ask, found
+from mosaic.estimators.fitted import FittedAttributes, ask, known
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.parameters import Named
 
@@ -98,7 +98,7 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         self._warn()
         return self
 
-    threshold_rule_: str = found("cut.rule")
+    threshold_rule_: str = known("cut.rule")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

@@ -33,6 +33,16 @@ from mosaic.rows.tables import InMemory
 from mosaic.text import html_card, html_table, library
 
 
+class Known(property):
+    """An attribute that is known without computing."""
+
+
+def known(path: str) -> Any:
+    """A property that reads this of the selection, where nothing is computed."""
+    read = attrgetter(path)
+    return Known(lambda self: read(self._found))
+
+
 def found(path: str, *, per_row: bool = False) -> Any:
     """A property that reads this of the selection; ``per_row``: as an array of the library, and on the device, of the data."""
     read = attrgetter(path)
@@ -99,12 +109,12 @@ class FittedAttributes:
     _facts: Facts | None = None
 
     # The attributes are described in the classes that have them.
-    row_names_: RowNames | None = found("data.row_names")
+    row_names_: RowNames | None = known("data.row_names")
     effective_count_: FloatArray = found("effective_count", per_row=True)
     outlier_probability_: FloatArray = found("outlier_probability", per_row=True)
     is_outlier_: BoolArray = found("outlier_mask", per_row=True)
-    gamma_: float | None = found("data.geometry.gamma")
-    column_scale_: FloatArray | None = found("data.geometry.prepare.scale")
+    gamma_: float | None = known("data.geometry.gamma")
+    column_scale_: FloatArray | None = known("data.geometry.prepare.scale")
 
     @property
     def _found(self) -> Selection:

@@ -26,7 +26,7 @@ from mosaic.choosing import (
 )
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, take
-from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
+from mosaic.estimators.fitted import FittedAttributes, ask, found, known, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import DiffusionKernel, PointKernel
@@ -132,7 +132,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     representative_indices_: IntArray = found("rows", per_row=True)
     labels_: IntArray = found("labels_of_rows", per_row=True)
     representation_error_: FloatArray = found("errors_of_rows", per_row=True)
-    outlier_threshold_: float = found("cut.count")
+    outlier_threshold_: float = known("cut.count")
     coverage_: float = found("coverage")
     influence_: FloatArray = found("influence", per_row=True)
     alpha_: float = found("program.alpha")

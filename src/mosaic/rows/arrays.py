@@ -143,8 +143,8 @@ def open_npz(request: Request) -> Rows:
     shape, dtype = shapes[name]
     check_array(shape, dtype, path)
     size = float(np.prod(shape)) * dtype.itemsize
-    if not may_load(size, request.budget):
-        fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than a quarter of the memory budget"
+    if not may_load(size, request.budget, at_once=True):
+        fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
         raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
     with readable(path), np.load(path, allow_pickle=False) as stored:
         return _array_rows(request, stored[name])
@@ -195,7 +195,7 @@ def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
     # Its entries by row and column and then as CSR, and some numbers a row and a column.
     need = 24.0 * X.nnz + 32.0 * sum(X.shape)
-    if need > request.budget / 2:
+    if not may_load(need, request.budget, at_once=True):
         fault = f"needs about {need / 1e9:.1f} GB to be read, more than half of the memory budget"
         raise FileFault(request.path, fault, "Raise `memory_budget`, or save it as .npy or .h5ad, which are read in pieces.")
     if hasattr(X, "check_format"):

@@ -154,12 +154,12 @@ def _parquet_files(path: Path) -> list[Path]:
 def rows_of_batches(
     request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Callable[[int], int | None] | None = None
 ) -> Rows:
-    """Rows of ``pyarrow.RecordBatch``; those of more than a sixth of the budget are laid out in a temporary Parquet file."""
+    """Rows of ``pyarrow.RecordBatch``; those that take much of the budget are laid out in a temporary Parquet file."""
     batches, kept, size = iter(batches), [], 0
     for batch in batches:
         kept.append(batch)
         size += batch.nbytes
-        if size > request.budget / 6 and batch.num_rows:
+        if not may_load(1.5 * size, request.budget) and batch.num_rows:  # a table is joined from its batches
             break
     else:
         if not any(batch.num_rows for batch in kept):
@@ -245,7 +245,7 @@ def open_json_lines(request: Request) -> Rows:
     """A .jsonl file. Of a large one, the first block decides the types of the columns."""
     check_text(request)  # pyarrow takes strings of JSON as they come
     size = request.path.stat().st_size * (1 if request.ending in (".jsonl", ".ndjson") else 5)
-    is_small = size <= request.budget / 8
+    is_small = may_load(2.0 * size, request.budget)  # as text and as a table
 
     def batches(schema: Any = None) -> Iterator[Any]:
         options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault
 from mosaic.rows.roles import Request, Roles, refuse_columns
@@ -98,7 +99,7 @@ def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     """The pixels of all pictures that can be read, which the album then has, and why others cannot."""
     size, progress = request.image_size, request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1)
-    if 4.0 * shape[0] * shape[1] > request.budget / 2:
+    if not may_load(4.0 * shape[0] * shape[1], request.budget, at_once=True):
         fault = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take more than half of the memory budget"
         raise FileFault(album.path, fault, "Raise `memory_budget`, or make pictures smaller with `image_size`.")
     X = np.empty(shape, np.float32)

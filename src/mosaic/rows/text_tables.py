@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
@@ -324,7 +325,7 @@ def open_workbook(request: Request) -> Rows:
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-        if 8 * size > request.budget / 2:  # a byte of XML takes up to eight while it is read
+        if not may_load(8 * size, request.budget, at_once=True):  # a byte of XML takes up to eight while it is read
             fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
             remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
             raise FileFault(path, fault, remedy)
