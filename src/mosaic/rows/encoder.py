@@ -102,7 +102,7 @@ class Encoder:
         weights = None if weights is None or not weights.any() else weights
         encoder = cls.of(cells, keep=list(roles.asked_for), place=lambda row: rows.place(int(numbers[row])), weights=weights)
         if not encoder.columns:
-            shown = listed([f"{column.name!r} {column.why}" for column in encoder.left_out])
+            shown = listed([f"{column.name!r} {column.why}" for column in (*encoder.left_out, *roles.left_out)])
             raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
         encoder = replace(encoder.with_gaps(gaps), left_out=(*roles.left_out, *encoder.left_out))
         if complete:
