@@ -49,6 +49,23 @@ class Slots:
     def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
         return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
 
+    def among(self, places: IntArray) -> Slots:
+        """The same places for some of the candidates."""
+        forced = np.flatnonzero(np.isin(places, np.asarray(self.forced, np.intp)))
+        return Slots(self.of[places], self.room, self.twins[places], forced.tolist())
+
+    def best(self, values: FloatArray) -> IntArray:
+        """The forced candidates, and beside them those of every slot that have the largest values, of copies in it the first."""
+        is_free = np.ones(len(self.of), dtype=bool)
+        is_free[np.asarray(self.forced, np.intp)] = False
+        order = np.lexsort((-values, is_free))
+        kind = self.of * (self.twins.max(initial=0) + 1) + self.twins
+        order = order[np.sort(np.unique(kind[order], return_index=True)[1])]
+        order = order[np.argsort(self.of[order], kind="stable")]
+        slot = self.of[order]
+        rank = np.arange(len(order)) - np.searchsorted(slot, slot)
+        return np.sort(order[rank < self.room[slot]])
+
     def may_replace(self, candidates: slice, picks: Sequence[int]) -> BoolArray:
         """Whether each of these candidates may take the place of each pick, candidates × picks: in its slot, or in that of a pick
         that may not be chosen itself; forced picks stay, and candidates that are picks, or equal to some, are not taken again.
