@@ -26,8 +26,8 @@ from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.bound import bound_of
 from mosaic.choosing.budget import DECISION_SAMPLE, refuse_certificate_beyond
 from mosaic.choosing.choose import Chooser
+from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover, Slots
 from mosaic.choosing.cover_certificate import RANDOM_CHOICES, Chosen, CoverCertificate
-from mosaic.choosing.objectives import CACHED_SIMILARITIES, Cover, Slots
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import DiffusionKernel, PointKernel
 

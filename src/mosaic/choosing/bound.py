@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.xp import on_host
-from mosaic.choosing.objectives import Slots
+from mosaic.choosing.cover import Slots
 
 #: Steps at most, and steps among the working candidates between two looks at all candidates.
 MOST_STEPS, STEPS_BETWEEN_LOOKS = 400, 20
@@ -158,7 +158,7 @@ class _Dual:
         if is_kept.all():
             return self
         kept = np.flatnonzero(is_kept)
-        return _Dual(self.candidates[kept], self.similarities[kept], self.weights, self.slots.among(kept))
+        return _Dual(self.candidates[kept], self.similarities[kept], self.weights, self.slots.renumbered(kept))
 
     def prices(self, u: FloatArray) -> FloatArray:
         """ρ_j of all candidates."""

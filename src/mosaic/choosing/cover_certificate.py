@@ -19,8 +19,8 @@ from mosaic.choosing.bound import EPS, bound_of, bounds_for_all
 from mosaic.choosing.budget import refuse_certificate_beyond
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.choose import Chooser
+from mosaic.choosing.cover import FacilityLocation, Slots
 from mosaic.choosing.explain import where_in_memory
-from mosaic.choosing.objectives import FacilityLocation, Slots
 from mosaic.choosing.settings import Constraints
 from mosaic.exceptions import InvalidInputError
 from mosaic.text import at_least, at_most, html_card, html_table
