@@ -62,7 +62,7 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
     distinct = belongs[np.unique(seen["code"][belongs], return_index=True)[1]]
     n, m = len(belongs), min(len(belongs), RANDOM_ROWS)
     drawn = np.sort(np.random.default_rng([data.seed, k]).choice(belongs, m, replace=False))
-    targets = Targets.of(Cover(kernel.over(taken(drawn)), chooser.cover.reach), seen["covered"][drawn])
+    targets = Targets(Cover(kernel.over(taken(drawn)), chooser.cover.reach), seen["covered"][drawn])
     candidates = stacked(chosen, rows_of(kernel.X, data.points.point_of[chooser.candidates(k)]))
     most = candidates.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
     refuse_certificate_beyond(selection.settings.memory_budget, k, m, most)
@@ -119,12 +119,11 @@ class Targets:
 
     cover: Cover
     covered: FloatArray
-    rate: float
 
-    @classmethod
-    def of(cls, cover: Cover, covered: FloatArray) -> Targets:
-        best = (2.0 * np.log(1.0 / (1.0 - CONFIDENCE)) / len(covered)) ** 0.5 / USUAL_DIFFERENCE
-        return cls(cover, covered, min(best, 0.5))
+    @property
+    def rate(self) -> float:
+        best = (2.0 * np.log(1.0 / (1.0 - CONFIDENCE)) / len(self.covered)) ** 0.5 / USUAL_DIFFERENCE
+        return float(min(best, 0.5))
 
     def similarities(self, rows: Any) -> FloatArray:
         """g_ij of all targets and some rows."""
@@ -134,7 +133,7 @@ class Targets:
 
     def difference(self, S: FloatArray) -> float:
         """mean_T(f − c) of a choice with these g_ij."""
-        return float(-np.expm1(-S.max(axis=1).astype(np.float64)).mean() / self.rate)
+        return float(-np.expm1(-S.max(axis=1).astype(np.float64)).mean()) / self.rate
 
 
 def _covered(picks: Cover, rows: Any) -> FloatArray:

@@ -66,7 +66,7 @@ class CoverBound:
         return min(max((self.bound - self.least_value) / self.bound * (1.0 + 4.0 * EPS), 0.0), 1.0)
 
 
-def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int]) -> CoverBound:
+def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *, steps: int = MOST_STEPS) -> CoverBound:
     """The bound for similarities S of targets to candidates, on any device, and picks, which need not obey the slots."""
     S = np.asfortranarray(on_host(S))
     weights = np.asarray(weights, np.float64)
@@ -80,7 +80,7 @@ def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int]) ->
     dual = everyone = _Dual.above(floor, S, weights, slots)
     is_working, in_every_best = is_pick.copy(), np.zeros_like(is_pick)
     lowest, thresholds, size = np.inf, u, 1.0
-    for _ in range(0, MOST_STEPS + 1, STEPS_BETWEEN_LOOKS):
+    for _ in range(0, steps + 1, STEPS_BETWEEN_LOOKS):
         look = dual.look(u, error)
         if look.bound < lowest:
             lowest, thresholds = look.bound, u

@@ -6,14 +6,14 @@ those that are compared: targets and candidates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.bound import EPS, bound_of, bounds_for_all
 from mosaic.choosing.budget import refuse_certificate_beyond
@@ -64,7 +64,8 @@ class CoverCertificate:
     bounds : for 1, 2, 3, … rows, the value that so many cannot exceed
     in_every_best, in_no_better : rows that are in every choice of k, and in none, that covers as much
     reach : h, in the distance of the kernel
-    n_targets, n_candidates, n_rows : distinct rows that are covered, that may be chosen, and that belong
+    n_targets, n_candidates : distinct rows that are covered, and that may be chosen
+    n_rows : rows that belong
     is_about_all : whether all rows that belong are covered, and all that may be chosen are compared; else the proof is about a
         sample of them
     n_outliers : rows that were set aside
@@ -163,7 +164,7 @@ class CoverCertificate:
             told.append(f"Exchanges that each add most: {gains}.")
         if self.shortfall >= LEAST_SHARE:
             told.append(f"The best is missed by at least {at_least(self.shortfall)} and at most {at_most(self.gap)}.")
-        about, outliers = counted(self.n_rows, "distinct row"), counted(self.n_outliers, "outlier")
+        about, outliers = counted(self.n_rows, "row"), counted(self.n_outliers, "outlier")
         told.append(f"The proof is about the {about} that belong, given {outliers} and this reach.")
         if self.confidence is not None:
             failures = f"at most once in {1 / (1 - self.confidence):.0f} draws of these it is wrong"
@@ -242,7 +243,6 @@ class Compared:
     cover: FacilityLocation
     picks: list[int]
     reach: float
-    n_rows: int
     is_about_all: bool
     notes: tuple[str, ...]
 
@@ -275,10 +275,10 @@ class Compared:
             numbers, is_allowed = np.append(numbers, chosen.others), np.append(is_allowed, ~is_outlier)
             of, twins = np.append(of, np.zeros(len(is_outlier), np.intp)), np.append(twins, points.n + np.arange(len(is_outlier)))
         slots = replace(slots, of=np.where(is_allowed, of, len(slots.room)), room=np.append(slots.room, 0), twins=twins)
-        n_rows = data.n_rows - selection.n_outliers if selection.is_sampled else int(np.count_nonzero(~chooser.rejected))
-        is_about_all = len(few) == len(eligible) and len(chooser.targets) == n_rows
+        is_about_all = not selection.is_sampled and len(few) == len(eligible)
+        is_about_all &= len(chooser.targets) == np.count_nonzero(~chooser.rejected)
         objective = FacilityLocation(np.asfortranarray(S), chooser.weights)
-        return cls(selection, k, numbers, slots, objective, picks, chooser.cover.reach, n_rows, is_about_all, notes)
+        return cls(selection, k, numbers, slots, objective, picks, chooser.cover.reach, is_about_all, notes)
 
     @property
     def obeys(self) -> bool:
@@ -288,11 +288,13 @@ class Compared:
 
     def certificate(self, *, constrained: bool) -> CoverCertificate:
         found = bound_of(self.cover.S, self.cover.weights, self.slots, self.picks)
-        total, drawn = float(self.cover.weights.sum()) or 1.0, self._random_values()
+        total, rng = float(self.cover.weights.sum()) or 1.0, np.random.default_rng(0)
+        drawn = np.array([self._value(self.slots.best(rng.random(len(self.candidates)))) for _ in range(RANDOM_CHOICES)])
         exchanges = self._exchanges(total, 1e-6 * found.value)
         reached = self._value(self._improved()) if exchanges else found.value
         is_allowed = self.slots.room[self.slots.of] > 0
         bounds = bounds_for_all(found.prices[is_allowed], self.cover.weights, found.thresholds)[:MOST_BOUNDS]
+        n_outliers = self.selection.n_outliers if self.selection.rejects else 0
         per_row = (1.0 + 4.0 * len(self.cover.weights) * EPS) / total
         return CoverCertificate(
             k=self.k,
@@ -311,21 +313,15 @@ class Compared:
             reach=self.reach,
             n_targets=len(self.cover.weights),
             n_candidates=len(np.unique(self.slots.twins[is_allowed])),
-            n_rows=self.n_rows,
+            n_rows=self.selection.n_rows - n_outliers,
             is_about_all=self.is_about_all,
-            n_outliers=self.selection.n_outliers if self.selection.rejects else 0,
+            n_outliers=n_outliers,
             constrained=constrained,
             notes=self.notes,
         )
 
-    def _value(self, chosen: Sequence[int] | IntArray) -> float:
+    def _value(self, chosen: ArrayLike) -> float:
         return float(self.cover.weights @ self.cover.S.T[np.asarray(chosen)].max(axis=0))
-
-    def _random_values(self) -> FloatArray:
-        """What random choices of the same size cover that obey the same constraints."""
-        rng = np.random.default_rng(0)
-        drawn = [self.slots.best(rng.random(len(self.candidates))) for _ in range(RANDOM_CHOICES)]
-        return np.array([self._value(chosen) for chosen in drawn])
 
     def _exchanges(self, total: float, least: float) -> tuple[NamedExchange, ...]:
         data, found = self.selection.data, []
