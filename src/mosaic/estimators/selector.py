@@ -22,10 +22,11 @@ from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
-from mosaic.rows import is_source, open_source
+from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.arrays import owner_of
 from mosaic.rows.frames import n_rows, take_rows, with_columns
 from mosaic.rows.names import as_rows
+from mosaic.rows.rows import InArray
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
@@ -219,22 +220,30 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         (10, 3)
         """
         check_is_fitted(self)
-        n, rows = self.selection_.data.n_rows, self.selection_.rows
-        source = open_source(X, self.n_jobs) if is_source(X) else None
-        given = n_rows(X) if source is None else source.n
-        if given != n:
-            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
-        numbers, back = np.unique(rows, return_inverse=True)
-        if owner_of(X) == "anndata" and hasattr(X, "obs"):
-            chosen = X[numbers].to_memory()[back].copy()
-        elif source is None:
-            chosen = rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
-        else:
-            chosen = source.take(numbers)[back]  # for a table, its columns of numbers
+        chosen = self._taken(X, self.selection_.rows)
         if not with_reasons:
             return chosen
         told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
         return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
+
+    def _taken(self, X: Any, rows: IntArray) -> Any:
+        """Some rows of X, which has those of fit, in the type of X; of an open table all its cells."""
+        if isinstance(X, Rows) and isinstance(X.store, InArray):
+            X = X.X
+        source = open_source(X, self.n_jobs) if is_source(X) else None
+        opened = X if isinstance(X, Rows) else source
+        n = self.selection_.data.n_rows
+        given = n_rows(X) if opened is None else opened.n
+        if given != n:
+            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
+        if isinstance(X, Rows):
+            return X.cells(rows)
+        numbers, back = np.unique(rows, return_inverse=True)
+        if owner_of(X) == "anndata" and hasattr(X, "obs"):
+            return X[numbers].to_memory()[back].copy()
+        if source is not None:
+            return source.take(numbers)[back]  # for a table, its columns of numbers
+        return rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
 
 
 @computing_in_threads
