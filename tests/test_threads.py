@@ -14,7 +14,7 @@ from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
 from mosaic.estimators.progress import threads_of
 from mosaic.facts import Facts
-from mosaic.rows import open_source
+from sources import open_source
 
 
 def library_sizes():

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,7 @@ class Source(ABC):
     files: Sequence[Path] = ()  # that hold the rows; if one changes between passes, the fit raises an error
     buffers: float = 0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
     most_threads: int | None = None  # of this process that a pass may use, None for any number
+    is_local: ClassVar[bool] = False  # whether this machine reads them
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult: ...
@@ -91,6 +92,7 @@ class LocalSource(Source):
     """Rows that this machine can read in pieces, by ``read``, and ``pieces`` or ``stream`` of subclasses."""
 
     n_jobs: int | None = None
+    is_local = True
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """First row and row after the last of every piece, in order: a block, or the unit in which the file is read."""

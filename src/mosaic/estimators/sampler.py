@@ -19,15 +19,17 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.codes import equal_rows
+from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
-from mosaic.estimators.fitted import prepared, source_of
+from mosaic.estimators import fit as fitting
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.parameters import CHOICES, is_whole, one_of, real_number
 from mosaic.rows.frames import take_rows
+from mosaic.rows.rows import chosen_rows
 from mosaic.text import listed
 
 #: Neighbours of a row that judge its label.
@@ -218,14 +220,15 @@ verbose : as for ``MOSAIC``
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
         self.fit(X, y, **constraints)
         rows = self.sample_indices_
-        return self._taken(X, rows), None if y is None else take_rows(y, rows)
+        return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(y, rows)
 
     def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
         everything = self._fitted(X, 1)
-        if source_of(everything, X) is not None:
+        points = fitting.numbers_of(everything, X)
+        if isinstance(points, Source):
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
-        rows = on_host(prepared(everything, X))
+        rows = on_host(everything.selection_.data.geometry.prepare(points))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
         may_be_chosen = np.ones(len(y), dtype=bool)

@@ -14,7 +14,7 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
 from mosaic.arrays.sources import Source, Watch, as_rows
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.frames import cells_of, is_feature_name, to_matrix
+from mosaic.rows.frames import cells_of, features_of, is_feature_name, to_matrix
 
 
 class RaySource(Source):
@@ -52,7 +52,7 @@ class RaySource(Source):
         tensors = {name: kind for name, kind in kinds.items() if hasattr(kind, "shape") or hasattr(kind, "ndim")}
         rest = pa.schema({name: kind for name, kind in kinds.items() if name not in tensors}).empty_table()
         if not tensors:
-            return cls(X, cells_of(rest).features(), n)
+            return cls(X, features_of(cells_of(rest)), n)
         return cls(X, list(tensors), n, _width(tensors, rest))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:

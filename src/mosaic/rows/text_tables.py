@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
-from mosaic.rows.build import table_rows
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.text import Library, listed
 
@@ -324,7 +325,7 @@ def open_workbook(request: Request) -> Rows:
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-        if 8 * size > request.budget / 2:  # a byte of XML takes up to eight while it is read
+        if not may_load(8 * size, request.budget, at_once=True):  # a byte of XML takes up to eight while it is read
             fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
             remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
             raise FileFault(path, fault, remedy)
@@ -347,7 +348,7 @@ def open_workbook(request: Request) -> Rows:
         raise no_rows(path, f"its sheet {name!r} has a header and no rows")
     check_names(request, names)
     columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
-    return table_rows(request, InMemory(pa.table(columns)), notes=notes)
+    return Rows.of_table(request, InMemory.of_arrow(pa.table(columns)), notes=notes)
 
 
 def _column(cells: list[Any]) -> Any:
