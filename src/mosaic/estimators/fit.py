@@ -67,7 +67,7 @@ def take(
         numbers = encoder.source(rows, estimator.n_jobs)
         learn(estimator, encoder)
     else:
-        numbers = checked(estimator, encoder, encoder.matrix(rows), is_fit=True)
+        numbers = checked_numbers(estimator, encoder, encoder.matrix(rows), is_fit=True)
         n, d = numbers.shape
         shape = Shape(n, d, "array", rows.weights is not None, rows.held, array=numbers)
         if rows.path is not None and (rows.array is None or rows.stays):
@@ -114,7 +114,7 @@ def learn(estimator: Any, encoder: Encoder) -> None:
         del estimator.feature_names_in_
 
 
-def checked(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
+def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
     matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf")) if is_on_device(matrix) else matrix
     if is_on_device(matrix):
@@ -145,7 +145,7 @@ def numbers_of(model: Any, X: Any) -> Any:
     shape = shape_of_rows(rows, encoder)
     if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
         return encoder.source(rows, getattr(model, "n_jobs", None))
-    return checked(model, encoder, encoder.matrix(rows))
+    return checked_numbers(model, encoder, encoder.matrix(rows))
 
 
 def fit_data(estimator: Any, taken: Taken, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> FitData:
@@ -351,7 +351,7 @@ def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
-    Y = selection.data.geometry.prepare(checked(start, start.encoder_, start.encoder_.matrix(rows)))
+    Y = selection.data.geometry.prepare(checked_numbers(start, start.encoder_, start.encoder_.matrix(rows)))
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
