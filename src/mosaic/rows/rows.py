@@ -384,7 +384,7 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     source = arrays.stored_source(X)
     if source is not None and arrays.owner_of(X) == "anndata":
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
-        obs = InMemory(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1))
+        obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
     if source is not None:
         return Rows(Request(kind=source.kind), array=source, array_names=source.names)
@@ -393,7 +393,7 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     cells = cells_of(X)
     if cells is None:
         return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
-    request, table = Request(kind="data frame"), InMemory(cells.frame)
+    request, table = Request(kind="data frame"), InMemory(cells)
     index = index_names(cells.frame)
     if index is None:
         return Rows.of_table(request, table)
