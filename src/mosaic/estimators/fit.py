@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
 from mosaic.arrays.sources import LocalSource, Passes, Source
-from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
+from mosaic.arrays.xp import as_double, free_memory, is_on_device, numpy_dtype, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
 from mosaic.choosing.budget import (
     EXACT_SIZE,
@@ -150,6 +150,8 @@ def fit_data(
 
 def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> FitData:
     n, d = matrix.shape
+    if settings.mode == "paper" and settings.kernel != "precomputed":
+        matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
     memory_of_rows(settings, matrix)
     if is_sampled(settings, n, d):
         copies = None if weights is None else copies_of_rows(weights, n)
@@ -180,15 +182,20 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
 def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
     """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
     n, sketch = data.points.n, settings.sketch
+    if settings.row_norm == "linf" and not (data.points.weights == 1).all():
+        fault = "takes no weights, and some rows are equal or have one"
+        raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")
     program = Program(
         data.kernel,
         data.points.weights,
         EqualRows.trivial(n),
+        row_norm=settings.row_norm,
         solver=settings.solver,
         tol=settings.tol,
         max_iter=settings.max_iter,
         max_rank=max_rank,
         random_state=data.seed,
+        thin=False,
     )
     # By default as the paper's first author in later work.
     alpha = 10.0 if settings.alpha is None and settings.lam is None else settings.alpha
