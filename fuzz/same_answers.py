@@ -114,7 +114,7 @@ def answer(data, model, arguments):
         model.fit(data(Path(folder)) if callable(data) else data, **arguments)
         odd = np.flatnonzero(model.is_outlier_)
         picks = [int(i) for i in getattr(model, "representative_indices_", [])]
-        proof = model.certificate_
+        proof = getattr(model, "certificate_", None)  # a detector has none
         named = [name for name in ("gap", "bound", "value", "primal", "dual") if hasattr(proof, name)]
         rows = [*EXPLAINED, *picks[:1], *(int(i) for i in odd[:1])]
         found = {

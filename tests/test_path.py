@@ -6,7 +6,7 @@ import pytest
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, datasets, metrics
 from mosaic.choosing.choose import Chooser
-from mosaic.choosing.objectives import Cover
+from mosaic.choosing.cover import Cover
 from mosaic.kernels import make_kernel
 
 GROSS = datasets.blobs_with_gross_outliers()

@@ -31,6 +31,15 @@ def test_rows_whose_label_does_not_fit_are_named_with_the_label_that_would_and_a
     assert dict(zip(*np.unique(few, return_counts=True), strict=True)) == {"a": 12, "b": 6, "c": 2}
 
 
+def test_a_class_of_suspects_alone_keeps_a_row():
+    y = np.zeros(200, int)
+    y[[5, 130, 190]] = 1
+    sampler = MOSAICSampler(20)
+    _, few = sampler.fit_resample(X, y)
+    assert {5, 130, 190} <= set(sampler.suspects_.rows.tolist())
+    assert (few == 1).sum() == 1
+
+
 @pytest.mark.parametrize(
     ("strategy", "expected"),
     [("auto", [12, 6, 2]), ("equal", [7, 7, 6]), ({0: 5, 1: 3}, [5, 3, 20]), ({0: 1, 1: 1, 2: 1}, [1, 1, 1])],

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from mosaic.choosing.bound import bound_of, bounds_for_all, prices
-from mosaic.choosing.objectives import FacilityLocation, Slots
+from mosaic.choosing.cover import FacilityLocation, Slots
 
 
 def random_similarities(rng, n, m):

@@ -8,8 +8,7 @@ from scipy.spatial.distance import cdist
 
 import mosaic
 from mosaic import MOSAIC
-from mosaic.choosing.near import NearLocation
-from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
+from mosaic.choosing.cover import Cover, FacilityLocation, NearLocation, Slots
 from mosaic.estimators.proof import ByPasses
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel

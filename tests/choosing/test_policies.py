@@ -1,11 +1,12 @@
 """What is decided on purpose: each test fails if its policy is left out."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic.choosing.cover import Cover
 from mosaic.choosing.improve import Improvement
-from mosaic.choosing.objectives import Cover
 from mosaic.kernels import make_kernel
 
 
@@ -66,3 +67,13 @@ def test_a_pick_does_not_move_to_a_row_that_covers_less(seed):
     best = cover.between(np.arange(30), np.arange(30)).sum(axis=0).argmax(keepdims=True)
     improvement = Improvement(cover, X, np.ones(30), np.zeros(30, np.intp))
     assert improvement.moved(best, np.zeros(1, dtype=bool)).tolist() == best.tolist()
+
+
+def test_an_explanation_names_no_further_columns_once_three_quarters_of_the_distance_are_named(rng):
+    X = rng.normal(size=(300, 4))
+    X[0] = [60.0, 9.0, 9.0, 0.0]
+    X[1] = 30.0
+    detector = MOSAICOutlierDetector().fit(pd.DataFrame(X, columns=list("abcd")))
+    named = [[column for column, _, _ in detector.explain(row).columns] for row in (0, 1)]
+    assert named[0] == ["a"]  # b and c are unusual, too
+    assert len(named[1]) == 3

@@ -26,7 +26,7 @@ from mosaic.arrays.passes import BlockResult, PerRow, TakeRows, Task
 from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.bound import bound_of
 from mosaic.choosing.choose import Chooser
-from mosaic.choosing.objectives import CACHED_SIMILARITIES, Cover, Slots
+from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover, Slots
 from mosaic.kernels import PointKernel
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mosaic.arrays.blocks import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray
 from mosaic.arrays.xp import on_host
-from mosaic.choosing.objectives import Slots
+from mosaic.choosing.cover import Slots
 
 #: Steps at most, and steps among the working candidates between two looks at all candidates.
 MOST_STEPS, STEPS_BETWEEN_LOOKS = 400, 20

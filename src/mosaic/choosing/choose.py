@@ -13,10 +13,9 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weight
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import CANDIDATES_FOR_A_PICK, MOST_SIMILARITIES, TARGETS_FOR_A_PICK
 from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.cover import Cover, FacilityLocation, Location, NearLocation, Slots, quantised
 from mosaic.choosing.improve import with_moved_picks
-from mosaic.choosing.near import NearLocation
 from mosaic.choosing.number import FEWEST_FOR_CLUSTERS, number_of_clusters
-from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, quantised
 from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
@@ -169,7 +168,7 @@ class Chooser:
     def cover(self) -> Cover:
         return Cover.of(self.selection.kernel, self.targets, self.weights, self.k)
 
-    def objective(self, points: IntArray) -> FacilityLocation | NearLocation:
+    def objective(self, points: IntArray) -> Location:
         """The cover of the targets by these points."""
         if len(self.targets) * len(points) > MOST_SIMILARITIES:
             return NearLocation.of(self.cover, self.targets, points, self.weights, int(self.k))
@@ -255,7 +254,7 @@ class Chooser:
         left = unexplained_along(kernel, points.point_of[rows], weights)
         return np.asarray(np.clip(1.0 - left / total, 0.0, 1.0))
 
-    def _earlier(self, objective: FacilityLocation | NearLocation, slots: Slots, candidates: IntArray) -> list[int]:
+    def _earlier(self, objective: Location, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
         constraints, points = self.selection.data.constraints, self.selection.data.points.point_of
         if constraints.start is None:
@@ -263,10 +262,8 @@ class Chooser:
         earlier = set(zip(points[constraints.start].tolist(), constraints.group[constraints.start].tolist(), strict=True))
         known = zip(slots.twins.tolist(), constraints.group[candidates].tolist(), strict=True)
         old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
-        among, n_forced = [*slots.forced, *old], len(slots.forced)
-        few = Slots(slots.of[among], slots.room, slots.twins[among], range(n_forced))
-        ranked = objective.among(among).ranked(few)[0] if old else []
-        return [among[candidate] for candidate in ranked[n_forced:]]
+        few = slots.among([*slots.forced, *old], slots.forced)
+        return objective.ranked(few)[0][len(slots.forced) :] if old else []
 
     def _for_groups(self, slots: Slots, chosen: Sequence[int]) -> list[int]:
         """For each kept group that has no pick, and at least as many rows as a pick stands for, the candidate that represents it
@@ -358,11 +355,9 @@ class Chooser:
         return np.asarray(rows[np.lexsort((rows, points.point_of[rows]))])
 
 
-def in_order(objective: FacilityLocation | NearLocation, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+def in_order(objective: Location, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
     """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
-    chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
-    ranked, gains = objective.among(chosen).ranked(Slots.free(len(chosen), len(chosen), range(n_forced)))
-    return [chosen[place] for place in ranked], gains
+    return objective.ranked(Slots.free(objective.n_candidates, len(chosen)).among(chosen, chosen[:n_forced]))
 
 
 def _choose_like_the_paper(found: Selection) -> Selection:

@@ -19,7 +19,7 @@ from mosaic.choosing.bound import EPS, bound_of, bounds_for_all
 from mosaic.choosing.budget import MOST_SIMILARITIES, budget_of
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.choose import Chooser
-from mosaic.choosing.objectives import Cover, FacilityLocation, Slots
+from mosaic.choosing.cover import Cover, FacilityLocation, Slots
 from mosaic.choosing.settings import Constraints
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.text import at_least, at_most, html_card, html_table, readable_size

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
 from mosaic.arrays.xp import on_host, rows_of, stacked
-from mosaic.choosing.objectives import CACHED_SIMILARITIES, Cover
+from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover
 from mosaic.choosing.selection import Selection
 from mosaic.kernels import PointKernel
 

@@ -13,9 +13,9 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import counted
+from mosaic.choosing.cover import CACHED_SIMILARITIES
 from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
-from mosaic.choosing.objectives import CACHED_SIMILARITIES
 from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import FitData, Solved, once
 from mosaic.choosing.settings import Settings, is_auto

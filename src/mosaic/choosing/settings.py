@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from mosaic import parameters
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.choosing.objectives import Slots
+from mosaic.choosing.cover import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS

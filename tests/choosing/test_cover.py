@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mosaic.choosing.choose import in_order
-from mosaic.choosing.objectives import Cover, FacilityLocation, Slots, _Nearest
+from mosaic.choosing.cover import Cover, FacilityLocation, Slots
 from mosaic.kernels import make_kernel
 
 # The cover
@@ -172,17 +172,20 @@ def test_improved_set_is_no_worse_than_its_start_obeys_all_rules_and_no_exchange
 def test_gains_of_exchanges_are_what_each_exchange_changes_whatever_exchanges_were_made_before(rng, n_picks, dtype):
     """Similarities in tenths have many ties and zeros; places of picks after an exchange are those of comparing anew."""
     S = np.asfortranarray(np.maximum(rng.integers(-5, 11, (70, 60)) / 10.0, 0.0), dtype)
-    weights, picks = rng.integers(1, 4, 70).astype(dtype), rng.permutation(60)[:n_picks].tolist()
-    nearest = _Nearest.of(S, picks, weights)
+    weights, picks = rng.integers(1, 4, 70).astype(dtype), rng.permutation(60)[:n_picks]
+    location = FacilityLocation(S, weights)
+    nearest = location.nearest(picks)
     for _ in range(12):
         candidates = np.setdiff1d(np.arange(60), picks)
-        gains = nearest.exchange_gains(S.T[candidates])
+        gains = location.exchange_gains(nearest, slice(None))[candidates]
         for place in range(n_picks):
-            others = picks[:place] + picks[place + 1 :]
+            others = np.delete(picks, place)
             expected = [value(S, weights, [*others, c]) - value(S, weights, picks) for c in candidates]
             np.testing.assert_allclose(gains[:, place], expected, atol=1e-4 if dtype == np.float32 else 1e-10)
-        nearest = nearest.after_exchange(S, picks, int(rng.integers(n_picks)), int(rng.choice(candidates)))
-        for ours, anew in zip(nearest, _Nearest.of(S, picks, weights), strict=True):
+        place = int(rng.integers(n_picks))
+        old, picks[place] = int(picks[place]), int(rng.choice(candidates))
+        nearest = location.after_exchange(nearest, picks, place, old)
+        for ours, anew in zip(nearest, location.nearest(picks), strict=True):
             np.testing.assert_array_equal(ours, anew)  # None is equal to None
 
 
