@@ -154,6 +154,29 @@ def test_the_only_best_choice_is_proven_to_be_that():
     assert certificate.is_best
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_explanations_say_what_is_proven_about_a_row_once_the_certificate_is_known(seed):
+    rng = np.random.default_rng([seed, 3])
+    X = rng.normal(size=(24, 2)) + 4 * rng.integers(0, 3, (24, 1))
+    model = MOSAIC(3, outliers="keep").fit(X)
+    assert not any(model.explain(row).proven for row in range(24))
+    assert not model.selection_.is_proven
+    value = model.certificate_.value
+    rows, S, weights = similarities(model, 3)
+    sets, values = values_of_all(S, weights, 3)
+    as_good = [set(rows[chosen].tolist()) for chosen in sets[values >= value * (1 + 1e-12)]]
+    as_good.append(set(model.representative_indices_.tolist()))
+    said = {row: model.explain(row).proven for row in range(24)}
+    out = "Proven: no choice of 3 with this row covers as much."
+    inside = "Proven: every choice of 3 that covers as much has this row, or an equal one."
+    assert set(said.values()) <= {"", out, inside}
+    for row, sentence in said.items():
+        assert sentence != out or not any(row in chosen for chosen in as_good)
+        assert sentence != inside or all(row in chosen for chosen in as_good)
+        assert str(model.explain(row)).endswith(sentence)
+    assert list(said.values()).count(out) >= 10
+
+
 def test_certificate_is_computed_once_and_solves_no_program():
     model = MOSAIC(5).fit(datasets.swiss_roll(300))
     assert not model.selection_.is_proven
@@ -257,6 +280,12 @@ def test_proof_is_about_choices_within_the_constraints(constraint):
     breaks = next(rows[chosen] for chosen in sets if not may(rows[chosen]))
     assert not model.certify(breaks).constrained
     assert model.certify(model.representative_indices_).constrained
+
+
+def test_nothing_is_proven_about_rows_where_a_sample_was_compared():
+    model = MOSAIC(2, outliers="keep").fit(np.random.default_rng(0).normal(size=(20_000, 2)))
+    assert not model.certificate_.is_about_all
+    assert not any(model.explain(row).proven for row in [*model.representative_indices_.tolist(), 0, 1, 2])
 
 
 def test_sample_is_said_to_be_one():

@@ -65,7 +65,7 @@ def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     assert str(facts) == f"{share}."
     assert not model.selection_.is_proven
     proof, proven = facts.certificate, model.certificate_
-    for name in ("k", "value", "bound", "gap", "is_best", "shortfall", "random", "best_random", "n_rows", "is_about_all"):
+    for name in ("k", "value", "bound", "gap", "is_best", "shortfall", "random", "n_rows", "is_about_all"):
         assert getattr(proof, name) == getattr(proven, name)
     assert proof.sentence == str(proven)
     best = f"; provably within {at_most(proven.gap)} of the best 12."

@@ -21,7 +21,7 @@ from mosaic.exceptions import InvalidInputError
 #: Names that ``mosaic.kernels.make_kernel`` knows.
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 #: Values of other parameters that take one of a few words.
-CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report")}
+CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report"), "suspects": ("drop", "keep")}
 
 
 class Named:

@@ -1,94 +1,148 @@
 """The proof for all rows from random ones."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from mosaic import MOSAIC, InvalidInputError
-from mosaic.choosing import all_rows, proof_for_all
-from mosaic.choosing.all_rows import most_likely
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError
+from mosaic.choosing import all_rows, certificate_for_all
+from mosaic.choosing.all_rows import most_above
 from mosaic.choosing.choose import Chooser
-from mosaic.rows import open_source
 
 
-@pytest.mark.parametrize("m", [10, 100, 1000])
-@pytest.mark.parametrize("mu", [0.01, 0.2, 0.5, 0.9])
-def test_the_bound_for_all_rows_holds_as_often_as_it_says(m, mu):
-    """Zeros and ones have the largest variance of all numbers between 0 and 1."""
-    counts = np.arange(m + 1)
-    bounds = np.array([most_likely(count / m, m, 10**9) for count in counts])
-    assert binom.pmf(counts[bounds < mu], m, mu).sum() <= 0.05
-    assert (bounds >= counts / m).all()
-    assert (np.diff(bounds) >= 0).all()
+def proof_of(model, rows, seed=0):
+    """The certificate for all rows of a model, with targets of some seed."""
+    data = model.selection_.data
+    object.__setattr__(data, "seed", seed)
+    return certificate_for_all(model.selection_, np.asarray(rows), model.certificate_)
 
 
-def test_a_bound_from_all_rows_is_certain():
-    assert most_likely(0.4, 50, 50) == 0.4
+def similarities(model, k):
+    chooser, points = Chooser(model.selection_, k), model.selection_.data.points
+    return np.asarray(chooser.cover.between(points.point_of, points.point_of), np.float64)
 
 
-def proof_of(X, model, chosen, seed=0):
-    selection = replace(model.selection_, data=replace(model.selection_.data, seed=seed))
-    source = open_source(X)
-    return proof_for_all(selection, X[chosen], lambda name, task: source.run(task), np.asarray)
+@pytest.mark.parametrize("rate", [0.2, 0.5])
+@pytest.mark.parametrize(("low", "high"), [(-0.3, 0.3), (-0.1, 0.9), (-0.9, 0.1)])
+def test_the_concentration_holds_as_often_as_it_says(rate, low, high):
+    """Differences f − c that take two values, of 400 random rows: all counts of the larger value, with their probabilities."""
+    m, counts = 400, np.arange(401)
+    often = []
+    for share in (0.02, 0.1, 0.3, 0.5, 0.8):
+        g = -(counts * np.log1p(-rate * high) + (m - counts) * np.log1p(-rate * low)) / m
+        most = np.array([most_above(mean, m, 10**9, rate) for mean in g])
+        truth = share * high + (1 - share) * low
+        often.append(binom.pmf(counts[most < truth], m, share).sum())
+    assert max(often) <= 0.05
+    assert max(often) > 0.001  # with any sign or factor wrong it is far larger, or none
+
+
+def test_the_concentration_of_all_rows_is_certain():
+    rng = np.random.default_rng(0)
+    differences = rng.uniform(-0.9, 0.5, 100)
+    truth, mean = differences.mean(), -np.log1p(-0.2 * differences).mean()
+    assert truth <= most_above(mean, 100, 100, 0.2) < truth + 0.05
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_no_two_rows_cover_more_of_all_rows(kernel, monkeypatch):
-    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 60)
+    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 75)
     X = np.random.default_rng(1).normal(size=(150, 2))
     model = MOSAIC(2, outliers="keep", kernel=kernel).fit(X)
-    chooser, everyone = Chooser(model.selection_, 2), np.arange(150)
-    S = np.asarray(chooser.cover.between(everyone, everyone), np.float64)
-    first = model.selection_.data.points.first
-    values = {frozenset(first[list(pair)].tolist()): S[:, pair].max(axis=1).mean() for pair in combinations(range(150), 2)}
-    proofs = [proof_of(X, model, model.representative_indices_, seed) for seed in range(40)]
-    assert proofs[0].value == pytest.approx(values[frozenset(model.representative_indices_.tolist())], abs=1e-4)
-    assert proofs[0].n_rows == 150
-    assert sum(proof.bound < max(values.values()) for proof in proofs) <= 4  # 2 of 40 are expected at most
-    assert max(proof.bound for proof in proofs) < 1.5 * max(values.values())
-    with_all = proof_of(X, model, model.representative_indices_)
-    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 1000)
-    certain = proof_of(X, model, model.representative_indices_)
-    assert max(values.values()) <= certain.bound < with_all.bound
-    assert certain.gap < 0.01
+    S = similarities(model, 2)
+    values = {pair: S[:, pair].max(axis=1).mean() for pair in combinations(range(150), 2)}
+    best, picks = max(values.values()), [3, 77]
+    proofs = [proof_of(model, rows, seed) for seed in range(20) for rows in (model.representative_indices_, picks)]
+    assert proofs[1].value == pytest.approx(values[3, 77], abs=1e-4)
+    assert {(proof.n_rows, proof.n_targets, proof.confidence) for proof in proofs} == {(150, 75, 0.95)}
+    assert sum(proof.bound < best for proof in proofs) <= 4
+    assert np.median([proof.bound for proof in proofs]) < 1.2 * best
+
+
+def test_a_bound_from_all_rows_is_certain():
+    X = np.random.default_rng(1).normal(size=(150, 2))
+    model = MOSAIC(2, outliers="keep").fit(X)
+    S = similarities(model, 2)
+    best = max(S[:, pair].max(axis=1).mean() for pair in combinations(range(150), 2))
+    proof = proof_of(model, [3, 77])
+    assert proof.confidence is None
+    assert str(proof).startswith("Provably within ")
+    assert best <= proof.bound < 1.01 * best
 
 
 def test_rows_that_were_not_compared_join_the_candidates(monkeypatch):
     """A quarter of the rows lies where the candidates are not."""
     X = np.random.default_rng(0).normal(size=(400, 2))
     model = MOSAIC(4, outliers="keep").fit(X)
-    few = lambda self, k: np.flatnonzero(X[:, 0] < 0.7)  # noqa: E731
-    monkeypatch.setattr(Chooser, "candidates", few)
-    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 1000)
-    rows = np.flatnonzero(X[:, 0] < -0.5)[:4]
-    proof, best = proof_of(X, model, rows), model.certificate_
-    assert proof.bound >= best.value - 1e-4
-    assert proof.bound < 1.02 * best.value
+    best = model.certificate_.value
+    monkeypatch.setattr(Chooser, "candidates", lambda self, k: np.flatnonzero(X[:, 0] < 0.7))
+    proof = proof_of(model, np.flatnonzero(X[:, 0] < -0.5)[:4])
+    assert best - 1e-4 <= proof.bound < 1.02 * best
 
 
-def test_certify_proves_it_for_all_rows_when_asked():
+def test_equal_rows_are_one_candidate():
+    X = np.repeat(np.random.default_rng(0).normal(size=(200, 2)), 30, axis=0)
+    model = MOSAIC(4, outliers="keep").fit(X)
+    proof = proof_of(model, model.representative_indices_)
+    assert (proof.n_rows, proof.n_candidates) == (6000, 200)
+    assert proof.gap < 0.01
+
+
+def test_certify_proves_it_for_all_rows_when_asked(monkeypatch):
+    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 2048)
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     model = MOSAIC(5).fit(X)
     certificate = model.certify(all_rows=True)
     assert certificate.is_about_all
     assert certificate.confidence == 0.95
     assert str(certificate).startswith("With 95 % confidence within ")
-    assert f"of the best 5 of all {certificate.n_rows:,} rows" in str(certificate)
+    assert f"of the best 5 of all {certificate.n_rows:,} rows. Random choices are " in str(certificate)
     assert len(str(certificate).split()) <= 30
     assert "at most once in 20 draws" in certificate.details()
     assert certificate.value == pytest.approx(model.certificate_.value, rel=0.02)
-    assert model.certificate_.gap < certificate.gap < 0.08
+    assert certificate.random == pytest.approx(model.certificate_.random, rel=0.02)
+    assert model.certificate_.gap < certificate.gap < 0.05
     random = model.certify(np.arange(5), all_rows=True)
-    assert random.gap > 0.05 + certificate.gap
+    assert random.gap > 0.05
+    assert random.bound == pytest.approx(certificate.bound, rel=0.02)
+    assert "No better than random" in str(random)
     small = MOSAIC(5).fit(X[:300])
     assert small.certify(all_rows=True) is small.certificate_
 
 
-def test_weights_have_no_proof_for_all_rows():
-    X = np.random.default_rng(0).normal(size=(20_000, 2))
-    model = MOSAIC(3).fit(X, sample_weight=np.random.default_rng(1).uniform(1, 2, 20_000))
+def test_all_rows_are_compared_without_the_constraints_of_the_fit(monkeypatch):
+    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 500)
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    model = MOSAIC(5).fit(X, must_include=[0])
+    assert model.certificate_.constrained
+    proof = model.certify(all_rows=True)
+    assert not proof.constrained
+    assert "constraints" not in proof.details()
+
+
+def test_rows_of_a_file_have_a_proof_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 2048)
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    np.save(tmp_path / "x.npy", X)
+    model = MOSAIC(5, memory_budget="60MB").fit(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    assert model.certify(all_rows=True).gap < 0.05
+
+
+def test_a_budget_that_cannot_hold_the_proof_is_said_to_be_too_small():
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    model = MOSAIC(5, memory_budget="100MB").fit(X)
+    with pytest.raises(MemoryBudgetError, match="Certificates of 5 picks need about"):
+        model.certify(all_rows=True)
+
+
+@pytest.mark.parametrize("n", [20_000, 8000])
+def test_weights_have_no_proof_for_all_rows(n):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    model = MOSAIC(3).fit(X, sample_weight=np.random.default_rng(1).uniform(1, 2, n))
+    with pytest.raises(InvalidInputError, match="knows no weights"):
+        model.certify(all_rows=True)
+    model = MOSAIC(3).fit(X, sample_weight=np.arange(n) > 10)
     with pytest.raises(InvalidInputError, match="knows no weights"):
         model.certify(all_rows=True)

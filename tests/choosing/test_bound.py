@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from mosaic.choosing.bound import bound_of, bounds_for_all, prices
+from mosaic.choosing.bound import bound_of, bounds_for_all
 from mosaic.choosing.cover import FacilityLocation, Slots
 
 
@@ -176,15 +176,26 @@ def test_any_thresholds_bound_every_number_of_picks(seed):
     rng = np.random.default_rng([41, seed])
     S, weights = random_similarities(rng, 9, 8), rng.uniform(0, 2, 9)
     u = rng.normal(size=9)
-    bounds = bounds_for_all(prices(S, weights, u), weights, u)
+    bounds = bounds_for_all(weights @ np.maximum(S - u[:, None], 0.0), weights, u)
     for k in range(1, 9):
         sets = np.array(list(combinations(range(8), k)))
         assert cover(S, weights, sets).max() <= bounds[k - 1]
 
 
 def test_the_price_of_a_candidate_is_what_it_has_above_the_thresholds():
-    S, weights, u = np.array([[0.9, 0.2], [0.5, 0.7]]), np.array([1.0, 2.0]), np.array([0.4, 0.6])
-    np.testing.assert_allclose(prices(S, weights, u), [0.5, 0.2])
+    rng = np.random.default_rng(0)
+    S, weights = rng.random((30, 20)), rng.uniform(0, 2, 30)
+    found = bound_of(S, weights, Slots.free(20, 3), [0, 1, 2])
+    np.testing.assert_allclose(found.prices, weights @ np.maximum(S - found.thresholds[:, None], 0.0), rtol=1e-12)
+
+
+def test_similarities_that_differ_by_the_last_bit_are_told_apart():
+    for seed in range(300):
+        rng = np.random.default_rng([42, seed])
+        n, m, k = int(rng.integers(3, 9)), int(rng.integers(4, 8)), int(rng.integers(2, 4))
+        S = (0.5 + rng.integers(0, 4, (n, m)) * 2.0**-24).astype(np.float32)
+        found = bound_of(S, np.ones(n), Slots.free(m, k), rng.permutation(m)[:k].tolist())
+        assert cover(S, np.ones(n), np.array(list(combinations(range(m), k)))).max() <= found.bound
 
 
 def test_one_pick_of_one_candidate_is_the_only_best():

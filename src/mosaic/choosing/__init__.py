@@ -1,27 +1,17 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
-from mosaic.choosing.all_rows import CONFIDENCE, ProofForAll, proof_for_all
+from mosaic.choosing.all_rows import certificate_for_all
 from mosaic.choosing.certificate import EXPLAINED, counted, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, flag_only, rank, suggested_number
-from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, Outside, certificate_of
+from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, certificate_of
 from mosaic.choosing.draw import Drawn
-from mosaic.choosing.explain import (
-    Decisions,
-    Explanation,
-    contrasts,
-    explain_rows,
-    odd_columns,
-    oddities,
-    typical_columns,
-    where_in_memory,
-)
+from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_rows, odd_columns, oddities, typical_columns
 from mosaic.choosing.geometry import Geometry, columns_of, geometry_of, preparation_of
 from mosaic.choosing.points import FitData, Points, Solved
 from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
-    "CONFIDENCE",
     "EXPLAINED",
     "MOST_AUTOMATIC",
     "Constraints",
@@ -32,13 +22,12 @@ __all__ = [
     "FitData",
     "Geometry",
     "NamedExchange",
-    "Outside",
     "Points",
-    "ProofForAll",
     "Question",
     "Selection",
     "Settings",
     "Solved",
+    "certificate_for_all",
     "certificate_of",
     "choose",
     "columns_of",
@@ -52,9 +41,7 @@ __all__ = [
     "oddities",
     "percent",
     "preparation_of",
-    "proof_for_all",
     "rank",
     "suggested_number",
     "typical_columns",
-    "where_in_memory",
 ]  # fmt: skip

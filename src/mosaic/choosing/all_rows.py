@@ -1,135 +1,167 @@
 """The proof for all rows where only some were compared: all rows as candidates, random rows as targets (``docs/math/cover.md``).
 
-Let J* be the best k of all rows that belong, and T random rows of these. J* does not depend on T, so that what it covers of T
-is near to what it covers of all rows, μ, and no union over sets is needed. What it covers of T in the mean is at most D(u), the
-bound of T with *all* rows as candidates, for any u, which may depend on T. Similarities lie between 0 and 1; so, with
-probability 1 − δ,
+Let c_i be what the picks cover of row i, J* the best k of all n rows that belong, f_i what these cover of row i, and T m random
+rows. J* does not depend on T, so no union over sets is needed: for any 0 < λ < 1, with probability 1 − δ,
 
-    m kl(D(u), μ) ≤ log(1/δ)  or  μ ≤ D(u),      kl(p, q) = p log(p/q) + (1 − p) log((1 − p)/(1 − q)),
+    mean(f) − mean(c)  ≤  (1 − exp(−mean_T(g) − log(1/δ) / m)) / λ,      g_i = −log(1 − λ (f_i − c_i)),
 
-which is the sharper of Hoeffding's inequalities, for m rows without replacement. The prices of all rows for T, and
-what the picks cover of all rows, come from one pass. It is repeated after rows with large prices have joined the candidates.
+by Markov's inequality: the mean of Π_T (1 − λ (f_i − c_i)) is at most (1 − λ mean(f − c))^m. And g is a cover, too, by the
+similarities g_ij = −log(1 − λ (s_ij − c_i)), which grow with s_ij: mean_T(g) is at most their bound D(u) for T, with *all* rows
+as candidates and any u, even one that depends on T. Drawing costs about √(2 log(1/δ) v / m), v the mean of (f − c)²: little,
+since f_i and c_i go up and down together. The picks' own mean(c) comes from a pass over all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import brentq
 
-from mosaic.arrays.blocks import FloatArray, row_blocks
-from mosaic.arrays.passes import BlockResult, PerRow, TakeRows, Task
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
+from mosaic.arrays.codes import row_codes
+from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.bound import bound_of
+from mosaic.choosing.budget import DECISION_SAMPLE, refuse_certificate_beyond
 from mosaic.choosing.choose import Chooser
 from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover, Slots
-from mosaic.kernels import PointKernel
+from mosaic.choosing.cover_certificate import RANDOM_CHOICES, Chosen, CoverCertificate
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import DiffusionKernel, PointKernel
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
 #: How sure the proof is, and the number of random rows.
-CONFIDENCE, RANDOM_ROWS = 0.95, 4096
-#: Looks at all rows, at most, and rows that join the candidates after a look, at most.
-MOST_LOOKS, MOST_JOINING = 3, 1024
+CONFIDENCE, RANDOM_ROWS = 0.95, DECISION_SAMPLE
+#: √v that λ is best for. Half or twice as much costs a thousandth of the bound.
+USUAL_DIFFERENCE = 0.05
+#: Looks at all rows, at most, and rows that join the candidates after a look, at most. Another look is worth its time if it can
+#: take away this share of the bound.
+MOST_LOOKS, MOST_JOINING, WORTH_A_LOOK = 3, 1024, 0.1
 #: Allowed for similarities in single precision, whose distances are known to 1e-4: s · 0.5e-4 d/h is below this.
 SINGLE_PRECISION = 2e-5
 
 
-@dataclass(frozen=True)
-class ProofForAll:
-    """What picks cover of all rows that belong, in the mean, and what no k rows exceed, with some confidence."""
+def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCertificate) -> CoverCertificate:
+    """The certificate of rows of the data, compared with all others by passes, from that for a sample of these."""
+    data, kernel, k = selection.data, selection.kernel, len(rows)
+    if not isinstance(kernel, PointKernel) or isinstance(kernel, DiffusionKernel):
+        raise InvalidInputError("a proof for all rows needs a similarity of any two rows", "Use another `kernel`.")
+    run, prepare = data.all_rows.run_over(data)
 
-    value: float
-    bound: float
-    n_rows: int
-    n_targets: int
+    def taken(numbers: IntArray) -> Any:
+        return prepare(run("some rows", TakeRows(np.sort(numbers)))["rows"])
 
-    @property
-    def gap(self) -> float:
-        return min(max(1.0 - self.value / self.bound, 0.0), 1.0) if self.bound > 0 else 0.0
-
-
-def proof_for_all(
-    selection: Selection, chosen: Any, run: Callable[[str, Task], BlockResult], prepare: Callable[[Any], Any]
-) -> ProofForAll:
-    """The proof for chosen rows, prepared, by passes over all rows of the data, which are prepared after they are read."""
-    data, kernel, k = selection.data, selection.kernel, chosen.shape[0]
-    assert isinstance(kernel, PointKernel)
-    chooser, rng = Chooser(selection, k), np.random.default_rng(data.seed)
-    reach = chooser.cover.reach
-    numbers = np.sort(rng.choice(data.n_rows, min(RANDOM_ROWS, data.n_rows), replace=False))
-    drawn = prepare(run("random rows", TakeRows(numbers))["rows"])
-    targets = rows_of(drawn, np.flatnonzero(~_is_outlier(selection, drawn)))
-    m = targets.shape[0]
+    chooser, chosen = Chooser(selection, k), Chosen.of(selection, rows).prepared(selection)
+    picks = Cover(kernel.over(chosen), chooser.cover.reach)
+    seen = run("what is covered", PerRow(partial(_seen, selection, prepare, picks)))
+    belongs = np.flatnonzero(~seen["is_outlier"])
+    distinct = belongs[np.unique(seen["code"][belongs], return_index=True)[1]]
+    n, m = len(belongs), min(len(belongs), RANDOM_ROWS)
+    drawn = np.sort(np.random.default_rng([data.seed, k]).choice(belongs, m, replace=False))
+    targets = Targets(Cover(kernel.over(taken(drawn)), chooser.cover.reach), seen["covered"][drawn])
     candidates = stacked(chosen, rows_of(kernel.X, data.points.point_of[chooser.candidates(k)]))
-    cover = Cover(kernel.over(targets), reach)
-    S, bound, value, n_rows = _similarities(cover, candidates), 1.0, 0.0, 0
-    joined = np.zeros(data.n_rows, dtype=bool)
+    most = candidates.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
+    refuse_certificate_beyond(selection.settings.memory_budget, k, m, most)
+    S, joined, bound = targets.similarities(candidates), row_codes(candidates), np.inf
+    rng = np.random.default_rng(0)
+    random = [targets.difference(S[:, rng.choice(np.arange(k, S.shape[1]), k, replace=False)]) for _ in range(RANDOM_CHOICES)]
     for _ in range(MOST_LOOKS):
         found = bound_of(S, np.full(m, 1.0 / m), Slots.free(S.shape[1], k), range(k))
-        look_at = partial(_look_at, selection, prepare, cover, found.thresholds, Cover(kernel.over(chosen), reach))
-        look = run("proof for all rows", PerRow(look_at))
-        belongs = ~look["is_outlier"]
-        n_rows, value = int(belongs.sum()), float(look["covered"][belongs].mean())
-        rho = np.where(belongs, look["price"], 0.0)
-        highest = np.sort(rho)[::-1][:k]
-        bound = min(bound, float(found.thresholds.mean()) + float(highest.sum()))
-        least = np.sort(found.prices)[::-1][:k].min()
-        new = np.flatnonzero((rho > least) & ~joined)
-        if not len(new) or bound <= value:
+        price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, found.thresholds)))["price"][distinct]
+        order = np.argsort(-price, kind="stable")
+        bound = min(bound, float(found.thresholds.mean() + price[order[:k]].sum()))
+        if bound - found.bound <= WORTH_A_LOOK * bound:
             break
-        new = np.sort(new[np.argsort(-rho[new], kind="stable")[:MOST_JOINING]])
-        joined[new] = True
-        S = np.hstack([S, _similarities(cover, prepare(run("rows that join", TakeRows(new))["rows"]))])
-    return ProofForAll(value - SINGLE_PRECISION, most_likely(bound + SINGLE_PRECISION, m, n_rows), n_rows, m)
+        new = distinct[order[:MOST_JOINING]]
+        new = new[~np.isin(seen["code"][new], joined)]
+        S, joined = np.hstack([S, targets.similarities(taken(new))]), np.append(joined, seen["code"][new])
+    excess = most_above(bound, m, n, targets.rate)
+    covered = float(seen["covered"][belongs].mean())
+    value = covered - SINGLE_PRECISION
+    highest = min(covered + max(excess, 0.0) + SINGLE_PRECISION, 1.0)
+    return replace(
+        sample,
+        value=value,
+        bound=highest,
+        gap=max(1.0 - value / highest, 0.0),
+        is_best=False,
+        shortfall=0.0,
+        random=covered + float(np.mean(random)),
+        n_random_as_good=sum(difference >= 0 for difference in random),
+        exchanges=(),
+        bounds=(),
+        in_every_best=(),
+        in_no_better=(),
+        n_targets=m,
+        n_candidates=len(distinct),
+        n_rows=n,
+        is_about_all=True,
+        constrained=False,
+        confidence=CONFIDENCE if m < n else None,
+    )
 
 
-def most_likely(mean: float, m: int, n: int, confidence: float = CONFIDENCE) -> float:
-    """The largest μ with m kl(mean, μ) ≤ log(1/δ): the mean of n numbers between 0 and 1 is no larger, with this confidence, if
-    that of m random ones is at most ``mean``.
+def most_above(mean: float, m: int, n: int, rate: float) -> float:
+    """What mean(f − c) of n rows is at most, with this confidence, if the mean of g over m random ones is at most this. If all
+    are targets that is certain, by Jensen's inequality.
     """
-    if m >= n or mean >= 1.0:
-        return min(mean, 1.0)
-    mean, most = max(mean, 1e-12), float(np.log(1.0 / (1.0 - confidence))) / m
-
-    def excess(mu: float) -> float:
-        return float(mean * np.log(mean / mu) + (1.0 - mean) * np.log((1.0 - mean) / (1.0 - mu))) - most
-
-    highest = 1.0 - 1e-15
-    return float(brentq(excess, mean, highest, xtol=1e-12)) + 1e-12 if excess(highest) > 0 else 1.0
+    doubt = np.log(1.0 / (1.0 - CONFIDENCE)) / m if m < n else 0.0
+    return float(-np.expm1(-mean - doubt)) / rate
 
 
-def _is_outlier(selection: Selection, rows: Any) -> Any:
-    return selection.outliers_at(rows) if selection.rejects else np.zeros(rows.shape[0], dtype=bool)
+@dataclass(frozen=True)
+class Targets:
+    """Random rows, what the picks cover of them, c, and λ."""
+
+    cover: Cover
+    covered: FloatArray
+
+    @property
+    def rate(self) -> float:
+        best = (2.0 * np.log(1.0 / (1.0 - CONFIDENCE)) / len(self.covered)) ** 0.5 / USUAL_DIFFERENCE
+        return float(min(best, 0.5))
+
+    def similarities(self, rows: Any) -> FloatArray:
+        """g_ij of all targets and some rows."""
+        distances = self.cover.kernel.in_single_at(self.cover.reach)
+        S = np.asarray(on_host(self.cover.similarities(distances(rows))).T, np.float32)
+        return np.asarray(-np.log1p(-self.rate * (S - self.covered.astype(np.float32)[:, None])))
+
+    def difference(self, S: FloatArray) -> float:
+        """mean_T(f − c) of a choice with these g_ij."""
+        return float(-np.expm1(-S.max(axis=1).astype(np.float64)).mean()) / self.rate
 
 
-def _similarities(cover: Cover, rows: Any) -> FloatArray:
-    """Of the targets to rows, in single precision."""
-    distances = cover.kernel.in_single_at(cover.reach)
-    return np.asarray(on_host(cover.similarities(distances(rows))).T, np.float32)
+def _covered(picks: Cover, rows: Any) -> FloatArray:
+    """The similarity of each row to the nearest pick."""
+    nearest, distances = np.zeros(rows.shape[0]), picks.kernel.in_single_at(picks.reach)
+    for part in row_blocks(len(nearest), picks.kernel.n, CACHED_SIMILARITIES):
+        nearest[part] = on_host(distances(rows_of(rows, part))).min(axis=1)
+    return np.exp(-(nearest ** (1.0 / picks.kernel.order)))
 
 
-def _look_at(
-    selection: Selection, prepare: Callable[[Any], Any], targets: Cover, u: FloatArray, picks: Cover, rows: Any, start: int
-) -> BlockResult:
-    """For each row its price ρ, its similarity to the nearest pick, and whether it is an outlier."""
+def _seen(selection: Selection, prepare: Any, picks: Cover, rows: Any, start: int) -> BlockResult:
+    """For each row how far it is covered, whether it is an outlier, and its code, which equal rows share."""
     Y = prepare(rows)
-    n, order = Y.shape[0], targets.kernel.order
-    price, covered = np.zeros(n), np.zeros(n)
-    with np.errstate(divide="ignore"):
-        farthest = ((-np.log(u)) ** order).astype(np.float32)  # beyond, s ≤ u
-    to_targets, to_picks = (cover.kernel.in_single_at(cover.reach) for cover in (targets, picks))
-    for part in row_blocks(n, len(u), 4 * CACHED_SIMILARITIES):
-        some = rows_of(Y, part)
-        D = on_host(to_targets(some))
-        place = np.flatnonzero(farthest > D)
-        row, target = np.divmod(place, len(u))
-        similar = np.exp(-(D.ravel()[place].astype(np.float64) ** (1.0 / order)))
-        price[part] = np.bincount(row, np.maximum(similar - u[target], 0.0), len(D)) / len(u)
-        covered[part] = np.exp(-(on_host(to_picks(some)).min(axis=1).astype(np.float64) ** (1.0 / order)))
-    return {"price": price, "covered": covered, "is_outlier": _is_outlier(selection, Y)}
+    is_outlier = selection.outliers_at(Y) if selection.rejects else np.zeros(len(rows), dtype=bool)
+    return {"covered": _covered(picks, Y), "is_outlier": is_outlier, "code": row_codes(Y)}
+
+
+def _prices(prepare: Any, targets: Targets, u: FloatArray, rows: Any, start: int) -> BlockResult:
+    """ρ of each row, from similarities g."""
+    Y, order, rate = prepare(rows), targets.cover.kernel.order, targets.rate
+    least = targets.covered - np.expm1(-u) / rate  # the s with g = u
+    with np.errstate(divide="ignore", invalid="ignore"):
+        farthest = np.where(least > 0, (-np.log(least)) ** order, np.inf).astype(np.float32)
+    price, distances = np.zeros(Y.shape[0]), targets.cover.kernel.in_single_at(targets.cover.reach)
+    for part in row_blocks(len(price), len(u), 4 * CACHED_SIMILARITIES):
+        D = on_host(distances(rows_of(Y, part)))
+        row, target = np.divmod(np.flatnonzero(farthest > D), len(u))
+        similar = np.exp(-(D[row, target].astype(np.float64) ** (1.0 / order)))
+        above = -np.log1p(-rate * (similar - targets.covered[target])) - u[target]
+        price[part] = np.bincount(row, np.maximum(above, 0.0), len(D)) / len(u)
+    return {"price": price}

@@ -64,6 +64,12 @@ def refuse_beyond(budget: float, what: str, needed: float, remedy: str) -> None:
         raise MemoryBudgetError(f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}", remedy)
 
 
+def refuse_certificate_beyond(memory_budget: float | None, k: int, targets: int, candidates: int) -> None:
+    """Similarities in single precision, and a quarter as much for those above the floor; as many as a fit has are allowed."""
+    budget = max(budget_of(memory_budget), 6.0 * MOST_SIMILARITIES)
+    refuse_beyond(budget, f"Certificates of {k:,} picks", 5.0 * targets * candidates, "Raise `memory_budget`, or certify fewer.")
+
+
 def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
     """Bytes at the peak of a fit: what it keeps (the points and sixteen numbers for each), and the larger of one more copy of the
     points and what choosing takes: distances for the bandwidth, similarities, 1.5 MB for the small programs, and copies in double

@@ -174,12 +174,17 @@ class Chooser:
             return NearLocation.of(self.cover, self.targets, points, self.weights, int(self.k))
         return FacilityLocation(self.cover.between(self.targets, points), self.weights)
 
+    def slots(self, candidates: IntArray) -> Slots:
+        """The places of k picks among these rows, within the quotas."""
+        points, constraints, pool = self.selection.data.points, self.selection.data.constraints, self.pool
+        sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
+        return constraints.slots(int(self.k), candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
+
     def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
         settings, points, k = self.selection.settings, self.selection.data.points, int(self.k)
-        constraints, candidates, pool = self.selection.data.constraints, self.candidates(k), self.pool
-        sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
-        slots = constraints.slots(k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
+        constraints, candidates = self.selection.data.constraints, self.candidates(k)
+        slots = self.slots(candidates)
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
         objective, n_forced, replaced = self.objective(slots.twins), len(slots.forced), []
         while True:

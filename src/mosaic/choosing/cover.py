@@ -67,6 +67,23 @@ class Slots:
         of[candidates] = self.of[candidates]
         return Slots(of, np.append(self.room, 0), self.twins, forced)
 
+    def renumbered(self, candidates: IntArray) -> Slots:
+        """The same places for these candidates only, which are then numbered from 0."""
+        forced = np.flatnonzero(np.isin(candidates, np.asarray(self.forced, np.intp)))
+        return Slots(self.of[candidates], self.room, self.twins[candidates], forced.tolist())
+
+    def best(self, values: FloatArray) -> IntArray:
+        """The forced candidates, and beside them those of every slot that have the largest values, of copies in it the first."""
+        is_free = np.ones(len(self.of), dtype=bool)
+        is_free[np.asarray(self.forced, np.intp)] = False
+        order = np.lexsort((-values, is_free))
+        kind = self.of * (self.twins.max(initial=0) + 1) + self.twins
+        order = order[np.sort(np.unique(kind[order], return_index=True)[1])]
+        order = order[np.argsort(self.of[order], kind="stable")]
+        slot = self.of[order]
+        rank = np.arange(len(order)) - np.searchsorted(slot, slot)
+        return np.sort(order[rank < self.room[slot]])
+
 
 class Exchanges:
     """Picks that are exchanged for other candidates within the slots: in the slot of the pick, or for a pick that may not be

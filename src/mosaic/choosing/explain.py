@@ -45,7 +45,7 @@ class Explanation:
     ``stands_for`` is how many rows a representative stands for, itself included, ``members`` the most similar of them, ``gain``
     what it adds to the mean similarity of rows to theirs (in paper mode its influence). ``representation_error`` is the share of
     the row that the representatives cannot express. ``columns`` are those that the reason names, what the row has in them, and
-    their shares of the distance.
+    their shares of the distance. ``proven`` is what the certificate proves about the row, empty if it has not been computed.
     """
 
     row: int
@@ -63,6 +63,7 @@ class Explanation:
     gain: float | None
     members: tuple[int, ...]  # five at most
     columns: tuple[tuple[str, str, float], ...]
+    proven: str
 
     @property
     def called(self) -> str:
@@ -70,12 +71,12 @@ class Explanation:
         return f"Row {self.row}" if self.name is None else f"{self.name} (row {self.row})"
 
     def __str__(self) -> str:
-        return f"{self.called}: {self.reason}"
+        return f"{self.called}: {self.reason} {self.proven}".strip()
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}"])
+        return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven])
 
 
 def explain_rows(
@@ -188,6 +189,7 @@ def _explained(
         gain=None if rank is None else float(selection.gains[rank]),
         members=tuple(closest.tolist()),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+        proven=selection.proven_of(row),
     )
 
 

@@ -102,7 +102,7 @@ class Selection:
             return self.data.solved.certificate
         from mosaic.choosing.cover_certificate import certificate_of  # it chooses, too
 
-        found = certificate_of(self)
+        found = certificate_of(self, self.rows)
         # Of a sample, picks are the best for more rows than are compared.
         return replace(found, shortfall=0.0, exchanges=()) if self.is_sampled else found
 
@@ -110,6 +110,11 @@ class Selection:
     def is_proven(self) -> bool:
         """Whether the certificate has been computed."""
         return "certificate" in self.computed
+
+    def proven_of(self, row: int) -> str:
+        """What the certificate proves about a row, in a sentence; empty where it proves nothing, or has not been computed."""
+        proof = self.computed.get("certificate") if self.settings.mode != "paper" else None
+        return "" if proof is None else str(proof.about(row))
 
     @property
     def has_cut(self) -> bool:

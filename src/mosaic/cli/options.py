@@ -139,6 +139,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "constraints": (
         _option("--group", "column of labels, or columns; each label gets its share of the picks", "COLUMN,…", names),
         _option("--label", "column of classes: choose within each, and name rows whose label does not fit", "COLUMN"),
+        _option("--suspects", "with --label: do not choose rows whose label does not fit (default), or do",
+                choices=CHOICES["suspects"]),
         _option("--quotas", 'picks for each label: proportional (default), equal, 10, or {"a": 5, "b": 0.2}', "QUOTAS", quotas),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),

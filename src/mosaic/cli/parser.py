@@ -30,6 +30,8 @@ exit codes:
   130  interrupted; no half-written file is left"""
 
 _FIT = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)
+#: Options of commands that do not choose themselves.
+_WITHOUT_CHOICE = tuple(name for name in _FIT if name not in (*NUMBERS, "label", "suspects"))
 
 
 class Command(NamedTuple):
@@ -86,7 +88,7 @@ COMMANDS = {
         "how many to choose: the coverage of 1, 2, 3, … rows",
         "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and how many\nare suggested.",
         ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
-        known=(*(name for name in _FIT if name not in NUMBERS), "force", "max_representatives"),
+        known=(*_WITHOUT_CHOICE, "force", "max_representatives"),
         output="curve.csv",
     ),
     "estimate": Command(
@@ -143,7 +145,7 @@ COMMANDS = {
         "choices, and which exchanges would help most. PICKS are ids or, if there are no ids, row numbers\n"
         "from 0; or one table of picks, as -o of select writes it. FILE may be a saved model.",
         ("mosaic certify points.csv p3 p7 p11", "mosaic certify points.csv picks.csv --json"),
-        known=tuple(name for name in _FIT if name not in NUMBERS),
+        known=_WITHOUT_CHOICE,
         takes=("FILE", "PICKS ..."),
     ),
 }  # fmt: skip

@@ -76,18 +76,23 @@ class Run:
         """The saved model if the file is one, else the selector, fitted with the options."""
         if self.saved is None and hasattr(self.args, "label"):
             return self._fit_classes()
+        if hasattr(self.args, "suspects"):
+            raise InvalidInputError("is about the labels of rows", "Name their column with `label`.", parameter="suspects")
         return self.saved or MOSAIC(**self.settings()).fit(self.table, **self.constraints())
 
     def _fit_classes(self) -> Any:
         """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
-        model = MOSAICSampler(**self.settings())
-        model.fit_classes(self.table, np.asarray(self.table.groups), self.constraints())
-        rows, labels, suggested = (values.tolist() for values in model.suspects_)
+        model = MOSAICSampler(**self.settings((*SETTINGS, "suspects")))
+        model.fit(self.table, np.asarray(self.table.groups), **self.constraints())
+        rows, labels, suggested, _ = (values.tolist() for values in model.suspects_)
         if rows:
             found = zip(rows, labels, suggested, strict=True)
             told = [f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found]
-            fate = "s have labels that do not fit, and are" if len(rows) > 1 else " has a label that does not fit, and is"
-            self.notes.append(f"{len(rows):,} row{fate} left out: {listed(told)}.")
+            fate = "s have labels that do not fit" if len(rows) > 1 else " has a label that does not fit"
+            self.notes.append(f"{len(rows):,} row{fate}: {listed(told)}.")
+        copies = len(model.sample_indices_) - len(model.selection_.rows)
+        if copies:
+            self.notes.append(f"{copies:,} of the chosen rows are not listed, since they are copies of others.")
         return model
 
     def write_rows(self, what: str, path: str | None, rows: Any) -> None:

@@ -29,7 +29,6 @@ from mosaic.choosing.budget import (
 )
 from mosaic.choosing.selection import Question
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import PointKernel
 from mosaic.rows import open_source
 
 #: Smallest number of points in memory.
@@ -55,18 +54,12 @@ class AllInMemory:
 
     def run_over(self, data: FitData) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
         """What makes passes over all rows, and what prepares the rows that these read."""
-        counted = data.points.point_of[data.points.point_of >= 0]
-        is_weighted = self.weights is not None
-        if self.X is None:
-            is_weighted = not np.array_equal(np.bincount(counted, minlength=data.points.n), data.points.weights)
-        if is_weighted:
+        points = data.points
+        as_often = np.bincount(points.point_of + 1, minlength=points.n + 1)
+        if self.weights is not None or (self.X is None and (as_often != np.append(0, points.weights)).any()):
             raise InvalidInputError("a proof for all rows knows no weights", "Fit without `sample_weight`.")
-        if self.X is not None:
-            source, prepare = open_source(self.X), data.geometry.prepare
-            return (lambda name, task: source.run(task)), prepare
-        assert isinstance(data.kernel, PointKernel)
-        in_memory = open_source(rows_of(data.kernel.X, counted))
-        return (lambda name, task: in_memory.run(task)), np.asarray
+        source = open_source(rows_of(data.kernel.X, points.point_of) if self.X is None else self.X)
+        return (lambda name, task: source.run(task)), np.asarray if self.X is None else data.geometry.prepare
 
     def answers(self, selection: Selection, question: Question) -> FloatArray:
         if sp.issparse(self.X) or is_on_device(self.X):

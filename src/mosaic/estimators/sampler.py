@@ -2,57 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.arrays.xp import on_host
+from mosaic.arrays.codes import equal_rows
+from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fitted import prepared, source_of
-from mosaic.estimators.progress import computing_in_threads
+from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
-from mosaic.exceptions import InvalidInputError
-from mosaic.parameters import one_of
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.parameters import CHOICES, is_whole, one_of, real_number
 from mosaic.rows.frames import take_rows
 from mosaic.text import listed
 
+#: Neighbours of a row that judge its label.
+VOTERS = 10
+#: Share of the rows of a class above which suspects are worth a warning.
+MANY_SUSPECTS = 0.05
+#: Words of ``sampling_strategy`` that divide ``n_representatives``, and those of imbalanced-learn.
+DIVISIONS = ("proportional", "equal")
+REDUCTIONS = ("majority", "not minority", "not majority", "all", "auto")
+
+#: A number for each class.
+Numbers = dict[Hashable, int]
+
 
 class Suspects(NamedTuple):
-    """Rows whose label does not fit, the labels that they have, and those that most of their nearest rows share."""
+    """Rows whose label does not fit, the labels that they have, those that most of their nearest rows share, and the classes that
+    were not judged.
+    """
 
     rows: IntArray
     labels: NDArray[Any]
     suggested: NDArray[Any]
+    not_judged: NDArray[Any]
 
     def __repr__(self) -> str:
-        each = zip(*(values.tolist() for values in self), strict=True)
+        each = zip(self.rows.tolist(), self.labels.tolist(), self.suggested.tolist(), strict=True)
         found = [f"row {row} has {label!r} instead of {other!r}" for row, label, other in each]
         return f"<{counted(len(found), 'label')} that may be wrong{': ' if found else ''}{listed(found, 5)}>"
 
 
 def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
-    """Rows of which more than half of the ten nearest others share another label."""
-    labels, codes = np.unique(y, return_inverse=True)
-    voters = min(10, len(codes) - 1)  # as many decide how far the neighbours of a row are
-    if voters < 1:
-        return Suspects(np.zeros(0, np.intp), y[:0], y[:0])
+    """Rows that are outvoted, more than half of their ten nearest share another label, and whose own label is rarer among these
+    than in the data. Classes that are outvoted in most of their rows are not judged.
+    """
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    voters = min(VOTERS, len(y) - 1)
+    if voters < 1 or len(labels) < 2:
+        return Suspects(np.zeros(0, np.intp), y[:0], y[:0], y[:0])
     near = codes[NearestNeighbors(n_neighbors=voters).fit(X).kneighbors(return_distance=False)]
     near.sort(axis=1)
     middle = near[:, voters // 2]  # a label of more than half is in the middle of the sorted ones
     agree = (near == middle[:, None]).sum(axis=1)
-    rows = np.flatnonzero((middle != codes) & (2 * agree > voters))
-    return Suspects(rows, y[rows], labels[middle[rows]])
+    outvoted = (middle != codes) & (2 * agree > voters)
+    judged = 2 * np.bincount(codes[outvoted], minlength=len(labels)) <= counts
+    own = (near == codes[:, None]).sum(axis=1)
+    is_rare_here = own * len(y) < counts[codes] * voters
+    rows = np.flatnonzero(outvoted & is_rare_here & judged[codes])
+    return Suspects(rows, y[rows], labels[middle[rows]], labels[~judged])
+
+
+def divided(k: int, weights: Mapping[Hashable, float], room: Numbers) -> Numbers:
+    """Divide k in proportion to the weights, by largest remainders: at most the room of each class, at least one if k allows."""
+    shares, most = np.array(list(weights.values()), float), np.array([room[label] for label in weights], float)
+    least = float(k >= len(weights))
+    k = min(k, int(most.sum()))
+
+    def at(scale: float) -> Any:
+        return np.clip(scale * shares, least, most)
+
+    scale = brentq(lambda scale: at(scale).sum() - k, 0.0, (most / shares).max())
+    return whole_numbers(dict(zip(weights, at(scale).tolist(), strict=True)), k)
+
+
+def reduced(word: str, counts: Numbers) -> Numbers:
+    """The words of imbalanced-learn: as many rows as the rarest class has, of those classes that the word names."""
+    rarest, largest = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+    stays = {"all": (), "not majority": (largest,), "majority": set(counts) - {largest}}.get(word, (rarest,))
+    return {label: count if label in stays else counts[rarest] for label, count in counts.items()}
+
+
+def with_ratio(ratio: float, counts: Numbers) -> Numbers:
+    """So many rows of the larger of two classes that the rarer one has ``ratio`` times as many."""
+    real_number("sampling_strategy", ratio, above=0, at_most=1, meaning="the rows of the rarer class for each of the other")
+    if len(counts) != 2:
+        fault = f"is a ratio, which is for two classes; there are {len(counts)}"
+        raise InvalidInputError(fault, "Give a dict from classes to numbers.", parameter="sampling_strategy", value=ratio)
+    rarest = min(counts, key=counts.__getitem__)
+    return checked({label: counts[rarest] if label == rarest else int(counts[rarest] / ratio) for label in counts}, counts)
+
+
+def checked(asked: Any, counts: Numbers) -> Numbers:
+    """Numbers that were given, with all rows of the classes that they do not name."""
+    if not isinstance(asked, Mapping):
+        fault = "must be a dict from classes to numbers, or a function of y that returns one"
+        raise InvalidInputError(fault, parameter="sampling_strategy", value=asked)
+    for label, number in asked.items():
+        if label not in counts:
+            known = listed(list(map(repr, counts)), 10)
+            raise InvalidInputError(f"names {label!r}, which is no class", f"Classes: {known}.", parameter="sampling_strategy")
+        if not is_whole(number, 0) or number > counts[label]:
+            fault = f"asks for {number!r} rows of class {label!r}, which has {counts[label]}"
+            raise InvalidInputError(fault, "Give a whole number, at most that.", parameter="sampling_strategy")
+    return {label: int(asked.get(label, count)) for label, count in counts.items()}
+
+
+def numbers_of(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
+    """How many rows of each class a strategy of imbalanced-learn asks for."""
+    if isinstance(strategy, str):
+        return reduced(one_of("sampling_strategy", strategy, (*DIVISIONS, *REDUCTIONS)), counts)
+    if isinstance(strategy, Real):
+        return with_ratio(float(strategy), counts)
+    return checked(strategy(y) if callable(strategy) else strategy, counts)
+
+
+def labels_of(y: Any) -> NDArray[Any]:
+    """Labels as one column; of a column for each class, the number of the one that is 1."""
+    check_classification_targets(y)
+    labels = np.asarray(y)
+    one_column_each = labels.ndim == 2 and labels.shape[1] > 1 and bool((labels.sum(axis=1) == 1).all())
+    return np.asarray(labels.argmax(axis=1) if one_column_each else column_or_1d(labels))
 
 
 @dataclass
@@ -73,22 +158,30 @@ class MOSAICSampler(OneToOneFeatureMixin, BaseSelector):
     Parameters
     ----------
     n_representatives : how many rows of all classes together: a number, a share, or "auto", which finds one for each class
-    sampling_strategy : "auto" divides the number in proportion to the classes, "equal" evenly; at least one row of each. A dict
-        from classes to numbers decides it; of classes that it does not name all rows are kept
+    sampling_strategy : "proportional" divides the number in proportion to the classes, "equal" evenly: the largest remainders are
+        rounded up, there is at least one row of each class if the number allows, and what a class does not have the others give.
+        All else says how many itself, as in imbalanced-learn: "majority", "not minority" (the same as "auto"), "not majority" or
+        "all" are the classes that are reduced to the number of the rarest; of two classes a ratio, rarer to larger; a dict from
+        classes to numbers, or a function of y that returns one. Of other classes all rows are kept
+    suspects : "drop" does not choose rows whose label does not fit, "keep" chooses among all
     coverage, kernel, gamma, scale, outliers, contamination, min_group, algorithm, memory_budget, n_jobs, random_state, \
 verbose : as for ``MOSAIC``
 
     Attributes
     ----------
     sample_indices_ : rows that were chosen
-    suspects_ : rows whose label does not fit, with the label that would: ``rows``, ``labels`` and ``suggested``. They are not
-        chosen, and do not count in the choice of others
-    selection_, … : as for ``MOSAIC``
+    sampling_strategy_ : how many of each class were asked for, with labels only
+    suspects_ : rows whose label does not fit, with the label that would: ``rows``, ``labels`` and ``suggested``; and the classes
+        that were ``not_judged``. With labels only
+    selection_, … : as for ``MOSAIC``; of equal rows that were chosen, one is a representative
 
     Notes
     -----
-    1. A label does not fit if more than half of the ten nearest rows share another one. The rule is ours, and so is the choice
-       within each class, by the rows of that class alone. Without labels, rows are chosen as by ``MOSAIC``.
+    1. A label does not fit if more than half of the ten nearest rows share another one, and it is rarer among them than in the
+       data. A class is not judged if most of its rows have more neighbours of another class. The rule is ours, and so is the
+       choice within each class, by the rows of that class alone. Without labels, rows are chosen as by ``MOSAIC``.
+    2. Outliers of a class and copies of its rows are chosen if its other rows are fewer than asked for. There is a warning if
+       fewer are chosen, or none of a class, and if a class is not judged or more than 5 % of it are left out.
 
     Examples
     --------
@@ -102,68 +195,121 @@ verbose : as for ``MOSAIC``
     ((30, 4), np.int64(0), np.int64(0))
     """
 
-    sampling_strategy: Any = "auto"
+    sampling_strategy: Any = "proportional"
+    suspects: str = "drop"
 
-    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+    def fit(self, X: Any, y: Any = None, **constraints: Any) -> Self:
+        """Find the suspects, and choose within each class; without labels as ``MOSAIC`` does, with its arguments."""
+        with telling(self):
+            for name in ("sampling_strategy_", "suspects_"):  # of an earlier fit with labels
+                if hasattr(self, name):
+                    delattr(self, name)
+            if y is None:
+                super().fit(X, **constraints)
+                self.sample_indices_ = self.selection_.rows
+            elif constraints or self.kernel == "precomputed":
+                what = ", ".join(constraints) or "a matrix of similarities"
+                raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
+            else:
+                self._fit_classes(X, labels_of(y))
+        return self
+
+    def fit_resample(self, X: Any, y: Any = None, **constraints: Any) -> tuple[Any, Any]:
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
-        if y is None:
-            self.fit(X, **fit_params)
-        else:
-            check_classification_targets(y)
-            classes = np.asarray(y)
-            one_column_each = classes.ndim == 2 and classes.shape[1] > 1 and bool((classes.sum(axis=1) == 1).all())
-            self.fit_classes(X, classes.argmax(axis=1) if one_column_each else column_or_1d(classes), fit_params)
-        self.sample_indices_ = self._found.rows
-        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
+        self.fit(X, y, **constraints)
+        rows = self.sample_indices_
+        return self._taken(X, rows), None if y is None else take_rows(y, rows)
 
-    def fit_classes(self, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> None:
-        """Find the suspects, and choose within each class."""
-        if fit_params or self.kernel == "precomputed":
-            what = ", ".join(fit_params) or "a matrix of similarities"
-            raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
-        self.fit(X)
-        if source_of(self, X) is not None:
+    def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
+        one_of("suspects", self.suspects, CHOICES["suspects"])
+        everything = self._fitted(X, 1)
+        if source_of(everything, X) is not None:
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
-        rows = on_host(prepared(self, X))
+        rows = on_host(prepared(everything, X))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
-        fits = np.ones(len(y), dtype=bool)
-        fits[self.suspects_.rows] = False
-        picks = np.concatenate(list(self._picks(rows, y, fits)))
-        final = copy(self).set_params(n_representatives=len(picks), coverage=None)
-        self.selection_ = final.fit(X, must_include=picks).selection_
-
-    def _picks(self, rows: Any, y: NDArray[Any], fits: NDArray[np.bool_]) -> Iterator[IntArray]:
-        numbers = self._numbers(y)
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "sampling_strategy"}
-        for label, number in numbers.items():
-            here = np.flatnonzero((y == label) & fits)
-            here = here if len(here) else np.flatnonzero(y == label)  # a class of suspects only keeps a row
-            if isinstance(number, int) and number >= len(here):
-                yield here
-                continue
-            single = MOSAIC(**parameters).set_params(n_representatives=number, scale=False)
-            yield here[single.fit(rows[here]).representative_indices_]
-
-    def _numbers(self, y: NDArray[Any]) -> dict[Any, Any]:
-        """How many rows of each class; "auto" where the class itself says."""
-        labels, counts = np.unique(y, return_counts=True)
-        asked = self.sampling_strategy
-        if isinstance(asked, Mapping):
-            unknown = [label for label in asked if label not in labels]
-            if unknown:
-                fault, known = f"names {unknown[0]!r}, which is no class", listed(list(map(repr, labels.tolist())), 10)
-                raise InvalidInputError(fault, f"Classes: {known}.", parameter="sampling_strategy")
-            return {label: int(asked.get(label, count)) for label, count in zip(labels.tolist(), counts.tolist(), strict=True)}
-        one_of("sampling_strategy", asked, ("auto", "equal"))
+        may_be_chosen = np.ones(len(y), dtype=bool)
+        if self.suspects == "drop":
+            may_be_chosen[self.suspects_.rows] = False
+        labels, each = np.unique(y, return_counts=True)
+        counts = dict(zip(labels.tolist(), each.tolist(), strict=True))
+        members = {label: np.flatnonzero((y == label) & may_be_chosen) for label in counts}
+        room = {label: len(here) for label, here in members.items()}
         total = Settings.of(self).number(len(y))
-        if total is None:
-            return dict.fromkeys(labels.tolist(), self.n_representatives)
-        if total < len(labels):
-            fault = f"must be at least {len(labels)}, one for each class"
-            raise InvalidInputError(fault, parameter="n_representatives", value=self.n_representatives)
-        weights = dict(zip(labels.tolist(), counts.tolist() if asked == "auto" else [1.0] * len(labels), strict=True))
-        return {label: max(number, 1) for label, number in whole_numbers(weights, total).items()}
+        self.sampling_strategy_ = numbers = self._numbers(y, counts, room, total)
+        chosen = np.concatenate([here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()])
+        for sentence in self._notes(counts, room, total):
+            warn(SelectionWarning(sentence))
+        distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
+        final = self._fitted(X, len(distinct), must_include=distinct)
+        self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})
+        ranked = self.selection_.rows
+        self.sample_indices_ = np.append(ranked, np.setdiff1d(chosen, ranked))
+
+    def _fitted(self, X: Any, number: int, **constraints: Any) -> Self:
+        """A copy that chooses so many of all rows."""
+        model = copy(self).set_params(n_representatives=number, coverage=None)
+        return super(MOSAICSampler, model).fit(X, **constraints)
+
+    def _chosen_of(self, rows: Any, number: int | None) -> IntArray:
+        """So many rows of one class, with outliers and copies where there are not enough others."""
+        n = rows.shape[0]
+        if number is not None and number >= n:
+            return np.arange(n)
+        if number == 0:
+            return np.zeros(0, np.intp)
+        first = equal_rows(rows).first
+        if number is not None and number >= len(first):
+            return np.append(first, np.setdiff1d(np.arange(n), first)[: number - len(first)])
+        parameters = self.get_params(deep=False)
+        single = MOSAIC(**{name: value for name, value in parameters.items() if name not in ("sampling_strategy", "suspects")})
+        single.set_params(scale=False)
+        if number is None:
+            return single.fit(rows).selection_.rows
+        single.set_params(n_representatives=number)
+        try:
+            return single.fit(rows).selection_.rows
+        except InvalidInputError:  # settings are right, since the fit of all rows has passed: outliers are needed
+            return single.set_params(outliers="keep").fit(rows).selection_.rows
+
+    def _numbers(self, y: NDArray[Any], counts: Numbers, room: Numbers, total: int | None) -> dict[Hashable, int | None]:
+        """How many rows of each class are asked for, None where the class itself says."""
+        strategy = self.sampling_strategy
+        if not (isinstance(strategy, str) and strategy in DIVISIONS):
+            if total is not None or self.coverage is not None:
+                fault = "`sampling_strategy` says how many to choose, and so does `n_representatives` or `coverage`"
+                raise InvalidInputError(fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}.")
+            return dict(numbers_of(strategy, y, counts))
+        if total is not None and total > len(y):
+            fault = f"is more than the {len(y)} rows"
+            raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=total)
+        if total is not None:
+            return dict(divided(total, counts if strategy == "proportional" else dict.fromkeys(counts, 1), room))
+        if strategy == "equal":
+            fault = "divides a number, and none is given"
+            raise InvalidInputError(fault, "Give `n_representatives`.", parameter="sampling_strategy", value=strategy)
+        return dict.fromkeys(counts)
+
+    def _notes(self, counts: Numbers, room: Numbers, total: int | None) -> Iterator[str]:
+        """What is not as a user may think who reads the chosen rows alone."""
+        for label in self.suspects_.not_judged.tolist():
+            yield f"The labels of class {label!r} were not judged: most of its rows have more neighbours of another class."
+        left_out = {label: counts[label] - room[label] for label in counts}
+        many = [
+            f"{n} of {counts[label]} of class {label!r}" for label, n in left_out.items() if n > MANY_SUSPECTS * counts[label]
+        ]
+        keep = "If the labels are right, set `suspects='keep'`."
+        if many:
+            yield f"Rows whose label does not fit are left out: {listed(many, 10)}. {keep}"
+        numbers = {label: number or 0 for label, number in self.sampling_strategy_.items()}
+        asked = sum(numbers.values()) if total is None else total
+        given = sum(min(number, room[label]) for label, number in numbers.items())
+        if given < asked:
+            short = [f"{room[label]} of class {label!r}" for label, number in numbers.items() if number > room[label] or total]
+            yield f"{given:,} rows are chosen instead of {asked:,}: with labels that fit there are {listed(short, 10)}. {keep}"
+        empty = [repr(label) for label, number in numbers.items() if not number] if total is not None else []
+        if empty:
+            yield f"No row is chosen of class {listed(empty, 10)}: {counted(asked, 'row')} cannot be of all."
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

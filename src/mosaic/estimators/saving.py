@@ -26,7 +26,7 @@ from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.proof import AllInMemory, ByPasses
-from mosaic.estimators.sampler import MOSAICSampler
+from mosaic.estimators.sampler import MOSAICSampler, Suspects
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
@@ -45,7 +45,8 @@ from mosaic.rows.write import replacing
 #: The format that is written and read, and the array that holds the structure.
 FORMAT, STRUCTURE = 7, "structure"
 #: Attributes that are kept.
-KEPT = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_", "kept_rows_")
+KEPT: tuple[str, ...] = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
+KEPT += ("sampling_strategy_", "suspects_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
 CLASSES: dict[str, type[Any]] = {
@@ -56,7 +57,7 @@ CLASSES: dict[str, type[Any]] = {
         choosing.Settings, choosing.Solved, ByPasses, Category, Certificate, CountModel, Cut, DiffusionKernel,
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
-        KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, TableEncoder, Text,
+        KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, Suspects, TableEncoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip

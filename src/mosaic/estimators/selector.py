@@ -12,31 +12,21 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.xp import as_user_array, is_on_device, rows_of, stacked
-from mosaic.choosing import (
-    CONFIDENCE,
-    CoverCertificate,
-    Outside,
-    Selection,
-    Settings,
-    certificate_of,
-    choose,
-    proof_for_all,
-    where_in_memory,
-)
+from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
+from mosaic.choosing import CoverCertificate, Selection, Settings, certificate_for_all, certificate_of, choose
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import DiffusionKernel, PointKernel
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
-from mosaic.rows import is_source, open_source
+from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.arrays import owner_of
 from mosaic.rows.frames import n_rows, take_rows, with_columns
 from mosaic.rows.names import as_rows
+from mosaic.rows.rows import InArray
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
@@ -155,12 +145,13 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         Parameters
         ----------
         picks : row numbers or names of rows of the data of ``fit``, or a mask; by default those that were chosen
-        all_rows : whether to prove it for all rows where a sample was compared, with 95 % confidence. That takes a pass over the
-            rows, or a few, and compares each with 4096 random ones
+        all_rows : whether to prove it for all rows where a sample was compared, with 95 % confidence. A few passes over the rows
+            compare each with 16 384 random ones, which takes about a minute for each million
 
         Notes
         -----
-        1. Rows that obey the constraints of the fit are compared with others that do, otherwise with all that belong.
+        1. Rows that obey the constraints of the fit are compared with others that do, otherwise with all that belong; with
+           ``all_rows`` always with all that belong.
 
         Examples
         --------
@@ -170,49 +161,17 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         At least ... % below the best 3: exchange row ... for row ... first. ...
         """
         check_is_fitted(self)
-        selection, n = self.selection_, self.selection_.n_rows
+        selection = self.selection_
         if selection.settings.mode == "paper":
             remedy = "Leave `algorithm` at None, or read `certificate_`."
             raise InvalidInputError("certify is not for the paper's algorithm, whose picks cover nothing", remedy)
-        rows = selection.rows if picks is None else as_indices(as_rows(picks, self.row_names_, "picks"), n, "picks")
-        if not len(rows):
-            raise InvalidInputError("are no rows", "Name one at least.", parameter="picks")
-        places = np.array([where_in_memory(selection, row) for row in rows.tolist()])
-        members, elsewhere = places[places >= 0], np.sort(rows[places < 0])
-        absent = members[selection.data.points.point_of[members] < 0]
-        if len(absent):
-            fault = f"hold `row {int(selection.data.rows_in_data(absent)[0])}`, whose `sample_weight` is 0"
-            raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
-        everyone, outside = selection.data.all_rows, None
-        if len(elsewhere):
-            if not everyone.is_possible:
-                fault = f"hold `row {int(elsewhere[0])}`, which is not among the rows that this model was saved with"
-                raise InvalidInputError(fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks")
-            outside = Outside(elsewhere, everyone.rows(elsewhere, selection.data))
-        certificate = selection.certificate if picks is None else certificate_of(selection, members, outside)
+        if picks is None:
+            rows, certificate = selection.rows, selection.certificate
+        else:
+            rows = as_indices(as_rows(picks, self.row_names_, "picks"), selection.n_rows, "picks")
+            certificate = certificate_of(selection, rows)
         assert isinstance(certificate, CoverCertificate)
-        if not all_rows or certificate.is_about_all:
-            return certificate
-        if not isinstance(selection.kernel, PointKernel) or isinstance(selection.kernel, DiffusionKernel):
-            raise InvalidInputError("a proof for all rows needs a similarity of any two rows", "Use another `kernel`.")
-        chosen = rows_of(selection.kernel.X, selection.data.points.point_of[members])
-        chosen = chosen if outside is None else stacked(chosen, outside.rows)
-        proof = proof_for_all(selection, chosen, *everyone.run_over(selection.data))
-        return replace(
-            certificate,
-            value=proof.value,
-            bound=proof.bound,
-            gap=proof.gap,
-            is_best=False,
-            shortfall=0.0,
-            exchanges=(),
-            bounds=(),
-            n_targets=proof.n_targets,
-            n_candidates=proof.n_rows,
-            n_rows=proof.n_rows,
-            is_about_all=True,
-            confidence=CONFIDENCE,
-        )
+        return certificate_for_all(selection, rows, certificate) if all_rows and not certificate.is_about_all else certificate
 
     def rethreshold(self, **changes: Any) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
@@ -261,22 +220,30 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         (10, 3)
         """
         check_is_fitted(self)
-        n, rows = self.selection_.data.n_rows, self.selection_.rows
-        source = open_source(X, self.n_jobs) if is_source(X) else None
-        given = n_rows(X) if source is None else source.n
-        if given != n:
-            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
-        numbers, back = np.unique(rows, return_inverse=True)
-        if owner_of(X) == "anndata" and hasattr(X, "obs"):
-            chosen = X[numbers].to_memory()[back].copy()
-        elif source is None:
-            chosen = rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
-        else:
-            chosen = source.take(numbers)[back]  # for a table, its columns of numbers
+        chosen = self._taken(X, self.selection_.rows)
         if not with_reasons:
             return chosen
         told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
         return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
+
+    def _taken(self, X: Any, rows: IntArray) -> Any:
+        """Some rows of X, which has those of fit, in the type of X; of an open table all its cells."""
+        if isinstance(X, Rows) and isinstance(X.store, InArray):
+            X = X.X
+        source = open_source(X, self.n_jobs) if is_source(X) else None
+        opened = X if isinstance(X, Rows) else source
+        n = self.selection_.data.n_rows
+        given = n_rows(X) if opened is None else opened.n
+        if given != n:
+            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
+        if isinstance(X, Rows):
+            return X.cells(rows)
+        numbers, back = np.unique(rows, return_inverse=True)
+        if owner_of(X) == "anndata" and hasattr(X, "obs"):
+            return X[numbers].to_memory()[back].copy()
+        if source is not None:
+            return source.take(numbers)[back]  # for a table, its columns of numbers
+        return rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
 
 
 @computing_in_threads

@@ -283,7 +283,7 @@ class Facts:
 def known_of(certificate: Any, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
     if isinstance(certificate, CoverCertificate):
-        parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.name != "bounds"}
+        parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.repr}
         parts |= {"exchanges": [each._asdict() for each in certificate.exchanges], "excess": certificate.gap}
         return SimpleNamespace(sentence=str(certificate), details=certificate.details(), **parts)
     if certificate is None:
