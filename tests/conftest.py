@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from cli_runs import COLUMNS, write_points
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from sources import never_load
 
 # The same drawn examples every time, so that nobody's change fails by luck; ``make test-all`` draws new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -33,9 +34,7 @@ def rng() -> np.random.Generator:
 @pytest.fixture
 def by_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of tables, memory maps and sources are read in passes, however few they are."""
-    monkeypatch.setattr("mosaic.estimators.fit.fits_into_memory", lambda source, settings: False)
-    for module in ("arrow", "build"):
-        monkeypatch.setattr(f"mosaic.rows.{module}.leaves_room", lambda *sizes, **how: False)
+    never_load(monkeypatch)
 
 
 @pytest.fixture(scope="session")

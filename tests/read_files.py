@@ -2,14 +2,26 @@
 
 import pytest
 
+from mosaic.rows import Encoder
+
 #: So small a memory budget that every file is a large one.
 TINY = 16
 BUDGETS = pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 
 
 def numbers(table):
-    """The features of all rows, also where they stay in a file."""
-    return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
+    """The numbers of all rows, also where they stay in a file."""
+    return Encoder.fit(table).matrix(table)
+
+
+def learned(table):
+    """What the columns mean."""
+    return Encoder.fit(table)
+
+
+def told(table):
+    """All that is said of the file and its columns."""
+    return [*table.notes, *learned(table).describe()]
 
 
 def write(folder, content, name="rows.csv"):

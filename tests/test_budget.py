@@ -14,13 +14,13 @@ from pyarrow.csv import write_csv
 import mosaic
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow
 from mosaic.choosing import Settings
-from mosaic.choosing.budget import DECISION_SAMPLE, Estimate, available_memory, budget_of, memory_of_fit, memory_of_program
+from mosaic.choosing.budget import DECISION_SAMPLE, available_memory, budget_of, memory_of_fit, memory_of_program
+from mosaic.choosing.plan import Plan, Shape, memory_of_sample, plan_of
 from mosaic.estimators import MOSAIC
-from mosaic.estimators.proof import memory_of_sample, sample_by_passes, threads_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.parameters import Paper, Sketch
-from mosaic.rows import open_source, read
-from mosaic.rows.build import TableSource
+from mosaic.rows import Encoder, read
+from sources import open_source
 
 
 @pytest.mark.parametrize(("n", "max_rank", "rank"), [(300, None, 300), (1500, None, 500), (1500, 700, 700), (300, 700, 300)])
@@ -44,8 +44,8 @@ def test_sparse_points_take_the_memory_of_their_entries(rng):
 
 
 def test_estimate_reads_as_a_sentence():
-    assert str(Estimate(123_456, 1234.5 * 2**20)) == "123,456 rows, in memory: about 1.2 GiB"
-    assert str(Estimate(10**6, 2**30, 1)) == "1,000,000 rows, 1 pass: about 1.0 GiB"
+    assert str(Plan(123_456, 1234.5 * 2**20)) == "123,456 rows, in memory: about 1.2 GiB"
+    assert str(Plan(10**6, 2**30, 1)) == "1,000,000 rows, 1 pass: about 1.0 GiB"
 
 
 def test_fit_in_memory_is_refused_beyond_the_budget_that_it_needs_and_plans_no_program(rng):
@@ -81,15 +81,15 @@ def settings_of(budget):
 @pytest.mark.parametrize("d", [10, 30, 64])
 def test_many_rows_find_a_way_through_a_small_budget(d):
     enough = memory_of_sample(DECISION_SAMPLE, d)
-    assert sample_by_passes(settings_of(enough), 200_000, d) == DECISION_SAMPLE
-    assert sample_by_passes(settings_of(0.9 * enough), 200_000, d) < DECISION_SAMPLE
+    assert plan_of(settings_of(enough), Shape(200_000, d, "cluster")).sample == DECISION_SAMPLE
+    assert plan_of(settings_of(0.9 * enough), Shape(200_000, d, "cluster")).sample < DECISION_SAMPLE
     with pytest.raises(MemoryBudgetError, match=r"200,000 rows × 64 features by passes with 2,048 points in memory need about"):
-        sample_by_passes(settings_of(1e7), 200_000, 64)
+        plan_of(settings_of(1e7), Shape(200_000, 64, "cluster"))
 
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     def threads(budget, d=16):
-        found = threads_by_passes(settings_of(budget), DECISION_SAMPLE, 200_000, d)
+        found = plan_of(settings_of(budget), Shape(200_000, d, "cluster")).threads
         assert found == 1 or memory_of_sample(DECISION_SAMPLE, d) + found * 8.0 * 8192 * d <= budget  # a block of rows for each
         return found
 
@@ -129,8 +129,9 @@ RISE = """
 import sys
 from mosaic.arrays.passes import PerRow
 from mosaic.cli import main
+from mosaic.choosing import plan
 from mosaic.estimators import fit
-from mosaic.rows import arrow, build, read
+from mosaic.rows import Encoder, arrow, read
 
 kind, small, large, budget = sys.argv[1:]
 
@@ -143,13 +144,14 @@ def work(file):
         assert main(["select", file, *words.split()]) == 0
     else:
         with read(file, memory_budget=float(budget)) as table:
-            if hasattr(table.X, "run"):
-                assert table.X.run(PerRow(lambda rows, start: {"first": rows[:, 0].copy()}))["first"].shape == (table.n,)
+            if table.stays:
+                source = Encoder.fit(table).source(table)
+                assert source.run(PerRow(lambda rows, start: {"first": rows[:, 0].copy()}))["first"].shape == (table.n,)
             table.cells([0, table.n - 1])
 
-for module in (fit, arrow, build):
-    module.leaves_room = lambda *sizes, **how: False
-fit.fits_into_memory = lambda source, settings: False  # small files, too, are read in passes
+arrow.leaves_room = lambda *sizes, **how: False
+for module in (fit, plan):  # small files, too, are read in passes
+    module.needs_a_pass = lambda settings, rows: rows.place != "array"
 work(small)  # what is loaded at the first use is no part of the rise
 before = resident("VmRSS:")
 work(large)
@@ -208,7 +210,7 @@ def test_what_a_file_takes_in_memory_is_a_part_of_the_estimate(tmp_path, rng):
     pq.write_table(table_of(X), tmp_path / "points.parquet")
     budget = memory_of_program(400, 400, 8, 200)
     with read(tmp_path / "points.parquet", memory_budget=budget) as table:
-        assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
+        assert table.held == pytest.approx(X.nbytes, rel=0.1)  # and the numbers made of them as much
     array, file = (mosaic.estimate(rows, memory_budget=budget) for rows in (X, tmp_path / "points.parquet"))
     assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
 
@@ -217,13 +219,15 @@ def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_
     n = 20_000
     kinds = {f"kind{j}": rng.choice([f"level {i}" for i in range(30)], n) for j in range(4)}
     write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
-    with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=3e7) as table:
-        assert isinstance(table.X, TableSource)
-        assert table.X.n_features == whole.X.shape[1] > 100
-        np.testing.assert_array_equal(table.X.read(0, n), whole.X)
-        rows = table.X.run(PerRow(lambda rows, start: {"rows": rows}))["rows"]
-        np.testing.assert_array_equal(rows, whole.X)
-        assert table.encoder == whole.encoder
+    with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=8e7) as table:
+        expected, encoder = Encoder.fit(whole).matrix(whole), Encoder.fit(table)
+        source = encoder.source(table)
+        assert source.n_features == expected.shape[1] > 100
+        np.testing.assert_array_equal(source.read(0, n), expected)
+        rows = source.run(PerRow(lambda rows, start: {"rows": rows}))["rows"]
+        np.testing.assert_array_equal(rows, expected)
+        assert encoder == Encoder.fit(whole)
+        assert mosaic.estimate(table, memory_budget=8e7).passes == 1
 
 
 @pytest.mark.usefixtures("by_passes")

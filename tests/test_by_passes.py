@@ -14,13 +14,14 @@ from sklearn.base import clone
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch
 from mosaic.arrays.sources import LocalSource
+from mosaic.choosing import plan
 from mosaic.choosing.draw import BUCKETS
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
-from mosaic.estimators import fit, proof
-from mosaic.rows import open_source
+from mosaic.choosing.plan import needs_a_pass
+from mosaic.estimators import fit
+from sources import never_load, open_source
 
 N = 10_000
-FITS_INTO_MEMORY = fit.fits_into_memory
 
 
 def blobs(n, n_outliers=30, seed=0):
@@ -43,8 +44,8 @@ PLAIN = {"gamma": 0.02, "outliers": "keep"}
 def few_rows_decide():
     """A smaller sample, so that fewer rows are many; all sources are read in passes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proof, "DECISION_SAMPLE", 3000)
-        patch.setattr(fit, "fits_into_memory", lambda source, settings: False)
+        patch.setattr(plan, "DECISION_SAMPLE", 3000)
+        never_load(patch)
         yield
 
 
@@ -102,7 +103,7 @@ def test_memory_maps_files_and_collections_give_what_memory_gives(plain, npy):
     np.testing.assert_allclose(plain.score_samples(str(npy)), plain.score_samples(X), rtol=1e-9)
     assert plain.score(npy) == pytest.approx(plain.score(X), rel=1e-9)
     np.save(npy.with_name("narrow.npy"), X[:, :3])
-    with pytest.raises(InvalidInputError, match="X has 3 columns of numbers, the data of fit had 4"):
+    with pytest.raises(InvalidInputError, match="has 3 columns of numbers, the data of fit had 4"):
         plain.predict(npy.with_name("narrow.npy"))
     da = pytest.importorskip("dask.array")
     np.testing.assert_array_equal(plain.predict(da.from_array(X[:9000], chunks=(4000, 4))), plain.predict(X[:9000]))
@@ -160,7 +161,7 @@ def test_demands_on_rows_are_met_among_many_rows(model, monkeypatch):
     assert not np.isin(model.representative_indices_, found.representative_indices_).any()
     assert not found.is_outlier_[must].any()
     assert not found.rethreshold(outliers="keep").is_outlier_.any()
-    monkeypatch.setattr(proof, "DECISION_SAMPLE", 2000)
+    monkeypatch.setattr(plan, "DECISION_SAMPLE", 2000)
     named = np.array([5, 1700, 4567, 7_345, 9_900])
     found = MOSAIC(4, **PLAIN).fit(ROWS, candidates=named)
     assert np.isin(found.representative_indices_, named).all()
@@ -174,8 +175,8 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     """How many look like a row is the same for a sample of 600 rows and for all of them."""
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 5.0, 3000, axis=0)])
     whole = MOSAIC(5, gamma=0.02).fit(data)
-    monkeypatch.setattr(proof, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(proof, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(plan, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(plan, "SMALLEST_SAMPLE", 600)
     found = MOSAIC(5, gamma=0.02).fit(open_source(data))
     ours, theirs = found.selection_.data.counting, whole.selection_.data.counting
     heaviest = [(c.weights.max(axis=1) / c.weights.sum(axis=1)).max() for c in (ours, theirs)]
@@ -227,7 +228,7 @@ def test_a_row_that_is_not_in_memory_is_read_alone(kind, tmp_path, monkeypatch):
     else:
         columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
         pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=1000)
-    monkeypatch.setattr(fit, "leaves_room", lambda *args: False)
+    monkeypatch.setattr(plan, "leaves_room", lambda *args: False)
     fitted = MOSAIC(20).fit(tmp_path / f"rows.{kind}")
     row = int(np.setdiff1d(np.arange(N), fitted.selection_.data.row_numbers)[0])
     whole = MOSAIC(20).fit(X)
@@ -277,7 +278,8 @@ def test_path_speaks_of_rows_of_the_data():
 
 @pytest.mark.parametrize(("n", "passes"), [(500, 0), (3000, 0), (1_000_000, 1)])
 def test_a_memory_map_is_read_in_passes_where_it_does_not_fit_into_memory(tmp_path, monkeypatch, n, passes):
-    monkeypatch.setattr(fit, "fits_into_memory", FITS_INTO_MEMORY)
+    for module in (plan, fit):
+        monkeypatch.setattr(module, "needs_a_pass", needs_a_pass)
     rows = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (n, 8))
     assert mosaic.estimate(rows, memory_budget=1e8).passes == passes
     assert mosaic.estimate(np.asarray(rows), memory_budget=1e8).passes == 0
@@ -312,7 +314,7 @@ def test_other_kernels_work(kernel):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
-    monkeypatch.setattr(proof, "LARGER_SAMPLE", proof.DECISION_SAMPLE)
+    monkeypatch.setattr(plan, "LARGER_SAMPLE", plan.DECISION_SAMPLE)
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest, run = [], fit.Passes.run
 
@@ -325,7 +327,7 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
     for n in (80_000, 160_000):
         MOSAIC(5, **PLAIN).fit(open_source(blobs(n)[0])).certificate_  # noqa: B018
     # Of the sample rows, and four numbers of each; and how many rows are in each bucket of priorities.
-    assert max(largest) <= proof.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
+    assert max(largest) <= plan.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
 
 
 def test_a_file_with_missing_values_or_that_changes_between_passes_is_refused(tmp_path, monkeypatch):
@@ -336,12 +338,12 @@ def test_a_file_with_missing_values_or_that_changes_between_passes_is_refused(tm
         with pytest.raises(InvalidInputError, match=r"X\[7654, 2\] = nan, in row 7654, column 2"):
             MOSAIC(5, **PLAIN).fit(rows)
     np.save(tmp_path / "x.npy", X)
-    task = proof.Passes.run
+    task = fit.Passes.run
 
     def run(self, name, *rest):
         os.utime(tmp_path / "x.npy", ns=(0, 0))  # as if somebody had written to it
         return task(self, name, *rest)
 
-    monkeypatch.setattr(proof.Passes, "run", run)
+    monkeypatch.setattr(fit.Passes, "run", run)
     with pytest.raises(InvalidInputError, match=r"x\.npy has changed while it was read in passes"):
         MOSAIC(20).fit(np.load(tmp_path / "x.npy", mmap_mode="r"))

@@ -170,8 +170,9 @@ def test_outliers_have_a_report(folder, capsys):
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 300)
-    monkeypatch.setattr("mosaic.cli.commands.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.choosing.plan.leaves_room", lambda *sizes: False)
+    monkeypatch.setattr("mosaic.rows.arrays.may_load", lambda *sizes: False)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)

@@ -163,7 +163,7 @@ def test_rows_without_names_are_called_by_number_and_embeddings_are_remembered(f
         assert [row["representative_row"] for row in rows] == [row["representative"] for row in rows] == picks
         ran = run(capsys, "predict", name, "wide.npy")
         assert ran.code == 3
-        assert "wide.npy has 3 columns of numbers, the data of fit had 2" in ran.err
+        assert "wide.npy: has 3 columns of numbers, the data of fit had 2" in ran.err
 
 
 @pytest.mark.parametrize(

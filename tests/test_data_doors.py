@@ -136,8 +136,8 @@ class TestWorkbooks:
     def test_the_first_sheet_is_read_as_its_csv_would_be(self, csv, tmp_path):
         file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE, "Other": [["a"], [1]]})
         with read(file) as table, read(csv) as expected:
-            assert table.feature_names == expected.feature_names
-            np.testing.assert_allclose(table.X, expected.X)
+            assert table.roles.compared == expected.roles.compared
+            np.testing.assert_allclose(numbers(table), numbers(expected))
             assert table.cells([5]).to_pydict() == expected.cells([5]).to_pydict()
             assert any("'People'" in note for note in table.notes)
         np.testing.assert_array_equal(MOSAIC(4).fit(file).representative_indices_, MOSAIC(4).fit(csv).representative_indices_)
@@ -165,8 +165,8 @@ def test_npy_files_are_mapped_and_their_features_are_columns(tmp_path, rng):
     X = rng.normal(size=(5, 3))
     np.save(tmp_path / "x.npy", X)
     with read(tmp_path / "x.npy", memory_budget=400) as mapped, read(tmp_path / "x.npy") as table:
-        assert isinstance(mapped.X, np.memmap)
-        assert not isinstance(table.X, np.memmap)  # a small file may be cut off meanwhile
+        assert isinstance(mapped.array, np.memmap)
+        assert not isinstance(table.array, np.memmap)  # a small file may be cut off meanwhile
         assert (table.kind, table.columns) == ("NumPy array", ["x0", "x1", "x2"])
         np.testing.assert_array_equal(table.cells([4, 0])["x2"], X[[4, 0], 2])
     np.save(tmp_path / "wide.npy", rng.normal(size=(5, 51)))
@@ -181,7 +181,7 @@ def test_npz_files_give_their_one_table_or_the_one_that_is_named(tmp_path, rng):
     with read(tmp_path / "one.npz") as table:
         np.testing.assert_array_equal(numbers(table), np.eye(3))
     with read(tmp_path / "two.npz", array="Y") as table:
-        assert table.X.dtype == np.float32
+        assert table.array.dtype == np.float32
         np.testing.assert_array_equal(numbers(table), np.ones((2, 2)))
     for options, fault in (
         ({"array": "Y", "memory_budget": TINY}, r"more than half of the memory budget.*\.npy"),
@@ -193,9 +193,9 @@ def test_npz_files_give_their_one_table_or_the_one_that_is_named(tmp_path, rng):
     X = sp.random_array((20, 60), density=0.1, rng=rng, format="csc")
     sp.save_npz(tmp_path / "x.npz", X)
     with read(tmp_path / "x.npz") as table:
-        assert table.X.format == "csr"
-        np.testing.assert_allclose(table.X.toarray(), X.toarray(), rtol=1e-15)
-        assert MOSAIC(n_representatives=2).fit(table.X).n_features_in_ == 60
+        assert table.array.format == "csr"
+        np.testing.assert_allclose(table.array.toarray(), X.toarray(), rtol=1e-15)
+        assert MOSAIC(n_representatives=2).fit(table.array).n_features_in_ == 60
 
 
 def annotated(rng, matrix=sp.csr_matrix):
@@ -216,8 +216,8 @@ def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rn
     data = annotated(rng)
     data.write_h5ad(tmp_path / "cells.h5ad")
     with read(tmp_path / "cells.h5ad", group="type", weight="depth", memory_budget=budget) as table:
-        np.testing.assert_array_equal(table.X.toarray() if budget is None else numbers(table), data.X.toarray())
-        assert table.feature_names == [f"gene{j}" for j in range(5)]
+        np.testing.assert_array_equal(table.array.toarray() if budget is None else numbers(table), data.X.toarray())
+        assert table.array_names == [f"gene{j}" for j in range(5)]
         assert table.names([5]) == ["cell5"]
         assert table.columns == ["obs_names", "type", "depth"]
         assert table.cells([2])["type"].to_pylist() == ["b"]
@@ -226,7 +226,7 @@ def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rn
     for array, expected in (("layers/counts", data.layers["counts"]), ("obsm/X_pca", data.obsm["X_pca"])):
         with read(tmp_path / "cells.h5ad", array=array, memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), expected)
-            assert (table.feature_names is None) == array.startswith("obsm")
+            assert (table.array_names is None) == array.startswith("obsm")
     with pytest.raises(FileFault, match=r"no array 'obsm/X_pcb'. Did you mean 'obsm/X_pca'"):
         read(tmp_path / "cells.h5ad", array="obsm/X_pcb")
     with pytest.raises(FileFault, match="column of obs 'typ'"):
@@ -260,7 +260,7 @@ def test_zarr_arrays_and_groups_are_read(budget, tmp_path, rng):
         assert (table.columns, table.cells([0, 2]).num_rows) == ([], 2)
     annotated(rng).write_zarr(tmp_path / "cells.zarr")
     with read(tmp_path / "cells.zarr", memory_budget=budget) as table:
-        assert (table.n_features, table.names([1])) == (5, ["cell1"])
+        assert (numbers(table).shape[1], table.names([1])) == (5, ["cell1"])
 
 
 def image(rng, shape, kind="PNG", dtype=np.uint8):
@@ -283,9 +283,9 @@ def test_pictures_are_rows_by_their_file_names(tmp_path, rng):
     album(path, rng)
     with read(path, image_size=4, progress=lambda *done: seen.append(done)) as table:
         assert table.names(range(4)) == ["a.png", "b/one.PNG", "b/two.jpg", "deep.png"]
-        assert table.X.shape == (4, 16)
-        assert table.X.dtype == np.float32
-        assert 0 <= table.X.min() < table.X.max() <= 1
+        assert table.array.shape == (4, 16)
+        assert table.array.dtype == np.float32
+        assert 0 <= table.array.min() < table.array.max() <= 1
         assert "4 images resized to 4×4, grey." in table.notes
         assert seen[-1][0] == seen[-1][1] > 0
         small, large = table.pictures([0, 2], side=32)
@@ -296,7 +296,7 @@ def test_pictures_are_rows_by_their_file_names(tmp_path, rng):
     with pytest.raises(FileFault, match="more than half of the memory budget"):
         read(path, image_size=4, memory_budget=TINY)
     with read(path, image_size=4, colour=True, group="folder") as table:
-        assert table.n_features == 48
+        assert table.array.shape == (4, 48)
         assert table.groups.tolist() == [".", "b", "b", "."]
         assert "4 images resized to 4×4, colour." in table.notes
     exif = pillow.Exif()
@@ -307,5 +307,5 @@ def test_pictures_are_rows_by_their_file_names(tmp_path, rng):
     )
     pillow.new("RGBA", (4, 4), (0, 0, 0, 0)).save(tmp_path / "two" / "nothing.png")
     with read(tmp_path / "two", image_size=2) as table:
-        np.testing.assert_allclose(table.X[0], 1)  # what is transparent is white
-        np.testing.assert_allclose(table.X[1].reshape(2, 2), [[0, 0], [1, 1]], atol=0.1)
+        np.testing.assert_allclose(table.array[0], 1)  # what is transparent is white
+        np.testing.assert_allclose(table.array[1].reshape(2, 2), [[0, 0], [1, 1]], atol=0.1)

@@ -18,13 +18,13 @@ from cli_runs import run
 from mosaic import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.rows import FileFault, read
-from read_files import BUDGETS, TINY, numbers, write
+from read_files import BUDGETS, TINY, learned, numbers, write
 
 
 def fault_of(path, said="", remedy="", **options):
     """The fault of a file, which says what is wrong and what to do."""
-    with pytest.raises(FileFault) as caught:
-        read(path, **options)
+    with pytest.raises(FileFault) as caught, read(path, **options) as table:
+        learned(table)
     fault = caught.value
     assert isinstance(fault, InvalidInputError)
     where = f", {fault.where}" if fault.where else ""
@@ -58,7 +58,12 @@ CSV = {
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), "line 1", "UTF-16", "as UTF-8"),
     "utf-32": ("a,b\n1,2\n".encode("utf-32"), "line 1", "UTF-32", "as UTF-8"),
     "binary": (b"a,b\n1,\x00\x01\xff\n", "line 2", "binary file", ".parquet or .npy"),
-    "text only": ("a,b\nx,y\nz,w\n", None, "no column of numbers, only a (string), b (string)", "`embedding`"),
+    "text only": (
+        "a,b\nx,y\nz,w\n",
+        None,
+        "no column of numbers to compare rows by; it has a (String), b (String)",
+        "Convert columns",
+    ),
     "same names": ("a,b,a\n1,2,3\n", None, "more than one column called 'a'", "Rename"),
     "git lfs": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", None, "pointer of Git LFS", "git lfs pull"),
 }
@@ -82,7 +87,7 @@ OPTIONS = {
     "group": ({"group": "town"}, None, "has no column 'town' (`group`)", "It has"),
     "weight": ({"weight": "city"}, "column 'city'", "weights must be numbers", "another column"),
     "negative": ({"weight": "w"}, "line 3, column 'w'", "a weight is -1", "0 or larger"),
-    "all out": ({"exclude_columns": ["height", "w"]}, None, "no column of numbers is left", "leave fewer out"),
+    "all out": ({"exclude_columns": ["height", "w"]}, None, "no column of numbers to compare rows by", "Convert"),
     "embedding": ({"embedding": "city"}, "column 'city'", "no lists of numbers (`embedding`)", "column of lists"),
     "array": ({"array": "X"}, None, "has no arrays to choose from", "Leave it out"),
 }
@@ -111,7 +116,7 @@ def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypat
     many = "a,b\n" + "1,2\n3,5\n4,1.5\n" * 33_333 + "1.5,2\n"
     for gap in ("", " NA "):
         with read(write(tmp_path, many + f"1,2\n{gap},4\n"), memory_budget=TINY) as table:
-            assert table.encoder.names == ["a", "b"]
+            assert learned(table).names == ["a", "b"]
             assert (numbers(table)[:, 1] > 0).nonzero()[0].tolist() == [100_001]  # says what is missing of a
     with read(write(tmp_path, many + "twelve,4\n"), memory_budget=TINY) as table:
         assert (numbers(table)[:, 1] > 0).nonzero()[0].tolist() == [100_000]
@@ -128,7 +133,7 @@ def test_missing_numbers_are_encoded_and_infinite_ones_are_refused_with_their_pl
             MOSAIC(2).fit(table)
     pq.write_table(pa.table({"a": [1.0, 4, 3], "b": [1, None, 3]}), tmp_path / "t.parquet")
     with read(tmp_path / "t.parquet", memory_budget=budget) as table:
-        assert table.encoder.names == ["a", "b"]
+        assert learned(table).names == ["a", "b"]
         assert np.isfinite(numbers(table)).all()
 
 

@@ -18,9 +18,9 @@ from pyarrow import feather
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import read, write_rows
-from mosaic.rows.encoder import TableEncoder
+from mosaic.rows.encoder import Encoder
 from mosaic.rows.frames import cells_of
-from read_files import BUDGETS, TINY, numbers, write
+from read_files import BUDGETS, TINY, learned, numbers, told, write
 
 HEIGHTS = [[1.7, 36.0], [1.8, 41.0], [1.6, 22.0]]
 PEOPLE = "key,height,age,city\na,1.7,36,Ulm\nb,1.8,41,Rome\nc,1.6,22,Ulm\n"
@@ -72,8 +72,8 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
     path = written(tmp_path, name)
     with read(path, exclude_columns=["city"], memory_budget=budget) as table:
         np.testing.assert_array_equal(numbers(table), HEIGHTS)
-        assert isinstance(table.X, np.ndarray) == (budget is None)
-        assert (table.n, table.n_features, table.feature_names) == (3, 2, ["height", "age"])
+        assert table.stays == (budget is not None)
+        assert (table.n, numbers(table).shape[1], learned(table).names) == (3, 2, ["height", "age"])
         assert (table.id_name, table.has_names, table.columns[0]) == ("key", True, "key")
         assert table.names([2, 0, 2]) == ["c", "a", "c"]
         rows = table.cells([2, 0]).to_pydict()
@@ -83,23 +83,23 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
         assert table.find("b") == 1
         assert table.pictures([0]) is None
         assert any("'key'" in note for note in table.notes)
-        assert table.encoder is None
+        assert not learned(table).has_rules
     with read(path, group="city", weight="age", memory_budget=budget) as table:
-        assert table.feature_names == ["height"]
+        assert learned(table).names == ["height"]
         assert table.groups.tolist() == ["Ulm", "Rome", "Ulm"]
         assert table.weights.tolist() == [36, 41, 22]
     with read(path, memory_budget=budget) as table:  # with a category
-        assert table.feature_names == table.encoder.names == ["height", "age", "city"]
-        assert (table.n, table.n_features) == (3, 3)
-        expected = TableEncoder.of(cells_of(people().select(["height", "age", "city"])))
-        assert table.encoder.columns == expected.columns
+        assert learned(table).names == ["height", "age", "city"]
+        assert (table.n, table.roles.compared[:3]) == (3, ("height", "age", "city"))
+        expected = Encoder.of(cells_of(people().select(["height", "age", "city"])))
+        assert learned(table).columns == expected.columns
         np.testing.assert_array_equal(numbers(table), expected.encode(cells_of(people())))
-        assert isinstance(table.X, np.ndarray) == (budget is None)
-        assert any("Compared as number: height, age; category: city." in note for note in table.notes)
+        assert table.stays == (budget is not None)
+        assert any("Compared as number: height, age; category: city." in note for note in learned(table).describe())
     if not name.startswith(("people.csv", "people.tsv")):
         with read(path, embedding="vector", memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), [[1, 2], [3, 4], [5, 6]])
-            assert table.feature_names is None
+            assert learned(table).names is None
             assert table.cells([1])["vector"].to_pylist() == [[3, 4]]
 
 
@@ -121,36 +121,36 @@ def test_an_id_is_found_by_its_name_or_by_its_values(header, cells, id_name, tmp
     with read(write(tmp_path, "\n".join([header, *cells]) + "\n")) as table:
         assert table.id_name == id_name
         assert table.has_names == (id_name is not None)
-        assert "x" in table.feature_names
-        assert id_name not in table.feature_names
+        assert "x" in learned(table).names
+        assert id_name not in learned(table).names
         assert any(f"{id_name!r}" in note and "`id`" in note for note in table.notes) == (id_name is not None)
 
 
 def features(path, **options):
     with read(path, **options) as table:
-        return table.feature_names
+        return learned(table).names
 
 
 @BUDGETS
 def test_columns_are_chosen_and_left_out_by_names_and_patterns_ids_by_name_only(budget, tmp_path):
     path = write(tmp_path, "gene_a,gene_b,age,gene_c\n1,2,3,4\n5,6,7,8\n", "genes.csv")
     with read(path, columns=["gene_*"], exclude_columns=["gene_b"], memory_budget=budget) as table:
-        assert table.feature_names == ["gene_a", "gene_c"]
+        assert learned(table).names == ["gene_a", "gene_c"]
         assert table.columns == ["gene_a", "gene_b", "age", "gene_c"]  # rows keep all
     assert features(path, exclude_columns="age", memory_budget=budget) == ["gene_a", "gene_b", "gene_c"]
     path = write(tmp_path, "shop_id,x\n1,0.5\n1,0.7\n2,0.9\n")
     assert features(path, columns=["*"], memory_budget=budget) == ["x"]
     with read(path, memory_budget=budget) as table:
-        assert table.feature_names == ["x"]
-        assert budget or any("shop_id" in note and "`columns`" in note for note in table.notes)
+        assert learned(table).names == ["x"]
+        assert any("shop_id" in note for note in told(table))
     path = write(tmp_path, "index,x,zip\n1.50,1,01234\n1.25,2,99999\n")
     with read(path, columns=["index", "x", "zip"], memory_budget=budget) as table:
-        assert (table.feature_names, table.id_name) == (["index", "x", "zip"], None)
+        assert (learned(table).names, table.id_name) == (["index", "x", "zip"], None)
         assert numbers(table).tolist() == [[1.5, 1.0, 1234.0], [1.25, 2.0, 99999.0]]
     path = write(tmp_path, "x,mosaic_row,mosaic_reason\n1.5,0,odd\n2.5,7,even\n")  # which MOSAIC has added
     with read(path, memory_budget=budget) as table:
-        assert (table.feature_names, table.id_name) == (["x"], None)
-        assert any("mosaic_row" in note for note in table.notes)
+        assert (learned(table).names, table.id_name) == (["x"], None)
+        assert any("mosaic_row (was added by mosaic itself)" in note for note in told(table))
     assert features(path, columns=["x", "mosaic_row"], memory_budget=budget) == ["x", "mosaic_row"]
 
 
@@ -164,7 +164,7 @@ def test_types_of_parquet_files_are_kept_and_decimals_flags_and_halves_are_numbe
         np.testing.assert_array_equal(numbers(opened), [[1.5, 1, 0.5], [2.5, 0, 0.25]])
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.float32())}), tmp_path / "s.parquet")
     with read(tmp_path / "s.parquet") as opened:
-        assert opened.X.dtype == np.float32
+        assert numbers(opened).dtype == np.float32
 
 
 def test_rows_of_a_large_file_are_found_by_name_wherever_they_are(tmp_path):
@@ -175,7 +175,7 @@ def test_rows_of_a_large_file_are_found_by_name_wherever_they_are(tmp_path):
     frame = pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2]}, index=pd.Index([7, 8], name="patient"))
     frame.to_parquet(tmp_path / "frame.parquet")
     with read(tmp_path / "frame.parquet") as table:
-        assert (table.id_name, table.feature_names, table.names([1])) == ("patient", ["x", "n"], ["8"])
+        assert (table.id_name, learned(table).names, table.names([1])) == ("patient", ["x", "n"], ["8"])
 
 
 @BUDGETS
@@ -221,7 +221,7 @@ def test_text_tables_are_read_as_they_are_written(text, X, note, tmp_path):
         with read(write(tmp_path, text), memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), X)
             assert table.cells([1]).num_columns == len(table.columns)
-            assert note is None or any(note in said for said in table.notes)
+            assert note is None or any(note in said for said in told(table))
 
 
 def test_without_ids_rows_are_called_by_their_numbers_in_the_file(tmp_path):
@@ -263,7 +263,7 @@ def test_tables_with_more_columns_or_longer_cells_than_fit_into_a_first_look_are
     lines = [",".join(["sample_id", *names]), *(f"s{i}," + ",".join(map(str, row)) for i, row in enumerate(X.tolist()))]
     with read(write(tmp_path, "\n".join(lines) + "\n"), memory_budget=budget) as table:
         np.testing.assert_array_equal(numbers(table), X)
-        assert table.feature_names == names
+        assert learned(table).names == names
         assert table.names([3]) == ["s3"]
     long = "so, it goes on\n" * 20_000  # a cell as long as a document
     with read(write(tmp_path, f'x,text\n1,"{long}"\n2,short\n3,"{long}"\n'), memory_budget=budget) as table:
@@ -307,7 +307,7 @@ def test_numbers_that_are_called_id_name_the_rows_as_they_are_written(tmp_path, 
     else:
         path = lines(tmp_path, [{"user_id": one, "x": i + 0.5} for i, one in enumerate(ids)])
     with read(path, memory_budget=budget) as table:
-        assert table.feature_names == ["x"]
+        assert learned(table).names == ["x"]
         assert table.id_name == "user_id"
         assert table.names([0, 1, 2]) == [str(one) for one in ids]
         assert [table.find(str(one)) for one in ids] == [0, 1, 2]
@@ -318,7 +318,7 @@ def test_numbers_that_are_called_id_name_the_rows_as_they_are_written(tmp_path, 
 def test_a_column_that_has_a_part_is_computed_with_if_it_is_named(tmp_path, budget, part):
     path = write(tmp_path, "x,y\n1,1.5\n2,2.5\n3,0.5\n")
     with read(path, columns=["x", "y"], memory_budget=budget, **{part: "x"}) as table:
-        assert table.feature_names == ["x", "y"]
+        assert learned(table).names == ["x", "y"]
         assert numbers(table).tolist() == [[1, 1.5], [2, 2.5], [3, 0.5]]
         told = {"id": table.names(range(3)), "group": table.groups, "weight": table.weights}[part]
         assert [str(int(one)) for one in told] == ["1", "2", "3"]
@@ -330,26 +330,26 @@ def test_a_column_that_has_a_part_is_computed_with_if_it_is_named(tmp_path, budg
 def test_whole_numbers_that_numbers_cannot_hold_stay_text(tmp_path, budget, cells):
     path = write(tmp_path, "x,code\n" + "".join(f"{i}.5,{cell}\n" for i, cell in enumerate(cells)))
     with read(path, memory_budget=budget) as table:
-        assert table.feature_names == ["x"]
+        assert learned(table).names == ["x"]
         assert table.cells([0, 1]).column("code").to_pylist() == cells
-        assert any("code" in note for note in table.notes)
+        assert any("code" in note for note in told(table))
 
 
 def test_zeros_and_values_far_down_in_the_file_count(tmp_path, monkeypatch):
     path = write(tmp_path, "x,code\n" + "".join(f"{i}.5,{i + 10_000}\n" for i in range(40_000)) + "0.5,00501\n")
     with read(path) as table:
-        assert table.feature_names == ["x"]
+        assert learned(table).names == ["x"]
         assert table.cells([40_000]).column("code").to_pylist() == ["00501"]
     with read(path, columns=["x", "code"]) as table:
-        assert table.X[-1].tolist() == [0.5, 501.0]
+        assert numbers(table)[-1].tolist() == [0.5, 501.0]
         assert not table.notes
     empty = "".join(f"{i}.25,,,\n" for i in range(600_000))  # nothing in the first block
     path = write(tmp_path, "x,late,comment,never\n" + empty + "1.5,2.5,yes,\n")
     with read(path, memory_budget=1e6) as table:
-        assert table.feature_names == ["x", "late"]
-        assert any("comment (says the same as 'late'), never (has no values)" in note for note in table.notes)
+        assert learned(table).names == ["x", "late"]
+        assert any("comment (says the same as 'late'), never (has no values)" in note for note in told(table))
     with read(path, memory_budget=1e6, exclude_columns=["late", "comment"]) as table:
-        assert (table.kind, table.feature_names, table.encoder) == ("CSV file", ["x"], None)
+        assert (table.kind, learned(table).names, learned(table).has_rules) == ("CSV file", ["x"], False)
         assert table.cells([600_000]).column("comment").to_pylist() == ["yes"]
     monkeypatch.setattr("mosaic.rows.arrow.PARSED_BYTES", 1 << 12)  # and the same of JSON
     path = lines(tmp_path, [*({"x": 1.5, "late": None} for _ in range(1000)), {"x": 1.5, "late": 2.5}])
@@ -361,7 +361,7 @@ def test_groups_and_dates_are_called_as_they_are_written(tmp_path, budget):
     path = write(tmp_path, "g,x\n1.50,1\nNA,2\n,3\n02,4\n")
     with read(path, group="g", memory_budget=budget) as table:
         assert table.groups.tolist() == ["1.50", "NA", "missing", "02"]
-        assert table.feature_names == ["x"]
+        assert learned(table).names == ["x"]
     path = lines(tmp_path, [{"id": f"2024-01-0{day}", "x": day, "seen": "2024-02-01"} for day in (1, 2, 3)])
     with read(path, memory_budget=budget) as table:
         assert table.names([0, 2]) == ["2024-01-01", "2024-01-03"]

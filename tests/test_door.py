@@ -16,7 +16,7 @@ from mosaic.arrays.blocks import row_blocks
 from mosaic.arrays.codes import equal_rows, row_codes
 from mosaic.door import as_indices, as_points
 from mosaic.kernels import RBF, make_kernel
-from mosaic.rows import open_source
+from sources import open_source
 
 UNIT_FREE = [{"kernel": name} for name in ("rbf", "laplacian", "cosine", "diffusion", "polynomial")]
 UNIT_FREE += [{}, {"gamma": "scale"}, {"gamma": "median"}, {"scale": True}]

@@ -13,7 +13,7 @@ import pytest
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import open_source
+from sources import open_source
 from tasks import Refusing, Sums, X, agree
 
 pa = pytest.importorskip("pyarrow")

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from mosaic import MOSAIC, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.frames import cells_of, n_rows, row_numbers, take_rows, to_matrix
+from mosaic.rows.frames import cells_of, features_of, n_rows, row_numbers, take_rows, to_matrix
 
 PEOPLE = {
     "name": ["Ada", "Max", "Eva"],
@@ -31,14 +31,14 @@ def frames() -> list:
     return [pytest.param(pandas, id="pandas"), pytest.param(pl.DataFrame(PEOPLE), id="polars")]
 
 
-def features_of(X) -> list[str]:
-    return cells_of(X).features()
+def features(X) -> list[str]:
+    return features_of(cells_of(X))
 
 
 @pytest.mark.parametrize("X", frames())
 def test_columns_of_numbers_are_a_matrix_by_rows_and_those_that_are_missing_are_named(X):
-    assert features_of(X) == ["height", "age", "member"]
-    matrix = to_matrix(X, features_of(X))
+    assert features(X) == ["height", "age", "member"]
+    matrix = to_matrix(X, features(X))
     np.testing.assert_array_equal(matrix, NUMBERS)
     assert matrix.dtype == np.float64
     assert matrix.flags.c_contiguous
@@ -55,14 +55,14 @@ def test_dates_durations_categories_lists_and_structs_are_no_numbers_and_spans_o
     times = pd.date_range("2020", periods=2)
     X = pd.DataFrame({"d": times, "u": times - times[0], "c": pd.Categorical([1, 2]), "p": times.to_period(), "x": [1, 2]})
     X["l"] = [[1], [2]]
-    assert features_of(X) == ["x"]
+    assert features(X) == ["x"]
     Y = pl.DataFrame({"d": list(times.date), "u": [timedelta(0), timedelta(1)], "l": [[1], [2]], "s": [{"a": 1}, {"a": 2}]})
     Y = Y.with_columns(c=pl.Series(["a", "b"], dtype=pl.Categorical), b=pl.Series([b"", b"1"]), n=pl.lit(None), x=pl.lit(1))
-    assert features_of(Y) == ["x"]
+    assert features(Y) == ["x"]
     minutes = np.random.default_rng(0).permutation(60)
     for library in (pd.DataFrame, pl.DataFrame):
         Z = library({"x": np.sin(np.arange(60)), "wait": [timedelta(minutes=int(m)) for m in minutes]})
-        assert MOSAIC(5).fit(Z).table_.names == ["x", "wait"]
+        assert MOSAIC(5).fit(Z).encoder_.names == ["x", "wait"]
         np.testing.assert_array_equal(cells_of(Z)["wait"].numbers, 60.0 * minutes)
 
 
@@ -89,20 +89,20 @@ DAYS = pd.date_range("2020", periods=3)
     ],
 )
 def test_column_of_plain_numbers_kept_as_objects_is_converted_and_one_of_other_objects_is_not(X, expected):
-    assert features_of(X) == (["b"] if expected is None else ["o", "b"])
+    assert features(X) == (["b"] if expected is None else ["o", "b"])
     if expected is not None:
         np.testing.assert_array_equal(to_matrix(X), np.column_stack([expected, [0, 1, 2]]))
 
 
 def test_column_names_that_are_no_strings_pass():
     X = pd.DataFrame({0: ["a", "b"] * 20, 10: range(40), 20: pd.Series([3, 5, 1, 2] * 10, dtype=object)})
-    assert features_of(X) == ["10", "20"]
+    assert features(X) == ["10", "20"]
     assert to_matrix(X, ["20", "10"])[:2].tolist() == [[3, 0], [5, 1]]
     model = MOSAIC(3).fit(X[[10, 20]])
     assert not hasattr(model, "feature_names_in_")
     np.testing.assert_array_equal(model.predict(X[[10, 20]]), model.labels_)
     levels = pd.DataFrame([["a", 1]], columns=pd.MultiIndex.from_tuples([("u", "v"), ("u", "w")]))
-    assert features_of(levels) == ["('u', 'w')"]
+    assert features(levels) == ["('u', 'w')"]
 
 
 def test_single_precision_stays_only_where_all_columns_have_it_and_sparse_columns_become_csr():
@@ -123,8 +123,8 @@ def test_single_precision_stays_only_where_all_columns_have_it_and_sparse_column
 def test_arrow_tables_are_frames():
     pa = pytest.importorskip("pyarrow")
     X = pa.table(PEOPLE | {"price": pa.array([Decimal(1), None, Decimal(3)]), "none": pa.nulls(3)})
-    assert features_of(X) == ["height", "age", "member", "price"]
-    np.testing.assert_array_equal(to_matrix(X, features_of(X)), np.column_stack([NUMBERS, [1, np.nan, 3]]))
+    assert features(X) == ["height", "age", "member", "price"]
+    np.testing.assert_array_equal(to_matrix(X, features(X)), np.column_stack([NUMBERS, [1, np.nan, 3]]))
     assert take_rows(X, [2, 0, 2])["name"].to_pylist() == ["Eva", "Ada", "Eva"]
     assert n_rows(X) == n_rows(X["age"]) == 3
     with pytest.raises(InvalidInputError, match="more than one is called 'age'"):

@@ -19,21 +19,22 @@ from mixed_tables import TABLES, customers, planted, visits
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.estimators import explain_model
 from mosaic.rows import read
-from mosaic.rows.encoder import TableEncoder, encoder_of
+from mosaic.rows.encoder import Encoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.kinds import Number, possible_range, quantiles
+from read_files import learned, numbers
 
 CUSTOMERS = customers(missing=0.25)
 
 
 def encoded(frame, **options):
     cells = cells_of(frame)
-    encoder = TableEncoder.of(cells, **options)
+    encoder = Encoder.of(cells, **options)
     return encoder, encoder.encode(cells)
 
 
 def rule(values, name="x"):
-    encoder = TableEncoder.of(cells_of(pd.DataFrame({name: values})))
+    encoder = Encoder.of(cells_of(pd.DataFrame({name: values})))
     return encoder.columns[0] if encoder.columns else encoder.left_out[0].why
 
 
@@ -184,12 +185,12 @@ def test_numbers_without_gaps_are_taken_as_they_are():
     frame["kind"] = "all the same"
     for given in (frame, pl.from_pandas(frame), arrow(frame)):
         model = MOSAIC(6).fit(given)
-        assert model.table_ is None
+        assert not model.encoder_.has_rules
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]
         np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
         np.testing.assert_array_equal(model.column_scale_, expected.column_scale_)
         np.testing.assert_array_equal(model.effective_count_, expected.effective_count_)
-    assert expected.table_ is None
+    assert not expected.encoder_.has_rules
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "Arrow"])
@@ -228,11 +229,11 @@ def test_columns_that_a_user_would_miss_and_cells_that_are_no_numbers_are_named(
     frame = pd.DataFrame({"x": [str(i % 90) for i in range(300)], "y": np.arange(300.0) % 17})
     frame.loc[[40, 80], "x"] = ["about 12", "lots"]
     model = MOSAIC(6).fit(frame)
-    (said,) = model.table_.notes
+    (said,) = model.encoder_.notes
     assert said == "2 cells of 'x' are not numbers and count as missing, the first: 'about 12' in row 40."
     assert said in model.explain()
     frame = pd.DataFrame({"x": [1.0, np.nan, 2.0], "kind": ["a", "b", "c"]})
-    with pytest.raises(InvalidInputError, match=r"no column says anything about a row: 'x' .*'kind' "):
+    with pytest.raises(InvalidInputError, match=r"no column that says anything about a row: 'x' .*'kind' "):
         MOSAIC(1).fit(frame, sample_weight=[1.0, 0.0, 0.0])
 
 
@@ -256,7 +257,7 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
 def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
     frame, oddities = planted(1)
     model = MOSAIC(10, kernel=kernel).fit(frame)
-    Z, power = model.table_.encode(cells_of(frame)), 2 if kernel == "rbf" else 1
+    Z, power = model.encoder_.encode(cells_of(frame)), 2 if kernel == "rbf" else 1
     usual = Z[~model.is_outlier_]
     checked = 0
     for row, _ in oddities:
@@ -264,7 +265,7 @@ def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
         nearest = usual[distances.argmin()]
         for name, _, share in model.explain(row).columns:
             others = np.ones(Z.shape[1], bool)
-            others[model.table_.blocks[name]] = False
+            others[model.encoder_.blocks[name]] = False
             without = (np.abs(nearest - Z[row])[others] ** power).sum()
             assert distances.min() - without == pytest.approx(share * distances.min(), rel=1e-9)
             checked += 1
@@ -274,7 +275,7 @@ def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
 @pytest.mark.parametrize("kept", [300, 16_384])
 @pytest.mark.usefixtures("by_passes")
 def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", kept)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", kept)
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
@@ -288,8 +289,8 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
-    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
-        assert not isinstance(table.X, np.ndarray)
+    with read(write(new, tmp_path, "parquet"), memory_budget=1e4) as table:
+        assert table.stays
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
 
@@ -313,7 +314,7 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
         expected, model = MOSAIC(8).fit(frame), MOSAIC(8).fit(path)
     np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
     np.testing.assert_array_equal(model.is_outlier_, expected.is_outlier_)
-    assert model.table_.names == expected.table_.names
+    assert model.encoder_.names == expected.encoder_.names
     ran = run(capsys, "select", path, "-k", "8", "--json")
     answer = json.loads(ran.out)
     assert [pick["row"] for pick in answer["picks"]] == expected.representative_indices_.tolist()
@@ -321,25 +322,25 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
         assert pick["reason"] == expected.explain(pick["row"]).reason
     for one in answer["outliers"]["lowest"]:
         assert one["reason"] == expected.explain(one["row"]).reason
-    assert answer["file"]["feature_names"] == expected.table_.names
+    assert answer["file"]["feature_names"] == expected.encoder_.names
     assert any(note.startswith("Compared as ") for note in answer["notes"])
 
 
 def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 1000)
+    monkeypatch.setattr("mosaic.rows.rows.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
     with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
-        assert any("found from 1,000 rows spread over the file" in note for note in table.notes)
-        np.testing.assert_allclose(table.X.read(0, 6000), table.encoder.encode(cells_of(frame)), atol=1e-12)
-        whole = TableEncoder.of(cells_of(frame))
-        assert table.encoder.names == whole.names
-        assert table.encoder.columns[0].spread == pytest.approx(whole.columns[0].spread, rel=0.1)
+        assert any("found from 1,000 rows spread over the file" in note for note in learned(table).notes)
+        np.testing.assert_allclose(numbers(table), learned(table).encode(cells_of(frame)), atol=1e-12)
+        whole = Encoder.of(cells_of(frame))
+        assert learned(table).names == whole.names
+        assert learned(table).columns[0].spread == pytest.approx(whole.columns[0].spread, rel=0.1)
     frame = frame[["age", "segment"]].assign(x=np.random.default_rng(0).normal(size=6000))
     frame.loc[5990, "x"] = np.nan  # a gap beyond the rows that decide is apart from all values
     with read(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
-        block = table.encoder.blocks["x"]
-        assert np.flatnonzero(table.X.read(0, 6000)[:, block][:, 1]).tolist() == [5990]
+        block = learned(table).blocks["x"]
+        assert np.flatnonzero(numbers(table)[:, block][:, 1]).tolist() == [5990]
 
 
 def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
@@ -347,7 +348,7 @@ def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
     amounts = [f"${amount:,.2f}" for amount in rng.permutation(np.arange(200) * 173.37 + 5)]
     frame = pd.DataFrame({"amount": amounts, "day": rng.permutation(days), "kind": rng.choice(["a", "b"], 200)})
     with read(write(frame, tmp_path, "csv")) as table:
-        assert (table.id_name, table.feature_names) == (None, ["amount", "day", "kind"])
+        assert (table.id_name, learned(table).names) == (None, ["amount", "day", "kind"])
 
 
 def repeated(frame, weights):
@@ -366,15 +367,15 @@ def visits_and_ages(n=150):
 def test_a_weight_of_two_is_the_same_as_the_row_twice_and_rows_of_weight_zero_decide_nothing():
     weights = np.random.default_rng(0).integers(1, 4, 150)
     frame = visits_and_ages()
-    once, often = (encoder_of(cells_of(frame), weights=weights.astype(float)), encoder_of(cells_of(repeated(frame, weights))))
+    once, often = (Encoder.of(cells_of(frame), weights=weights.astype(float)), Encoder.of(cells_of(repeated(frame, weights))))
     assert once.names == often.names
     np.testing.assert_allclose(once.encode(cells_of(frame)), often.encode(cells_of(frame)), atol=1e-9)
-    plain = encoder_of(cells_of(frame))
+    plain = Encoder.of(cells_of(frame))
     assert np.abs(plain.encode(cells_of(frame)) - once.encode(cells_of(frame))).max() > 0.01
     odd = frame.copy()
     odd.loc[100:, "spent"] = 1e6
     odd.loc[100:, "browser"] = "lynx"
-    told, expected = encoder_of(cells_of(odd), weights=1.0 * (np.arange(150) < 100)), encoder_of(cells_of(frame[:100]))
+    told, expected = Encoder.of(cells_of(odd), weights=1.0 * (np.arange(150) < 100)), Encoder.of(cells_of(frame[:100]))
     np.testing.assert_array_equal(told.encode(cells_of(frame[:100])), expected.encode(cells_of(frame[:100])))
 
 

@@ -70,8 +70,10 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
     assert str(model.explain("C17")).startswith("C17 (row 17): chosen")
     with read(path, group="segment", weight="weight") as table:
         np.testing.assert_array_equal(MOSAIC(9).fit(table, **ARGUMENTS).representative_indices_, expected)
-    with read(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
-        MOSAIC(9).fit(table, groups="segment")
+        of_the_file = MOSAIC(9).fit(table, must_include=["C17", "C40"], exclude=["C3"])  # its groups and weights count
+        np.testing.assert_array_equal(of_the_file.representative_indices_, expected)
+    with read(path) as table:
+        np.testing.assert_array_equal(MOSAIC(9).fit(table, **ARGUMENTS).representative_indices_, expected)
     with pytest.raises(InvalidInputError, match=r"no row has 'C999' in column 'customer_id'"):
         MOSAIC(9).fit(path, must_include=["C999"])
     passes = MOSAIC(5, scale=False).fit(path, must_include=["C17"])
@@ -82,7 +84,7 @@ def test_columns_with_a_role_are_named_as_not_compared():
     plain = MOSAIC(5).fit(people(), groups="segment", sample_weight="weight")
     assert plain.explain()[0] == ("Not compared: segment (the group of each row), weight (how often each row counts).")
     mixed = MOSAIC(5).fit(people().assign(city=["Bonn", "Ulm"] * (N // 2)), groups="segment")
-    assert "segment (the group of each row)" in " ".join(mixed.table_.describe())
+    assert "segment (the group of each row)" in " ".join(mixed.encoder_.describe())
     assert "segment" not in mixed.feature_names_in_
     compared = MOSAIC(5).fit(people(), groups=people()["segment"])  # values are compared all the same
     assert "segment" in compared.feature_names_in_
@@ -136,7 +138,7 @@ def test_names_of_rows_and_columns_that_are_not_there_or_several_times_are_refus
         (people(), {"groups": "segmnt"}, r"groups names the column 'segmnt', which X does not have\. Did you mean"),
         (people(), {"groups": ["segment", "shops"]}, r"groups names the column 'shops', which X does not have"),
         (people(), {"groups": ["a", "b", "a"]}, r"groups must have one label for each of 120 rows; got shape \(3,\)"),
-        (rows, {"sample_weight": "w"}, r"sample_weight names the column 'w', but X is a ndarray"),
+        (rows, {"sample_weight": "w"}, r"sample_weight names the column 'w', but X is an array"),
     ):
         with pytest.raises(InvalidInputError, match=told):
             MOSAIC(5).fit(X, **constraint)

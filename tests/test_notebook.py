@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.estimators import listening
-from mosaic.rows import open_source
 from mosaic.text import at_most
+from sources import open_source
 
 BLOBS = datasets.blobs_with_gross_outliers()
 

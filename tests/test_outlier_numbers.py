@@ -11,8 +11,8 @@ import pytest
 
 from cli_runs import run
 from mosaic import MOSAIC, MOSAICOutlierDetector
-from mosaic.rows import open_source
 from mosaic.show import report_html
+from sources import never_load, open_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
 
@@ -33,7 +33,7 @@ WEIGHTS = np.r_[np.zeros(6), np.ones(300), np.full(294, 3.0)]
 @pytest.fixture(autouse=True)
 def few_rows_decide(monkeypatch):
     """A smaller sample, so that fewer rows are many."""
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 3000)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
 
 
 def number_in(text):
@@ -113,7 +113,7 @@ def test_the_commands_say_the_same_as_their_files_and_pages(tmp_path, capsys, mo
     answer, labels = json.loads(ran.out), pd.read_parquet("labels.parquet")
     said = [answer["outliers"]["n"], number_in(answer["sentence"]), number_in(" ".join(answer["decisions"]))]
     assert {*said, page_of((tmp_path / "page.html").read_text())["n_outliers"]} == {int(labels["is_outlier"].sum())}
-    monkeypatch.setattr("mosaic.cli.commands.SHARE_FOR_ROWS", 0.0)
+    never_load(monkeypatch)
     answer = json.loads(run(capsys, "outliers", *words).out)
     page = page_of((tmp_path / "page.html").read_text())
     said = [number_in(answer["sentence"]), number_in(answer["decisions"][-2]), page["n_outliers"]]

@@ -12,7 +12,7 @@ from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together, merge_all, part
 from mosaic.arrays.sources import LocalSource, map_run, merge_last, merge_runs
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import open_source
+from sources import open_source
 from tasks import EXPECTED, Sums, X, agree
 
 N = len(X)

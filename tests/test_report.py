@@ -19,9 +19,9 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.metrics import unexplained, unexplained_along
-from mosaic.rows import open_source
 from mosaic.rows.images import thumbnails
 from mosaic.show import page_columns, report_html, write_report
+from sources import open_source
 
 pytest.importorskip("jinja2")
 
@@ -312,14 +312,14 @@ def test_columns_of_the_map_lose_digits_and_then_the_largest_where_the_page_woul
 
 def test_a_saved_model_that_kept_some_cells_has_no_columns_on_its_map(monkeypatch, tmp_path):
     pytest.importorskip("pyarrow")
-    from mosaic.rows import read, rows
+    from mosaic.rows import read, saved
 
     (tmp_path / "a.csv").write_text("a,b\n" + "\n".join(f"{x},{y}" for x, y in datasets.swiss_roll(100)[:, :2]))
     with read(tmp_path / "a.csv") as table:
         model = MOSAIC(5, outliers="keep").fit(table)
-        whole = rows.SavedRows.of(table, model.selection_).as_rows(2, ["a", "b"])
-        monkeypatch.setattr(rows, "MOST_CELLS", 40)
-        part = rows.SavedRows.of(table, model.selection_).as_rows(2, ["a", "b"])
+        whole = saved.SavedRows.of(table, model.selection_).as_rows()
+        monkeypatch.setattr(saved, "MOST_CELLS", 40)
+        part = saved.SavedRows.of(table, model.selection_).as_rows()
     assert None not in facts_of(model, facts=Facts(model, whole), certificate=False)["map_columns"]
     facts = facts_of(model, facts=Facts(model, part), certificate=False)
     assert facts["map_columns"] == [None, None]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mosaic import MOSAIC
-from mosaic.rows import open_source
+from sources import open_source
 
 N = 9_000
 rng = np.random.default_rng(0)
@@ -22,7 +22,7 @@ PIECES = (700, 8192)
 def few_rows_decide():
     """A smaller sample, so that fewer rows are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 3000)
+        patch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
         yield
 
 
@@ -78,7 +78,7 @@ def test_files_of_tables(expected, tmp_path, piece):
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_stored_arrays_and_dask_in_threads(expected, tmp_path, monkeypatch, piece):
-    monkeypatch.setattr("mosaic.estimators.fit.leaves_room", lambda *sizes: False)
+    monkeypatch.setattr("mosaic.choosing.plan.leaves_room", lambda *sizes: False)
     zarr, da = pytest.importorskip("zarr"), pytest.importorskip("dask.array")
     array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(piece, 2), dtype=X.dtype)
     array[:] = X

@@ -16,8 +16,8 @@ import mosaic
 from mixed_tables import customers
 from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import open_source
 from mosaic.show import report_html
+from sources import open_source
 
 X = np.vstack([np.random.default_rng(0).normal(size=(295, 5)), 9.0 * np.random.default_rng(1).normal(size=(5, 5))])
 NEW = np.random.default_rng(2).normal(size=(40, 5)) * np.linspace(0.1, 6.0, 40)[:, None]
@@ -129,7 +129,7 @@ def test_mixed_table_is_encoded_as_in_fit(tmp_path):
     model = MOSAIC(5).fit(people)
     model.save(tmp_path / "people.mosaic")
     loaded = mosaic.load(tmp_path / "people.mosaic")
-    assert loaded.table_ == model.table_
+    assert loaded.encoder_ == model.encoder_
     assert "age 999" in loaded.explain(3).reason
     new = people.sample(50, random_state=1)[people.columns[::-1]]
     same(answers(loaded, new), answers(model, new))

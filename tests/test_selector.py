@@ -189,7 +189,7 @@ def test_a_refused_refit_leaves_the_model_as_it_was(model):
         model.fit(CLOUD, sample_weight=-np.ones(200))
     assert vars(model) == empty
     model.fit(frame)
-    before = {name: getattr(model, name) for name in ("table_", "n_features_in_", "feature_names_in_", "selection_")}
+    before = {name: getattr(model, name) for name in ("encoder_", "n_features_in_", "feature_names_in_", "selection_")}
     for X, weight in ((CLOUD[:, :2], -1.0), (frame.rename(columns={"x": "z"}), -1.0), (np.full((200, 2), np.nan), 1.0)):
         with pytest.raises(InvalidInputError):
             model.fit(X, sample_weight=np.full(200, weight))

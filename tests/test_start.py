@@ -9,7 +9,7 @@ import pytest
 
 from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler
-from mosaic.rows import open_source
+from sources import open_source
 
 RNG = np.random.default_rng(0)
 OLD = RNG.normal(size=(300, 3))

@@ -15,7 +15,7 @@ from mosaic.arrays.threads import available_threads, one_thread, thread_imap, th
 from mosaic.estimators.progress import threads_of
 from mosaic.facts import Facts
 from mosaic.metrics import unexplained
-from mosaic.rows import open_source
+from sources import open_source
 
 
 def library_sizes():

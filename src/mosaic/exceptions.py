@@ -61,6 +61,10 @@ class InvalidInputError(MosaicError, ValueError):
     """The data or a setting cannot be used as given."""
 
 
+class NoNumbersError(InvalidInputError, TypeError):
+    """The data holds objects that are no numbers."""
+
+
 class NotWrittenError(InvalidInputError):
     """A file cannot be written: its folder is missing or closed, it exists already, or the disk is full."""
 

@@ -10,6 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -34,17 +35,19 @@ class Named:
     def set_params(self, **params: Any) -> Self:
         """Change parameters, given by name; ``algorithm__alpha`` is alpha of the algorithm."""
         self._refuse_unknown(params)
+        changed: dict[str, Any] = {}
         for name in sorted(params, key=lambda name: "__" in name):
             first, _, rest = name.partition("__")
-            owner = getattr(self, first) if rest else params[name]
-            if rest and isinstance(owner, str) and owner in BY_NAME:
-                owner = BY_NAME[owner]()
-            setattr(self, first, owner)
-            if rest and not hasattr(owner, "set_params"):
+            if not rest:
+                changed[first] = params[name]
+                continue
+            owner = changed.get(first, getattr(self, first))
+            owner = BY_NAME[owner]() if isinstance(owner, str) and owner in BY_NAME else copy(owner)
+            if not hasattr(owner, "set_params"):
                 remedy = f"Set {ELSEWHERE[rest]}." if rest in ELSEWHERE else None
                 raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=owner)
-            if rest:
-                owner.set_params(**{rest: params[name]})
+            changed[first] = owner.set_params(**{rest: params[name]})
+        vars(self).update(changed)  # at the end, so that a call that is refused has set nothing
         return self
 
     @classmethod

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from mosaic.choosing import Constraints
 from mosaic.choosing.draw import Draw, draw_by_passes, draw_in_memory
-from mosaic.rows import open_source
+from sources import open_source
 
 RNG = np.random.default_rng(0)
 DISTINCT = RNG.normal(size=(30_000, 3))

@@ -112,7 +112,7 @@ def test_an_earlier_pick_stays_among_near_candidates_if_it_is_worth_more():
 @pytest.fixture
 def sampled(monkeypatch):
     """Decisions are made with 300 rows."""
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 300)
 
 
 MANY = np.random.default_rng(1).normal(size=(5000, 3))
@@ -123,7 +123,7 @@ def test_picks_of_many_rows_are_nearer_than_those_of_a_sample(sampled, monkeypat
     np.testing.assert_array_equal(moved.labels_[moved.representative_indices_], np.arange(12))
     assert not moved.is_outlier_[moved.representative_indices_].any()
     assert (np.diff(moved.selection_.gains) <= 1e-9).all()
-    monkeypatch.setattr("mosaic.estimators.proof.LARGER_SAMPLE", 0)
+    monkeypatch.setattr("mosaic.choosing.plan.LARGER_SAMPLE", 0)
     stayed = MOSAIC(12).fit(MANY)
     assert not np.isin(moved.representative_indices_, stayed.selection_.data.row_numbers).all()
     assert mean_distance(MANY, moved.representative_indices_) < 0.98 * mean_distance(MANY, stayed.representative_indices_)
@@ -152,7 +152,7 @@ def test_other_thresholds_after_a_move_give_what_a_fresh_fit_gives(sampled):
 
 
 def test_moved_picks_of_a_file_have_their_own_names(sampled, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators.fit.leaves_room", lambda *args: False)
+    monkeypatch.setattr("mosaic.choosing.plan.leaves_room", lambda *args: False)
     table = {"id": [f"C{row}" for row in range(len(MANY))]} | {f"x{j}": MANY[:, j] for j in range(3)}
     pq.write_table(pa.table(table), tmp_path / "rows.parquet")
     with mosaic.read(tmp_path / "rows.parquet", memory_budget=1e5) as rows:

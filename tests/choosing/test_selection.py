@@ -153,7 +153,7 @@ def test_answers_do_not_depend_on_the_batch():
 @pytest.fixture
 def sampled(monkeypatch):
     """Decisions are made with 200 points."""
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 200)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 200)
 
 
 BASE = np.vstack([np.random.default_rng(0).normal(size=(594, 3)), 50.0 * np.eye(3), -50.0 * np.eye(3)])
@@ -187,7 +187,7 @@ def test_groups_are_kept_beyond_the_sample_too(sampled):
 def test_sample_tells_nearly_what_all_points_tell(monkeypatch):
     X = np.random.default_rng(0).normal(size=(2000, 3))
     whole = MOSAIC(10).fit(X).selection_
-    monkeypatch.setattr("mosaic.estimators.proof.DECISION_SAMPLE", 500)
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 500)
     part = MOSAIC(10).fit(X).selection_
     assert part.is_sampled
     assert part.coverage == pytest.approx(whole.coverage, abs=0.03)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,7 @@ class Source(ABC):
     files: Sequence[Path] = ()  # that hold the rows; if one changes between passes, the fit raises an error
     buffers: float = 0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
     most_threads: int | None = None  # of this process that a pass may use, None for any number
+    is_local: ClassVar[bool] = False  # whether this machine reads them
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult: ...
@@ -91,6 +92,7 @@ class LocalSource(Source):
     """Rows that this machine can read in pieces, by ``read``, and ``pieces`` or ``stream`` of subclasses."""
 
     n_jobs: int | None = None
+    is_local = True
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """First row and row after the last of every piece, in order: a block, or the unit in which the file is read."""
@@ -170,7 +172,7 @@ class ArraySource(LocalSource):
         self._released = 0
 
     def read(self, start: int, stop: int) -> Any:
-        return as_rows(self.X[start:stop])
+        return dense_rows(self.X[start:stop])
 
     def release(self, n_rows: int) -> None:
         """Release pages of a memory map that have been read; until then they count as memory of the process."""
@@ -181,7 +183,7 @@ class ArraySource(LocalSource):
             self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
-def as_rows(rows: Any) -> Any:
+def dense_rows(rows: Any) -> Any:
     """Rows as a dense array of float32 or float64, in C order and aligned, on which the last bits of sums depend."""
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows)
     check_numbers(rows.dtype)
@@ -192,7 +194,7 @@ def as_rows(rows: Any) -> Any:
 def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
     """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense."""
     with one_thread():
-        blocks = ((a, as_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
+        blocks = ((a, dense_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
         return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
 
 

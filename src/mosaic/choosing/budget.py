@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mosaic.arrays.blocks import BLOCK_ENTRIES
@@ -114,27 +113,12 @@ def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> float
     return copy + max(600.0 * n + max(blocks), proof if rank else 0.0)
 
 
+def may_load(size: float, budget: float, *, at_once: bool = False) -> bool:
+    """Whether data of a file may be loaded: at most a quarter of the budget; half, where it is read ``at_once`` or never."""
+    return size <= budget / (2 if at_once else 4)
+
+
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
     """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
     numbers = 8.0 * n * n_features
-    return numbers <= budget / 4 and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The expected cost of a fit.
-
-    Attributes
-    ----------
-    n_rows : number of rows
-    memory : bytes at the peak of the fit, beyond the data that is passed in
-    passes : 1 if the rows are read in a pass, 0 if they are in memory
-    """
-
-    n_rows: int
-    memory: float
-    passes: int = 0
-
-    def __str__(self) -> str:
-        passes = "1 pass" if self.passes else "in memory"
-        return f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"
+    return may_load(numbers, budget) and copies * numbers + memory_of_fit(n, 8, n_features) <= budget

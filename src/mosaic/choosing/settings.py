@@ -176,9 +176,11 @@ class Constraints:
     ) -> Constraints:
         """Check the constraints that ``fit`` was given for n rows."""
         allowed = np.ones(n, dtype=bool)
+        named = n
         if candidates is not None:
             allowed[:] = False
-            allowed[as_indices(candidates, n, "candidates")] = True
+            rows = as_indices(candidates, n, "candidates")
+            allowed[rows], named = True, len(rows)
         excluded = np.zeros(0, np.intp) if exclude is None else as_indices(exclude, n, "exclude")
         allowed[excluded] = False
         must = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
@@ -188,8 +190,7 @@ class Constraints:
             raise InvalidInputError(fault, "Take them out of one of the two.")
         allowed[must] = True
         if not allowed.any():
-            left = n if candidates is None else np.size(candidates)
-            fault = f"no row may be chosen: of {n}, `candidates` leave {left} and `exclude` takes {len(excluded)} away"
+            fault = f"no row may be chosen: of {n}, `candidates` leave {named} and `exclude` takes {len(excluded)} away"
             raise InvalidInputError(fault, "Name more candidates or exclude fewer.")
         names, group = _read_groups(groups, n)
         if groups is not None:

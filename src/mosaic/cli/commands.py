@@ -10,28 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import sklearn.datasets
 
 import mosaic
 from mosaic.choosing import MOST_AUTOMATIC, counted
-from mosaic.choosing.budget import budget_of
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, known_of
-from mosaic.rows import is_source, read
+from mosaic.rows import Rows, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
-from mosaic.rows.roles import values_of
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.roles import Request, Roles
+from mosaic.rows.tables import InMemory, values_of
 from mosaic.text import Library, jsonable
 
 pa = Library("pyarrow")  # here, because some commands read arrays without it
-#: Share of the memory budget up to which all rows are read into memory.
-SHARE_FOR_ROWS = 0.25
 
 
 def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
@@ -65,7 +61,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
             run.write_rows("labels", args.labels, pa.table(labels))
         run.write_others(facts)
         if args.command == "demo":
-            noise, odd = run.table.groups == "noise", model.is_outlier_
+            noise, odd = np.array(run.table.table.texts("digit")) == "noise", model.is_outlier_
             found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
             run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
     show = partial(show_selected, run, answer) if answer else run.say_notes
@@ -88,16 +84,14 @@ def demo(args: Namespace) -> int:
         noise = mosaic.datasets.noise_images(len(X) // 20, X)
         names = [f"digit-{i:04d}" for i in range(len(X))] + [f"noise-{i:02d}" for i in range(len(noise))]
         what, X = [*digit.astype(str).tolist(), *["noise"] * len(noise)], np.vstack([X, noise])
-        records, kind = InMemory(pa.table({"image": names, "digit": what})), "handwritten digits and noise"
+        records = InMemory.of_arrow(pa.table({"image": names, "digit": what}))
+        request = Request(Path("digits"), kind="handwritten digits and noise")
         pictures = 1.0 - X.reshape(-1, 8, 8) / 16.0  # dark on light
-        return Rows(
-            Path("digits"),
-            kind,
+        return Rows.of_array(
+            request,
             X,
             records,
-            id_name="image",
-            groups=np.array(what),
-            group_name="digit",
+            roles=Roles(id_name="image"),
             pictures_of=lambda rows, side: thumbnails(list(pictures[rows]), side),
         )
 
@@ -182,21 +176,19 @@ def outliers(args: Namespace) -> int:
 
 def _detector(run: Run) -> Any:
     """Fit the detector, or, if the rows do not fit into memory, the selector, which finds outliers by passes."""
-    X, weights = run.table.X, run.table.weights
     settings = run.settings(DETECTOR_SETTINGS)
-    budget = budget_of(settings.get("memory_budget"))
-    is_large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > SHARE_FOR_ROWS * budget
+    selector = {name: value for name, value in settings.items() if name != "max_samples"}
     model: Any
-    if is_source(X) or is_large:
+    if mosaic.estimate(run.table, **selector).passes:
         decides = "so a sample of the rows decides below which count rows are outliers"
         change = "A larger --memory-budget may change that."
         run.notes.append(f"{run.table.path.name} is too large to be taken into memory, {decides}. {change}")
-        if settings.pop("max_samples", None) is not None:
+        if "max_samples" in settings:
             run.notes.append("--max-samples is for data in memory; it was not used.")
-        model = MOSAIC(**settings)
+        model = MOSAIC(**selector)
     else:
         model = MOSAICOutlierDetector(**settings)
-    return model.fit(run.table, **({} if weights is None else {"sample_weight": weights}))
+    return run.known(model.fit(run.table))
 
 
 def predict(args: Namespace) -> int:
@@ -242,15 +234,11 @@ def predict(args: Namespace) -> int:
 
 
 def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
-    """The file of new rows, read as that of the fit was: the same columns, in the same order, with the same rules."""
+    """The file of new rows, read as that of the fit was."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)
     options |= {name: getattr(args, name) for name in NEW_ROWS if hasattr(args, name) and name != "n_jobs"}
-    names = getattr(model, "feature_names_in_", None) if model.table_ is None else model.table_.names
-    if names is not None and "embedding" not in options:
-        options["columns"] = [str(name) for name in names]
-    plain = model.table_ is None and "embedding" not in options
-    return read(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
+    return read(args.file, **options, progress=bar.on_read)
 
 
 def explain(args: Namespace) -> int:

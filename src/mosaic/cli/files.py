@@ -10,16 +10,17 @@ import numpy as np
 from scipy.stats import chi2_contingency
 from sklearn.neighbors import NearestNeighbors
 
+from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
 from mosaic.cli.commands import open_new_rows, rows_as_dicts
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
-from mosaic.estimators.fitted import prepared
+from mosaic.estimators.fit import numbers_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import real_number
-from mosaic.rows import is_source
+from mosaic.rows import Encoder
 from mosaic.rows.frames import with_columns
 from mosaic.text import Library
 
@@ -30,11 +31,12 @@ def columns(args: Namespace) -> int:
     """``mosaic columns``."""
     check_outputs(args)
     with opened(args) as run:
-        encoder, names = run.table.encoder, run.table.feature_names or []
+        encoder = run.encoder = Encoder.fit(run.table)
+        names = encoder.names or []
         rows = [(name, "number, as it is", "") for name in names]
-        if encoder is not None:
+        if encoder.has_rules:
             rows = [(column.name, column.how, column.usually) for column in encoder.columns]
-            rows += [(column.name, "not compared", column.why) for column in encoder.left_out]
+        rows += [(column.name, "not compared", column.why) for column in encoder.left_out]
         table = dict(zip(("column", "compared_as", "usual_or_why_not"), map(list, zip(*rows, strict=True)), strict=True))
         run.write_rows("columns", args.output, pa.table(table))
 
@@ -93,11 +95,12 @@ def dedup(args: Namespace) -> int:
     """``mosaic dedup``: rows that are nearly equal to an earlier one."""
     check_outputs(args)
     with opened(args) as run:
-        if is_source(run.table.X):
+        model = run.known(MOSAIC(1, outliers="keep", **run.settings()).fit(run.table))
+        numbers = numbers_of(model, run.table)
+        if isinstance(numbers, Source):
             raise InvalidInputError("near copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
-        model = MOSAIC(1, outliers="keep", **run.settings()).fit(run.table)
         run.bar.update("comparing rows")
-        rows, of = near_copies(on_host(prepared(model, run.table)), args.near)
+        rows, of = near_copies(on_host(model.selection_.data.geometry.prepare(numbers)), args.near)
         names = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": run.table.names(of)}
         table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)

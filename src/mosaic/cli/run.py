@@ -9,6 +9,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, w
 from mosaic.estimators import MOSAIC, MOSAICSampler, listening, load
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts
-from mosaic.rows import check_output, csv_bytes, read, write_rows
+from mosaic.rows import Encoder, check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
-from mosaic.rows.rows import SavedRows
+from mosaic.rows.saved import SavedRows
 from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
 from mosaic.text import listed
@@ -37,6 +38,7 @@ class Run:
     def __init__(self, args: Namespace, bar: ProgressBar, saved: Any = None):
         self.args, self.bar, self.saved = args, bar, saved
         self.table: Any = None
+        self.encoder: Encoder | None = None if saved is None else saved.encoder_
         self.notes: list[str] = []
         self.outputs: dict[str, str] = {}
         self.assumed: list[str] = []
@@ -64,8 +66,7 @@ class Run:
 
     def constraints(self) -> dict[str, Any]:
         args, table = self.args, self.table
-        given = {"sample_weight": table.weights, "groups": table.groups if hasattr(args, "group") else None}
-        given |= {name: getattr(args, name, None) for name in ("quotas", "start")}
+        given = {name: getattr(args, name, None) for name in ("quotas", "start")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
             if hasattr(args, name):  # each row once, however often it is named
@@ -78,12 +79,24 @@ class Run:
             return self._fit_classes()
         if hasattr(self.args, "suspects"):
             raise InvalidInputError("is about the labels of rows", "Name their column with `label`.", parameter="suspects")
-        return self.saved or MOSAIC(**self.settings()).fit(self.table, **self.constraints())
+        return self.saved or self.known(MOSAIC(**self.settings()).fit(self.table, **self.constraints()))
+
+    def known(self, model: Any) -> Any:
+        """A fitted model; what it decided about columns is noted."""
+        self.encoder = model.encoder_
+        told = [self.wording(note) for note in model.encoder_.describe()]
+        self.assumed += [note for note in told if note not in self.assumed]
+        self.notes = [*self.assumed, *(note for note in self.notes if note not in self.assumed)]
+        return model
 
     def _fit_classes(self) -> Any:
         """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
         model = MOSAICSampler(**self.settings((*SETTINGS, "suspects")))
-        model.fit(self.table, np.asarray(self.table.groups), **self.constraints())
+        constraints = self.constraints()
+        if self.table.weights is not None:
+            constraints["sample_weight"] = self.table.weights
+        model.fit(replace(self.table, groups=None), np.asarray(self.table.groups), **constraints)
+        self.known(model)
         rows, labels, suggested, _ = (values.tolist() for values in model.suspects_)
         if rows:
             found = zip(rows, labels, suggested, strict=True)
@@ -124,8 +137,11 @@ class Run:
         """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
         if self.args.json:
             table = self.table
-            file = {"path": str(table.path), "kind": table.kind, "rows": table.n, "features": table.n_features}
-            file |= {"feature_names": table.feature_names} | ({"unreadable": table.unreadable} if table.unreadable else {})
+            encoder = Encoder.fit(table) if self.encoder is None else self.encoder
+            names = encoder.names
+            file: dict[str, Any] = {"path": str(table.path), "kind": table.kind, "rows": table.n}
+            file |= {"features": encoder.width if names is None else len(names), "feature_names": names}
+            file |= {"unreadable": table.unreadable} if table.unreadable else {}
             write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
         elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
             pass  # all is in files
@@ -210,7 +226,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
 def rows_of_model(model: Any, path: str) -> Any:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
     kept = getattr(model, "kept_rows_", None) or SavedRows(Path(path).name, "saved model", model.selection_.n_rows)
-    return kept.as_rows(model.n_features_in_, getattr(model, "feature_names_in_", None))
+    return kept.as_rows()
 
 
 def check_outputs(args: Namespace) -> None:

@@ -10,10 +10,8 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import CoverCertificate, Settings, rank
-from mosaic.choosing.budget import Estimate
-from mosaic.estimators.fit import memory_of_rows, read_data
-from mosaic.estimators.proof import memory_of_picks, memory_of_sample, sample_by_passes
-from mosaic.estimators.reading import ColumnArguments, read_rows
+from mosaic.choosing.plan import Plan
+from mosaic.estimators.fit import take
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import whole_number
@@ -116,8 +114,8 @@ def certify(X: Any, picks: Any, *, fit_params: dict[str, Any] | None = None, **s
     return model.certify(picks)
 
 
-def estimate(X: Any, **settings: Any) -> Estimate:
-    """The memory of ``MOSAIC(**settings).fit(X)``, and how often it reads the rows, without running it.
+def estimate(X: Any, **settings: Any) -> Plan:
+    """The plan of ``MOSAIC(**settings).fit(X)``: the memory that it takes, and whether it reads the rows in a pass.
 
     Raises ``MemoryBudgetError`` if the fit needs more than ``memory_budget``; the message has the numbers.
 
@@ -128,12 +126,4 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     800 rows, in memory: about ... MiB
     """
     model = MOSAIC(**settings)
-    read, checked = read_data(model, X, Settings.of(model), ColumnArguments())
-    # The fit reads the file itself.
-    held = 0.0 if read.file is None or read.file is X else read.file.held
-    if (source := read.source) is not None:
-        n, d = source.n, source.n_features
-        memory = memory_of_sample(sample_by_passes(checked, n, d), d) + memory_of_picks(checked, n, d)
-        return Estimate(n, held + source.buffers + memory, passes=1)
-    matrix = read_rows(model, read, reset=True)
-    return Estimate(matrix.shape[0], held + memory_of_rows(checked, matrix))
+    return take(model, X, Settings.of(model)).plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
-from mosaic.choosing import Settings, flag_only
-from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes, found
+from mosaic.choosing import Selection, Settings, flag_only
+from mosaic.estimators.fit import fit_data, take
+from mosaic.estimators.fitted import FittedAttributes, ask, known
 from mosaic.estimators.progress import computing_in_threads, telling
-from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.parameters import Named
 
 
@@ -88,9 +88,9 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         """
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
-            read, settings = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
-            data = fit_data(self, read, settings, say)
-            self.selection_ = selection = flag_only(data, settings)
+            taken = take(self, X, settings, sample_weight=sample_weight, passes=False)
+            data = fit_data(self, taken, say)
+            self.selection_ = selection = flag_only(data, taken.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
             self.offset_ = float(np.log(cut) if cut > 0 else np.log(data.counts).min() - 1.0)
@@ -98,18 +98,12 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         self._warn()
         return self
 
-    threshold_rule_: str = found("cut.rule")
+    threshold_rule_: str = known("cut.rule")
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
-        selection = self.selection_
-        Y = selection.data.geometry.prepare(read_rows(self, X, reset=False))
-        scores = np.log(selection.data.counts_at(Y))
-        if selection.groups is not None:
-            odd = np.flatnonzero(scores < self.offset_)
-            scores[odd[selection.groups.near(rows_of(Y, odd))]] = self.offset_
-        return scores
+        return np.asarray(ask(self, X, partial(log_counts_near_groups, floor=self.offset_)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """``score_samples(X) − offset_``; negative for outliers."""
@@ -125,3 +119,12 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         from mosaic.estimators.adapters import PyODDetector  # imports PyOD
 
         return PyODDetector.of(self)
+
+
+def log_counts_near_groups(selection: Selection, Y: Any, floor: float) -> FloatArray:
+    """The scores of prepared rows; rows near a group that is kept score no lower than the floor."""
+    scores = np.log(selection.data.counts_at(Y))
+    if selection.groups is not None:
+        odd = np.flatnonzero(scores < floor)
+        scores[odd[selection.groups.near(rows_of(Y, odd))]] = floor
+    return scores

@@ -1,172 +1,199 @@
-"""From X to the input of choosing, on one road: rows in memory, a sample of many, or the sample that one pass draws."""
+"""From X to the input of choosing, on one road: rows, what their columns mean, a plan, numbers, points."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
-from mosaic.arrays.sources import LocalSource, Passes, Source
-from mosaic.arrays.xp import as_double, free_memory, is_on_device, numpy_dtype, rows_of
-from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, preparation_of
-from mosaic.choosing.budget import (
-    EXACT_SIZE,
-    LARGEST_RANK,
-    LESS_MEMORY,
-    budget_of,
-    leaves_room,
-    memory_of_fit,
-    memory_of_program,
-    memory_on_device,
-    refuse_beyond,
-)
+from mosaic.arrays.sources import MAPPED_BYTES, Passes, Source
+from mosaic.arrays.xp import as_double, is_on_device, rows_of
+from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, is_auto, preparation_of
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.outliers import CountingPrograms
+from mosaic.choosing.plan import Place, Plan, Shape, needs_a_pass, plan_of, rank_for
 from mosaic.choosing.points import Points, copies_of_rows
-from mosaic.door import check_entries, refuse_masked
+from mosaic.door import as_weights, canonical, check_entries, points_on_device, refuse_masked
 from mosaic.estimators.progress import Say
-from mosaic.estimators.proof import (
-    AllInMemory,
-    ByPasses,
-    larger_sample_size,
-    memory_of_picks,
-    memory_of_sample,
-    sample_by_passes,
-    sample_size,
-    threads_by_passes,
-)
-from mosaic.estimators.reading import (
-    ARRAY,
-    ColumnArguments,
-    ReadRows,
-    prepare_for,
-    read_for_fit,
-    read_rows,
-    seed_of,
-    with_encoder,
-    without_scaling,
-)
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
-from mosaic.kernels import POINT_KERNELS, PointKernel
+from mosaic.estimators.proof import AllInMemory, ByPasses
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, NoNumbersError, SelectionWarning, warn
+from mosaic.kernels import PointKernel, to_kernel_device
+from mosaic.parameters import check_seed
 from mosaic.program.encoding import Encoding
 from mosaic.program.sketch import encode_with_few
 from mosaic.program.solve import Program
 from mosaic.program.solvers import Status
-from mosaic.rows import Rows, is_source, open_source
+from mosaic.rows import Encoder, Rows
 from mosaic.rows.names import as_rows
-from mosaic.text import readable_size
+from mosaic.rows.rules import LeftOut
 
 NAME_PICKS = "Give the rows of its picks instead."
+#: How scikit-learn reads an array.
+ARRAY = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
 
 
-def read_data(
-    estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True
-) -> tuple[ReadRows, Settings]:
-    """X as the fit takes it; names and number of the columns become attributes of the estimator. Passes are for data outside
-    memory or on a cluster.
-    """
-    read = read_for_fit(estimator, X, settings.memory_budget, asked)
-    settings, weights = read.within_budget(settings), read.arguments.sample_weight
-    outside = is_source(read.rows)
-    compares_any = callable(settings.kernel) or settings.kernel in POINT_KERNELS
-    mapped = isinstance(read.rows, np.memmap) and read.rows.ndim == 2 and compares_any and weights is None
-    if not passes or not (outside or mapped):
-        return read, settings
-    if mapped and fits_into_memory(open_source(read.rows), settings):
-        return read, settings
-    source = _source(estimator, read)
-    if outside and fits_into_memory(source, settings):
-        names = list(source.names) if read.names is None and source.names is not None else read.names
-        return read._replace(rows=source.take(np.arange(source.n)), names=names), settings
-    if settings.mode == "paper":
-        budget, numbers = budget_of(settings.memory_budget), readable_size(8.0 * source.n * source.n_features)
-        fault = f"the paper's algorithm is for rows in memory; {source.n:,} rows × {source.n_features:,} features are {numbers}, "
-        fault += f"and may be a quarter of the budget, {readable_size(budget / 4)}"
-        raise MemoryBudgetError(fault, "Leave `algorithm` at None, or read a sample of the rows.")
-    instead = "Pass an array in memory."
-    if not compares_any:
-        known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
-        got = f"got {settings.kernel!r}, which needs all points at once"
-        raise InvalidInputError(f"rows that are read in passes need {known}; {got}", instead)
-    if weights is not None:
-        fault = "rows that are read in passes have no `sample_weight`; copies of a row are counted"
-        raise InvalidInputError(fault, instead)
-    return read._replace(source=source), without_scaling(settings, read.encoder)
+@dataclass(frozen=True)
+class Taken:
+    """What a fit was given: its rows, what their columns mean, the plan, and their numbers, an array or a source."""
+
+    rows: Rows
+    encoder: Encoder
+    settings: Settings
+    plan: Plan
+    numbers: Any
 
 
-def fits_into_memory(source: Source, settings: Settings) -> bool:
-    """Whether few rows, or rows on this machine that leave room for a fit, are taken into memory."""
-    n, d = source.n, source.n_features
-    here = isinstance(source, LocalSource) or settings.mode == "paper"
-    return (here and leaves_room(n, d, budget_of(settings.memory_budget))) or n <= sample_size(settings, n, d)
+def take(
+    estimator: Any, X: Any, settings: Settings, *, groups: Any = None, sample_weight: Any = None, passes: bool = True
+) -> Taken:
+    """X as a fit takes it. What its columns mean becomes known to the estimator."""
+    rows = Rows.of(X, groups=groups, weights=sample_weight, memory_budget=settings.memory_budget)
+    encoder = Encoder.fit(rows, pairwise=settings.kernel == "precomputed")
+    warn_of_left_out(encoder.left_out)
+    settings = beside(settings, rows.held)
+    if encoder.has_rules and is_auto(settings.scale):  # their rules say how columns compare
+        settings = replace(settings, scale=False)
+    shape = shape_of_rows(rows, encoder)
+    numbers: Any
+    if passes and needs_a_pass(settings, shape):
+        numbers = encoder.source(rows, estimator.n_jobs)
+        learn(estimator, encoder)
+    else:
+        numbers = checked_numbers(estimator, encoder, encoder.matrix(rows), is_fit=True)
+        n, d = numbers.shape
+        shape = Shape(n, d, "array", rows.weights is not None, rows.held, array=numbers)
+        if rows.path is not None and (rows.array is None or rows.stays):
+            settings, shape = beside(settings, shape.size), replace(shape, held=rows.held + shape.size)
+    return Taken(rows, encoder, settings, plan_of(settings, shape), numbers)
 
 
-def _source(estimator: Any, read: ReadRows) -> Source:
-    X, encoder = read.rows, read.encoder
-    estimator.table_ = encoder
-    if read.names is None and not is_source(X) and not isinstance(X, np.memmap):
-        refuse_masked(X)
-        return open_source(validate_data(estimator, X, **ARRAY), estimator.n_jobs)
-    source = open_source(X, estimator.n_jobs)
-    names = source.names if read.names is None else read.names
-    source.names = names if encoder is None else encoder.number_names
-    estimator.n_features_in_ = source.n_features if encoder is None else len(encoder.names)
+def beside(settings: Settings, held: float) -> Settings:
+    """The settings with what is left of a given budget beside these bytes, which are not free any more."""
+    if not held or settings.memory_budget is None:
+        return settings
+    return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
+
+
+def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
+    """What a plan has to know of rows before their numbers are there."""
+    weighted, held = rows.weights is not None, rows.held
+    if rows.array is None:
+        place: Place = "file" if rows.stays else "table"
+        buffers = float(getattr(rows.table, "pages", 0.0))
+        return Shape(rows.n, encoder.width, place, weighted, held, buffers)
+    if isinstance(rows.array, Source):
+        source = rows.array
+        return Shape(rows.n, encoder.width, "file" if source.is_local else "cluster", weighted, held, source.buffers)
+    if isinstance(rows.array, np.memmap) and rows.array.ndim == 2:
+        return Shape(rows.n, encoder.width, "map", weighted, held, float(min(rows.array.nbytes, MAPPED_BYTES)))
+    return Shape(rows.n, encoder.width, "array", weighted, held)
+
+
+def warn_of_left_out(columns: tuple[LeftOut, ...]) -> None:
+    surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in columns if column.remedy is not None]
+    if surprising:
+        warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
+
+
+def learn(estimator: Any, encoder: Encoder) -> None:
+    """What the columns mean becomes an attribute, and their names as scikit-learn calls them."""
+    names = encoder.names
+    estimator.encoder_ = encoder
+    estimator.n_features_in_ = encoder.width if names is None else len(names)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-    return source
 
 
-def fit_data(
-    estimator: Any, read: ReadRows, settings: Settings, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any
-) -> FitData:
-    """The input of choosing; ``rows`` of constraints are given by number or name."""
-    seed, encoder = seed_of(estimator.random_state), read.encoder
-    given = {name: as_rows(value, read.row_names, name) for name, value in rows.items()}
-    given |= {"groups": read.arguments.groups, "quotas": quotas} | found_again(start, read)
-    if read.source is not None:
-        data = _by_passes(settings, read.source, given, seed, say)
+def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
+    """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
+    matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf")) if is_on_device(matrix) else matrix
+    if is_on_device(matrix):
+        matrix = points_on_device(matrix)
+        if not is_fit and matrix.shape[1] != encoder.width:
+            fault = f"has {matrix.shape[1]} features, the data of fit had {encoder.width}"
+            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
+    else:
+        refuse_masked(matrix)
+        try:  # columns with names were compared already
+            names_known = encoder.names is not None and not is_fit
+            matrix = check_array(matrix, **ARRAY) if names_known else validate_data(estimator, matrix, reset=is_fit, **ARRAY)
+        except TypeError as error:
+            raise NoNumbersError(f"X holds what is no number: {error}", "Convert it, or pass a data frame.") from error
+        except ValueError as error:
+            raise InvalidInputError(f"X is no table of numbers: {error}", "Convert it, or pass a data frame.") from error
+        matrix = canonical(matrix) if sp.issparse(matrix) else matrix
+        check_entries(matrix, encoder.number_names)
+    if is_fit:
+        learn(estimator, encoder)
+    return matrix
+
+
+def numbers_of(model: Any, X: Any) -> Any:
+    """The numbers of new rows as the fit of the model made them: an array, or a source of rows that are read in passes."""
+    encoder: Encoder = model.encoder_
+    rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
+    shape = shape_of_rows(rows, encoder)
+    if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
+        return encoder.source(rows, getattr(model, "n_jobs", None))
+    return checked_numbers(model, encoder, encoder.matrix(rows))
+
+
+def fit_data(estimator: Any, taken: Taken, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> FitData:
+    """The input of choosing; ``rows`` of constraints are numbers or names."""
+    seed, settings, encoder = seed_of(estimator.random_state), taken.settings, taken.encoder
+    names = taken.rows if taken.rows.has_names else None
+    named = {name: as_rows(value, names, name) for name, value in rows.items()}
+    named |= {"groups": taken.rows.groups, "quotas": quotas} | found_again(start, taken)
+    if isinstance(taken.numbers, Source):
+        data = _by_passes(settings, taken, named, seed, say)
     else:
         say("similarities")
-        matrix = read_rows(estimator, read, reset=True)
-        constraints = Constraints.read(matrix.shape[0], **given)
-        columns = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.number_names
-        settings = without_scaling(settings, encoder)
-        data = _in_memory(settings, matrix, read.arguments.sample_weight, constraints, seed, columns, say)
-    geometry = with_encoder(data.geometry, encoder, read.notes)
-    named = None if read.source is None else data.row_numbers
-    if named is not None and data.larger is not None:  # picks may be any of these
-        named = np.union1d(named, data.larger.numbers)
-    row_names = read.names_of_rows(named)
-    return replace(data, geometry=geometry, row_names=row_names)
+        constraints = Constraints.read(taken.numbers.shape[0], **named)
+        data = _in_memory(settings, taken, constraints, seed, say)
+    in_memory = data.row_numbers if isinstance(taken.numbers, Source) else None
+    if in_memory is not None and data.larger is not None:  # picks may be any of these
+        in_memory = np.union1d(in_memory, data.larger.numbers)
+    geometry = described(data.geometry, encoder)
+    return replace(data, geometry=geometry, row_names=taken.rows.row_names(in_memory))
 
 
-def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, seed: int, columns: Any, say: Say) -> FitData:
-    n, d = matrix.shape
-    if settings.mode == "paper" and settings.kernel != "precomputed":
-        matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
-    memory_of_rows(settings, matrix)
-    if is_sampled(settings, n, d):
+def described(geometry: Geometry, encoder: Encoder) -> Geometry:
+    """The same, with how columns are compared among the decisions."""
+    decisions = geometry.decisions
+    if encoder.has_rules and geometry.prepare.scale is None:
+        decisions = decisions[1:]  # "Columns are taken as they are."
+    return replace(geometry, decisions=(*encoder.describe(), *decisions), mixed=encoder.has_rules)
+
+
+def _in_memory(settings: Settings, taken: Taken, constraints: Constraints, seed: int, say: Say) -> FitData:
+    matrix, weights, plan = taken.numbers, taken.rows.weights, taken.plan
+    names = taken.encoder.number_names
+    n = matrix.shape[0]
+    if plan.is_sampled:
         copies = None if weights is None else copies_of_rows(weights, n)
         all_rows = AllInMemory(matrix, copies)
         weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
         if len(weightless):
             fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-        larger = larger_sample_size(settings, n, d)
-        drawn = draw_in_memory(matrix, sample_size(settings, n, d), constraints, copies, larger=larger)
-        return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, columns)
+        drawn = draw_in_memory(matrix, plan.sample, constraints, copies, larger=plan.larger)
+        return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, names)
+    if settings.mode == "paper" and settings.kernel != "precomputed":
+        matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
     prepare = prepare_for(matrix, weights, settings)
     matrix = prepare(matrix)
     points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
-    geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
+    geometry = geometry_of(matrix, points, settings, prepare, names, seed)
     counting = None
     if settings.mode != "paper":
         say("effective counts")
@@ -177,6 +204,21 @@ def _in_memory(settings: Settings, matrix: Any, weights: Any, constraints: Any, 
         return data
     say("program")
     return replace(data, encoding=_encoding(settings, data, rank_for(settings, points.n)))
+
+
+def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings) -> Prepare:
+    """What is done to rows before they are compared."""
+    if settings.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInputError(
+            f"a precomputed similarity must be square; got shape {matrix.shape}",
+            "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
+        )
+    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
+    if weights is None or not weights.any():
+        return preparation_of(matrix, None, settings)
+    if not weights.all():
+        matrix, weights = rows_of(matrix, weights > 0), weights[weights > 0]
+    return preparation_of(matrix, weights, settings)
 
 
 def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
@@ -211,70 +253,20 @@ def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
     return encoding
 
 
-def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
-    """Whether a sample decides a fit of n rows in memory: not for the paper, nor for similarities that a sample has not."""
-    possible = settings.mode != "paper" and (callable(settings.kernel) or settings.kernel in POINT_KERNELS)
-    return possible and n > sample_size(settings, n, n_features)
-
-
-def memory_of_rows(settings: Settings, matrix: Any) -> float:
-    """Bytes at the peak of a fit of rows in memory; an error if they do not fit into the budget."""
-    (n, d), itemsize, what = matrix.shape, numpy_dtype(matrix).itemsize, "{:,} rows × {:,} features".format(*matrix.shape)
-    if settings.mode == "paper":
-        rank = rank_for(settings, n)
-        on_device = is_on_device(matrix)
-        memory = memory_on_device(n, rank, itemsize, d) if on_device else memory_of_program(n, rank, itemsize, d, size_of(matrix))
-        remedy = "Lower `max_rank`." if settings.sketch is None else "Lower `n_initial`."
-        refuse_beyond(_budget_for(settings, matrix), f"{what} with a factor of rank {rank:,}", memory, remedy)
-        return memory
-    picks = memory_of_picks(settings, n, d)
-    sampled, sample = is_sampled(settings, n, d), min(sample_size(settings, n, d), n)
-    if is_on_device(matrix):
-        memory = memory_on_device(sample, 0, itemsize, d)
-    elif sampled and not sp.issparse(matrix):
-        memory = memory_of_sample(sample, d)
-    else:
-        memory = memory_of_fit(sample, itemsize, d, size_of(matrix) * sample / n)
-    memory += 24.0 * n if sampled else 0.0
-    refuse_beyond(_budget_for(settings, matrix), what, memory, LESS_MEMORY)
-    return memory + picks
-
-
-def _budget_for(settings: Settings, matrix: Any) -> float:
-    """The budget, of the device on which the rows are; by default a fit uses three quarters of what is free there."""
-    free = free_memory(matrix) if is_on_device(matrix) and settings.memory_budget is None else None
-    return budget_of(settings.memory_budget) if free is None else 0.75 * free
-
-
-def rank_for(settings: Settings, n: int) -> int:
-    """Columns of the factor of n points: with a sketch one for each candidate, by default full rank for few points."""
-    if settings.sketch is not None:
-        return min(n, settings.sketch.n_initial + (settings.sketch.n_rounds - 1) * settings.sketch.n_added)
-    return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
-
-
-def size_of(matrix: Any) -> float:
-    if sp.issparse(matrix):
-        return float(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
-    return float(matrix.shape[0] * matrix.shape[1] * numpy_dtype(matrix).itemsize)
-
-
-def _by_passes(settings: Settings, source: Source, given: dict[str, Any], seed: int, say: Say) -> FitData:
-    n, columns = source.n, None if source.names is None else tuple(source.names)
-    memory_of_picks(settings, n, source.n_features)
-    sample = sample_by_passes(settings, n, source.n_features)
-    source.most_threads = threads_by_passes(settings, sample, n, source.n_features)
+def _by_passes(settings: Settings, taken: Taken, given: dict[str, Any], seed: int, say: Say) -> FitData:
+    source, plan = taken.numbers, taken.plan
+    source.most_threads = plan.threads
+    columns = None if source.names is None else tuple(source.names)
 
     def on_pass(name: str, share: float, rate: float) -> None:
         say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
     passes = Passes(source, on_pass)
     # Without any, nothing has an entry for every row, of which there may be billions.
-    constraints = None if all(value is None for value in given.values()) else Constraints.read(n, **given)
-    larger = larger_sample_size(settings, n, source.n_features)
+    constraints = None if all(value is None for value in given.values()) else Constraints.read(source.n, **given)
     check = partial(_check_block, columns)
-    drawn = draw_by_passes(passes.run, n, sample, constraints, check, larger=larger)
-    return _of_sample(drawn, n, settings, constraints, seed, ByPasses(passes), say, columns)
+    drawn = draw_by_passes(passes.run, source.n, plan.sample, constraints, check, larger=plan.larger)
+    return _of_sample(drawn, source.n, settings, constraints, seed, ByPasses(passes), say, columns)
 
 
 def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
@@ -329,7 +321,7 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
-def found_again(start: Any, read: ReadRows) -> dict[str, Any]:
+def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     """The arguments of ``Constraints.read`` for earlier picks, of a fitted selector or given as rows: where they are in X, and
     those that are gone. The picks of a model are found by name where the rows of both fits have names, else by value.
     """
@@ -340,8 +332,8 @@ def found_again(start: Any, read: ReadRows) -> dict[str, Any]:
 
         start = load(start)
     if not hasattr(start, "get_params"):
-        return {"start": as_rows(start, read.row_names, "start")}
-    if read.source is not None:
+        return {"start": as_rows(start, taken.rows if taken.rows.has_names else None, "start")}
+    if isinstance(taken.numbers, Source):
         fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
     check_is_fitted(start)
@@ -350,29 +342,37 @@ def found_again(start: Any, read: ReadRows) -> dict[str, Any]:
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
     data, old = selection.data, selection.rows.tolist()
-    names = read.names_of_rows()
+    names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
         rows = [place.get(data.row_names[row], -1) for row in old]
     else:
-        rows = _by_values(start, selection, read.given)
+        rows = _by_values(start, selection, taken.rows)
     gone = tuple(data.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
     return {"start": np.array([row for row in rows if row >= 0], np.intp), "gone": gone}
 
 
-def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
-    """The first row of X, prepared as in the earlier fit, that is equal to each pick; -1 where none is."""
+def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
+    """The first of the rows, prepared as in the earlier fit, that is equal to each pick; -1 where none is."""
     kernel = selection.chosen_kernel
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
-    if isinstance(X, Rows) and X.encoder is not None:  # its numbers are those of this fit
-        X = X.cells(np.arange(X.n))
-    Y = selection.data.geometry.prepare(read_rows(start, X, reset=False))
+    Y = selection.data.geometry.prepare(checked_numbers(start, start.encoder_, start.encoder_.matrix(rows)))
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
-    codes, rows = np.unique(row_codes(Y.astype(kernel.X.dtype, copy=False)), return_index=True)
+    codes, first = np.unique(row_codes(Y.astype(kernel.X.dtype, copy=False)), return_index=True)
     wanted = row_codes(kernel.X)
     places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-    return [int(row) if same else -1 for row, same in zip(rows[places], codes[places] == wanted, strict=True)]
+    return [int(row) if same else -1 for row, same in zip(first[places], codes[places] == wanted, strict=True)]
+
+
+def seed_of(random_state: Any) -> int:
+    """A whole number from what scikit-learn takes for a random state; None draws a new one."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31))
+    check_seed(random_state)
+    return int(random_state)

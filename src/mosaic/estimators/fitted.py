@@ -21,16 +21,26 @@ from mosaic.choosing import EXPLAINED, Decisions, Explanation, Question, Selecti
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import why_odd
 from mosaic.door import check_entries
+from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
-from mosaic.estimators.reading import read_rows, rows_of_file
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import SelectionWarning, warn
 from mosaic.facts import Facts
-from mosaic.rows import Rows, is_source, open_source
+from mosaic.rows import Encoder, Rows
 from mosaic.rows.arrays import owner_of
-from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.frames import cells_of
 from mosaic.rows.names import RowNames, as_row
+from mosaic.rows.tables import InMemory
 from mosaic.text import html_card, html_table, library
+
+
+class Known(property):
+    """An attribute that is known without computing."""
+
+
+def known(path: str) -> Any:
+    """A property that reads this of the selection, where nothing is computed."""
+    read = attrgetter(path)
+    return Known(lambda self: read(self._found))
 
 
 def found(path: str, *, per_row: bool = False) -> Any:
@@ -94,17 +104,17 @@ class FittedAttributes:
     """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
     selection_: Selection
-    table_: Any
+    encoder_: Encoder
     kernel: Any
     _facts: Facts | None = None
 
     # The attributes are described in the classes that have them.
-    row_names_: RowNames | None = found("data.row_names")
+    row_names_: RowNames | None = known("data.row_names")
     effective_count_: FloatArray = found("effective_count", per_row=True)
     outlier_probability_: FloatArray = found("outlier_probability", per_row=True)
     is_outlier_: BoolArray = found("outlier_mask", per_row=True)
-    gamma_: float | None = found("data.geometry.gamma")
-    column_scale_: FloatArray | None = found("data.geometry.prepare.scale")
+    gamma_: float | None = known("data.geometry.gamma")
+    column_scale_: FloatArray | None = known("data.geometry.prepare.scale")
 
     @property
     def _found(self) -> Selection:
@@ -164,7 +174,7 @@ class FittedAttributes:
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_rows(self.selection_, [as_row(i, self.row_names_)], self._columns(self.table_))[0]
+        return explain_rows(self.selection_, [as_row(i, self.row_names_)], self._columns(self.encoder_))[0]
 
     def explain_new(self, X: Any) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
@@ -185,20 +195,21 @@ class FittedAttributes:
         y 99, usual ... to .... No other row looks like it.
         """
         check_is_fitted(self)
-        selection, source = self.selection_, source_of(self, X)
-        Y = prepared(self, X) if source is None else None
-        places = selection.places_at(Y) if source is None else _by_pass(source, selection, Selection.places_at)
+        selection, rows = self.selection_, Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
+        numbers = numbers_of(self, rows)
+        places = answers(selection, numbers, Selection.places_at)
         label, similarity, error, count, flagged = places.T
         is_outlier, cut = flagged > 0, selection.cut.count
         if hasattr(self, "offset_") and cut <= 0:  # only new rows that score well below all of the data are outliers
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
-        columns = self._columns(_texts(self.table_, X, source, odd))
+        columns = self._columns(with_cells(replace(self.encoder_, texts={}), rows, odd))
         reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
-            rows = on_host(rows_of(Y, odd)) if source is None else selection.data.geometry.prepare(source.take(odd))
-            reasons = odd_columns(selection, columns, np.asarray(in_double(rows)), odd)
+            some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
+            some = selection.data.geometry.prepare(some)
+            reasons = odd_columns(selection, columns, np.asarray(in_double(some)), odd)
         reason: list[str | None] = [None] * len(places)
         for number, why in zip(odd.tolist(), reasons, strict=True):
             said = why_odd(selection, float(count[number]), why)
@@ -218,8 +229,8 @@ class FittedAttributes:
 
         return plot_model(self)
 
-    def _columns(self, table: TableEncoder | None) -> Any:
-        return columns_of(self.selection_, table, getattr(self, "feature_names_in_", None))
+    def _columns(self, encoder: Encoder) -> Any:
+        return columns_of(self.selection_, encoder if encoder.has_rules else None, encoder.names)
 
     def _warn(self) -> None:
         for sentence in self.selection_.warnings:
@@ -248,14 +259,13 @@ class FittedAttributes:
 
 def ask(model: Any, X: Any, question: Question) -> Any:
     """The answers of the model's selection for the rows of X, which are read in passes where they are large."""
-    source = source_of(model, X)
-    if source is not None:
-        return _by_pass(source, model.selection_, question)
-    return question(model.selection_, prepared(model, X))
+    return answers(model.selection_, numbers_of(model, X), question)
 
 
-def _by_pass(source: Source, selection: Selection, question: Question) -> Any:
-    return source.run(PerRow(partial(_answers_at, selection, question, source.names)))["answer"]
+def answers(selection: Selection, numbers: Any, question: Question) -> Any:
+    if not isinstance(numbers, Source):
+        return question(selection, selection.data.geometry.prepare(numbers))
+    return numbers.run(PerRow(partial(_answers_at, selection, question, numbers.names)))["answer"]
 
 
 def _answers_at(selection: Selection, question: Question, names: Any, rows: Any, start: int) -> BlockResult:
@@ -263,56 +273,20 @@ def _answers_at(selection: Selection, question: Question, names: Any, rows: Any,
     return {"answer": question(selection, selection.data.geometry.prepare(rows))}
 
 
-def prepared(model: Any, X: Any) -> Any:
-    if isinstance(X, Rows) and model.table_ is None:
-        _check_width(X.n_features, model.n_features_in_)
-    return model.selection_.data.geometry.prepare(read_rows(model, X, reset=False))
-
-
-def source_of(model: Any, X: Any) -> Source | None:
-    """The source of rows that are read in passes, None for rows in memory. Its columns must be those of fit."""
-    if not is_source(X.X if isinstance(X, Rows) else X):
-        return None
-    read = rows_of_file(X, fitted=model)
-    source = open_source(X if read is None else read.rows, getattr(model, "n_jobs", None))
-    names = source.names if read is None else read.names
-    _check_width(source.n_features, model.n_features_in_ if model.table_ is None else model.table_.width)
-    known = getattr(model, "feature_names_in_", None)
-    source.names = names
-    if known is not None and names is not None and list(known) != list(names):
-        given, fitted = (", ".join(map(repr, some)) for some in (names, known))
-        remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
-        raise InvalidInputError(f"has the columns {given}; those of fit were {fitted}", remedy, parameter="X")
-    return source
-
-
-def _check_width(given: int, fitted: int) -> None:
-    if given != fitted:
-        fault = f"has {given} columns of numbers, the data of fit had {fitted}"
-        raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
-
-
 def explain_model(model: Any, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
-    selection, table = model.selection_, model.table_
+    selection, encoder = model.selection_, model.encoder_
     if selection.is_sampled and file is not None:  # rare values and texts are read from the file
-        table = with_cells(table, file, np.array(rows, np.intp))
-    return explain_rows(selection, rows, model._columns(table), file)
+        encoder = with_cells(encoder, file, np.array(rows, np.intp))
+    return explain_rows(selection, rows, model._columns(encoder), file)
 
 
-def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableEncoder | None:
-    """How columns become numbers, with the cells of some rows of a file that cannot be read from their code."""
-    if table is None or not table.unreadable or not len(rows):
-        return table
-    rows = np.unique(rows)
-    return table.with_texts(cells_of(file.cells(rows)), rows)
-
-
-def _texts(table: TableEncoder | None, X: Any, source: Source | None, odd: IntArray) -> TableEncoder | None:
-    """How columns become numbers, with the cells of the new rows that cannot be read from their code."""
-    if table is None:
-        return None
-    if isinstance(X, Rows):
-        return X.encoder if source is None else with_cells(replace(table, texts={}), X, odd)
-    cells = cells_of(X) if source is None else None
-    return replace(table, texts={}) if cells is None else table.with_texts(cells)
+def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray) -> Encoder:
+    """How columns become numbers, with the cells of some rows that cannot be read from their code."""
+    columns = encoder.unreadable
+    if rows.table is None or not columns or not len(numbers):
+        return encoder
+    numbers = np.unique(numbers)
+    if isinstance(rows.table, InMemory):
+        return encoder.with_texts(rows.table.cells(columns).some(numbers), numbers)
+    return encoder.with_texts(cells_of(rows.cells(numbers, columns)), numbers)

@@ -62,9 +62,11 @@ def telling(estimator: Any) -> Iterator[Say]:
 def computing_in_threads(estimator: Estimator) -> Estimator:
     """Its methods compute in the threads that ``n_jobs`` and budget allow; the linear algebra library has one meanwhile."""
     for name, member in list(vars(estimator).items()):
-        if isinstance(member, property) and member.fget is not None:
+        if name.startswith("_"):
+            continue
+        if type(member) is property and member.fget is not None:  # what is known already computes nothing
             setattr(estimator, name, property(_in_threads(member.fget)))
-        elif isfunction(member) and not name.startswith("_"):
+        elif isfunction(member):
             setattr(estimator, name, _in_threads(member))
     return estimator
 

@@ -19,15 +19,17 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.codes import equal_rows
+from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
-from mosaic.estimators.fitted import prepared, source_of
+from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.parameters import CHOICES, is_whole, one_of, real_number
 from mosaic.rows.frames import take_rows
+from mosaic.rows.rows import chosen_rows
 from mosaic.text import listed
 
 #: Neighbours of a row that judge its label.
@@ -123,7 +125,7 @@ def checked(asked: Any, counts: Numbers) -> Numbers:
     return {label: int(asked.get(label, count)) for label, count in counts.items()}
 
 
-def numbers_of(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
+def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
     """How many rows of each class a strategy of imbalanced-learn asks for."""
     if isinstance(strategy, str):
         return reduced(one_of("sampling_strategy", strategy, (*DIVISIONS, *REDUCTIONS)), counts)
@@ -218,14 +220,15 @@ verbose : as for ``MOSAIC``
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
         self.fit(X, y, **constraints)
         rows = self.sample_indices_
-        return self._taken(X, rows), None if y is None else take_rows(y, rows)
+        return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(y, rows)
 
     def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
         everything = self._fitted(X, 1)
-        if source_of(everything, X) is not None:
+        points = numbers_of(everything, X)
+        if isinstance(points, Source):
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
-        rows = on_host(prepared(everything, X))
+        rows = on_host(everything.selection_.data.geometry.prepare(points))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
         may_be_chosen = np.ones(len(y), dtype=bool)
@@ -279,7 +282,7 @@ verbose : as for ``MOSAIC``
             if total is not None or self.coverage is not None:
                 fault = "`sampling_strategy` says how many to choose, and so does `n_representatives` or `coverage`"
                 raise InvalidInputError(fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}.")
-            return dict(numbers_of(strategy, y, counts))
+            return dict(numbers_asked_for(strategy, y, counts))
         if total is not None and total > len(y):
             fault = f"is more than the {len(y)} rows"
             raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=total)

@@ -33,19 +33,20 @@ from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Preco
 from mosaic.parameters import BY_NAME, Sketch
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
-from mosaic.rows.encoder import LeftOut, TableEncoder
+from mosaic.rows import Encoder, Rows
 from mosaic.rows.faults import FileFault, check_there
 from mosaic.rows.frames import Values
 from mosaic.rows.kinds import Category, Number, Text
 from mosaic.rows.names import RowNames
-from mosaic.rows.rows import SavedRows
+from mosaic.rows.rules import LeftOut
+from mosaic.rows.saved import SavedRows
 from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
 FORMAT, STRUCTURE = 7, "structure"
 #: Attributes that are kept.
-KEPT: tuple[str, ...] = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
+KEPT: tuple[str, ...] = ("selection_", "encoder_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
 KEPT += ("sampling_strategy_", "suspects_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
@@ -57,7 +58,7 @@ CLASSES: dict[str, type[Any]] = {
         choosing.Settings, choosing.Solved, ByPasses, Category, Certificate, CountModel, Cut, DiffusionKernel,
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
-        KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, Suspects, TableEncoder, Text,
+        KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, Suspects, Encoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip
@@ -72,7 +73,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
         parameters["random_state"] = model.selection_.data.seed
     fitted = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
     if table is not None:
-        fitted["kept_rows_"] = SavedRows.of(table, model.selection_)
+        fitted["kept_rows_"] = SavedRows.of(Rows.of(table), model.selection_)
     header = {"format": FORMAT, "mosaic": __version__, "estimator": name}
     arrays: dict[str, Any] = {}
     text = json.dumps(_plain({**header, "parameters": parameters, "fitted": fitted}, arrays))

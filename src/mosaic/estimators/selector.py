@@ -12,21 +12,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
+from mosaic.arrays.xp import as_user_array
 from mosaic.choosing import CoverCertificate, Selection, Settings, certificate_for_all, certificate_of, choose
 from mosaic.door import as_indices
-from mosaic.estimators.fit import fit_data, read_data
-from mosaic.estimators.fitted import FittedAttributes, ask, found, with_cells
+from mosaic.estimators.fit import fit_data, take
+from mosaic.estimators.fitted import FittedAttributes, ask, found, known, with_cells
 from mosaic.estimators.progress import computing_in_threads, telling
-from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
-from mosaic.rows import Rows, is_source, open_source
-from mosaic.rows.arrays import owner_of
-from mosaic.rows.frames import n_rows, take_rows, with_columns
+from mosaic.rows.frames import with_columns
 from mosaic.rows.names import as_rows
-from mosaic.rows.rows import InArray
+from mosaic.rows.rows import chosen_rows
 
 #: Parameters that ``rethreshold`` takes: those that say how many, and others.
 NUMBERS = {"n_representatives": "auto", "coverage": None}
@@ -110,13 +107,13 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
-            read, settings = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
-            data = fit_data(self, read, settings, say, quotas=quotas, **rows)
+            taken = take(self, X, settings, groups=groups, sample_weight=sample_weight)
+            data = fit_data(self, taken, say, quotas=quotas, **rows)
             say("choosing")
-            self.selection_ = selection = choose(data, settings)
-            if read.source is not None and read.file is not None:  # cells that reasons quote
+            self.selection_ = selection = choose(data, taken.settings)
+            if taken.plan.passes:  # cells that reasons quote
                 odd = selection.data.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.table_ = with_cells(self.table_, read.file, np.append(selection.rows, odd))
+                self.encoder_ = with_cells(self.encoder_, taken.rows, np.append(selection.rows, odd))
             say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
         self._warn()
         return self
@@ -124,7 +121,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     representative_indices_: IntArray = found("rows", per_row=True)
     labels_: IntArray = found("labels_of_rows", per_row=True)
     representation_error_: FloatArray = found("errors_of_rows", per_row=True)
-    outlier_threshold_: float = found("cut.count")
+    outlier_threshold_: float = known("cut.count")
     coverage_: float = found("coverage")
     influence_: FloatArray = found("influence", per_row=True)
     alpha_: float = found("program.alpha")
@@ -209,7 +206,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     def select(self, X: Any, *, with_reasons: bool = False) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images).
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file, the
+        answer is a ``pyarrow.Table`` of its cells, or an array.
         ``with_reasons``: a data frame, or ``obs`` of AnnData, gets the columns mosaic_rank, mosaic_stands_for and mosaic_reason.
 
         Examples
@@ -220,30 +218,11 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         (10, 3)
         """
         check_is_fitted(self)
-        chosen = self._taken(X, self.selection_.rows)
+        chosen = chosen_rows(X, self.selection_.rows, self.selection_.n_rows)
         if not with_reasons:
             return chosen
         told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
         return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
-
-    def _taken(self, X: Any, rows: IntArray) -> Any:
-        """Some rows of X, which has those of fit, in the type of X; of an open table all its cells."""
-        if isinstance(X, Rows) and isinstance(X.store, InArray):
-            X = X.X
-        source = open_source(X, self.n_jobs) if is_source(X) else None
-        opened = X if isinstance(X, Rows) else source
-        n = self.selection_.data.n_rows
-        given = n_rows(X) if opened is None else opened.n
-        if given != n:
-            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
-        if isinstance(X, Rows):
-            return X.cells(rows)
-        numbers, back = np.unique(rows, return_inverse=True)
-        if owner_of(X) == "anndata" and hasattr(X, "obs"):
-            return X[numbers].to_memory()[back].copy()
-        if source is not None:
-            return source.take(numbers)[back]  # for a table, its columns of numbers
-        return rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)
 
 
 @computing_in_threads

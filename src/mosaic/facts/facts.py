@@ -126,7 +126,8 @@ class Facts:
     @cached_property
     def columns(self) -> Any:
         """Columns that reasons name; None where they have no names."""
-        return columns_of(self.selection, self.model.table_, self.feature_names)
+        encoder = self.model.encoder_
+        return columns_of(self.selection, encoder if encoder.has_rules else None, encoder.names)
 
     @cached_property
     @one_thread()
@@ -226,7 +227,7 @@ class Facts:
     @cached_property
     def plane(self) -> Plane:
         """Coordinates of the points on the map; numbers that a table became are no columns."""
-        names = self.feature_names if self.model.table_ is None else None
+        names = None if self.model.encoder_.has_rules else self.feature_names
         belongs = ~self.selection.is_outlier[self.shown]
         return plane_of(self.selection, self.shown, belongs, names, np.random.default_rng(self.selection.data.seed))
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass
-from os import PathLike
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,12 +13,13 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.arrays.sources import ArraySource, LocalSource, Source
+from mosaic.arrays.sources import ArraySource, Source
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.build import add_groups_and_weights, check_ids
-from mosaic.rows.faults import FileFault, readable, unknown_name
-from mosaic.rows.roles import Request, check_names, check_weight, refuse_columns
-from mosaic.rows.rows import InArray, InMemory, Rows, native
+from mosaic.rows.faults import FileFault, readable
+from mosaic.rows.roles import Request, Roles, check_names, check_weight, refuse_columns
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory, native
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
@@ -33,26 +32,13 @@ def owner_of(X: Any) -> str:
     return type(X).__module__.partition(".")[0]
 
 
-def is_source(X: Any) -> bool:
-    """Whether X is read in passes: a path, a collection on a cluster … Memory maps are arrays."""
-    if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
-        return False
-    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
+def is_stored(X: Any) -> bool:
+    """Whether X is an array or a collection that stays where it is. Memory maps are arrays."""
+    return isinstance(X, Source) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
 
 
-def open_source(X: Any, n_jobs: int | None = None) -> Source:
-    """A source of the rows of X: an array, CSR matrix, memory map; path that :func:`mosaic.read` reads; Zarr array, HDF5 data
-    set, AnnData; Dask array or data frame; Ray data set. ``n_jobs`` are threads of this machine.
-    """
-    names = None
-    if isinstance(X, (str, PathLike)):
-        from mosaic.rows.open import read
-
-        rows = read(X)
-        X, names = rows.X, rows.feature_names
-    if isinstance(X, LocalSource) and n_jobs is not None:
-        X = copy(X)
-        X.n_jobs = n_jobs
+def stored_source(X: Any) -> Source | None:
+    """The rows of a Zarr array, HDF5 data set, AnnData, Dask array or data frame, or Ray data set; None for all else."""
     if isinstance(X, Source):
         return X
     owner = owner_of(X)
@@ -65,29 +51,25 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
         return RaySource.of(X)
     if owner == "anndata" and hasattr(X, "var_names"):
-        names, stored = [str(name) for name in X.var_names], X.X.tocsr() if sp.issparse(X.X) else X.X
-        return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", n_jobs, names)
-    if hasattr(X, "shape") and owner in ARRAY_KINDS:
-        return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
-    if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
-        source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
-        source.names = names
-        return source
-    raise InvalidInputError(
-        f"X must be a table of numbers whose rows can be read; got {type(X).__name__}",
-        "Pass an array with two dimensions, such as group[name] of Zarr or HDF5, a path, or a Dask or Ray collection.",
-    )
+        stored = X.X.tocsr() if sp.issparse(X.X) else X.X
+        return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", [str(name) for name in X.var_names])
+    if owner in ARRAY_KINDS:
+        if not hasattr(X, "shape"):
+            remedy = "Pass an array with two dimensions, such as group[name]."
+            raise InvalidInputError(f"X must be an array of rows; got {type(X).__name__}", remedy)
+        return StoredArray(X, ARRAY_KINDS[owner], "X")
+    return None
 
 
 class StoredArray(ArraySource):
     """An array that is stored in chunks of rows; pieces are whole chunks. ``where`` is its file, or what messages call it."""
 
-    def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
+    def __init__(self, X: Any, kind: str, where: str | Path, names: Sequence[str] | None = None):
         if getattr(X, "format", "csr") != "csr":
             fault = f"{where} is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
             raise InvalidInputError(fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
         check_numbers(X.dtype)
-        super().__init__(X, kind, n_jobs)
+        super().__init__(X, kind)
         self.where, self.names = where, names
         self.files = [where] if isinstance(where, Path) and where.is_file() else []
         chunks = getattr(X, "chunks", None)
@@ -141,7 +123,7 @@ def open_npy(request: Request) -> Rows:
         check_array(X.shape, X.dtype, request.path)
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
-        if X.dtype.kind == "f" and X.nbytes <= request.budget / 4:
+        if X.dtype.kind == "f" and may_load(X.nbytes, request.budget):
             X = np.array(X)
     return _array_rows(request, X)
 
@@ -161,7 +143,7 @@ def open_npz(request: Request) -> Rows:
     shape, dtype = shapes[name]
     check_array(shape, dtype, path)
     size = float(np.prod(shape)) * dtype.itemsize
-    if size > request.budget / 2:
+    if not may_load(size, request.budget, at_once=True):
         fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
         raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
     with readable(path), np.load(path, allow_pickle=False) as stored:
@@ -178,7 +160,7 @@ def open_zarr(request: Request) -> Rows:
             members = dict(node.members(max_depth=None))
             shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
             node = members[_chosen(request, shapes)]
-        if _bytes(node) <= request.budget / 4:
+        if may_load(_bytes(node), request.budget):
             return _array_rows(request, node[:])
     return _array_rows(request, StoredArray(node, request.kind, path))
 
@@ -194,29 +176,26 @@ def _array_rows(
     request: Request, X: Any, kind: str = "", names: list[str] | None = None, notes: Sequence[str] = (), obs: Any = None
 ) -> Rows:
     """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
-    shown = X
+    request = replace(request, kind=kind or request.kind)
     if not isinstance(X, StoredArray):
         check_array(X.shape, X.dtype, request.path)
         if sp.issparse(X):
-            X = shown = sp.csr_array(X)
+            X = sp.csr_array(X)
             X.sum_duplicates()
         if X.dtype.kind != "f" and not isinstance(X, np.memmap):
             X = X.astype(np.float64)
-    store: Any = InMemory(obs) if obs is not None else InArray(shown, names)
     if obs is None:
         refuse_columns(request)
-    rows = Rows(request.path, kind or request.kind, X, store, names, notes=list(notes))
-    if obs is not None:
-        rows.id_name = request.id or obs.column_names[0]
-        add_groups_and_weights(rows, request, store)
-    return rows
+        return Rows.of_array(request, X, array_names=names, notes=list(notes))
+    roles = Roles(id_name=request.id or obs.column_names[0])
+    return Rows.of_array(request, X, InMemory.of_arrow(obs), array_names=names, notes=list(notes), roles=roles)
 
 
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
     # Its entries by row and column and then as CSR, and some numbers a row and a column.
     need = 24.0 * X.nnz + 32.0 * sum(X.shape)
-    if need > request.budget / 2:
+    if not may_load(need, request.budget, at_once=True):
         fault = f"needs about {need / 1e9:.1f} GB to be read, more than half of the memory budget"
         raise FileFault(request.path, fault, "Raise `memory_budget`, or save it as .npy or .h5ad, which are read in pieces.")
     if hasattr(X, "check_format"):
@@ -236,7 +215,7 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
     """The name of the array that is asked for, of the only one of two dimensions, or of the only one at all."""
     if request.array is not None:
         if request.array not in shapes:
-            raise unknown_name(request.path, "array", request.array, list(shapes))
+            raise request.unknown("array", request.array, list(shapes))
         return request.array
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
     if len(tables) == 1 or len(shapes) == 1:
@@ -253,20 +232,18 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
-            raise unknown_name(path, "array", name, arrays)
+            raise request.unknown("array", name, arrays)
         obs = _obs_table(io.read_elem(store["obs"]))
     if request.columns is not None or request.exclude_columns is not None or request.embedding is not None:
         fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
         raise FileFault(path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`.")
     check_names(request, obs.column_names, "column of obs")
-    check_weight(request, {field.name: field.type for field in obs.schema})
-    if request.id is not None:
-        check_ids(request, obs.column(request.id))
+    check_weight(request, InMemory.of_arrow(obs))
     with readable(path):
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
-        if _bytes(node) <= request.budget / 4:
+        if may_load(_bytes(node), request.budget):
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
                 X, names = X.to_numpy(), [str(column) for column in X.columns]
@@ -277,9 +254,11 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
                 node = InFile(str(path), name).open()
             elif not hasattr(node, "chunks"):
                 node = io.sparse_dataset(node)
-            X = StoredArray(node, kind, path, names=names)
+            X = StoredArray(node, kind, path, names)
     notes = [] if name == "X" else [f"The numbers are those of {name}."]
     rows = _array_rows(request, X, kind, names, notes, obs)
+    if request.id is not None:
+        rows.check_ids()
     rows.closers += [X.close] if isinstance(X, StoredArray) else []
     return rows
 

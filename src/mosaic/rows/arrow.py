@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,13 +16,13 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.choosing.budget import leaves_room
+from mosaic.choosing.budget import leaves_room, may_load
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.rows.build import Line, table_rows
 from mosaic.rows.faults import FileFault, damaged, no_rows, readable
-from mosaic.rows.frames import looks_like_id
+from mosaic.rows.frames import Cells, cells_of, looks_like_id
 from mosaic.rows.roles import Request, check_names
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory, pandas_columns
 from mosaic.rows.write import Scratch
 from mosaic.text import Library, readable_size
 
@@ -42,7 +42,7 @@ class InParquet:
     ``size`` are the bytes of all rows when they are read, ``pages`` those that are unpacked at a time.
     """
 
-    held = 0.0
+    is_whole, held = False, 0.0
 
     def __init__(self, path: Path, files: Sequence[Path], scratch: Scratch | None = None):
         opened = []
@@ -64,6 +64,7 @@ class InParquet:
             schema = schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
             self.schema = without_views(schema)
         self.columns, self.scratch = list(self.schema.names), scratch
+        self.index, self.levels = pandas_columns(self.schema)
         self._files = [(file, head) for file, head, _ in filled]
         self.paths = [file for file, _ in self._files]
         self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
@@ -91,8 +92,16 @@ class InParquet:
             raise damaged(file, f"has {left:,} rows less than it says")
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        return self.read(0, self.n, columns)
+    def kinds(self) -> Mapping[str, Any]:
+        return {name: column.dtype for name, column in cells_of(self.schema.empty_table()).columns.items()}
+
+    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        for table in self.read(start, self.n if stop is None else stop, columns):
+            yield cells_of(table, levels=self.levels)
+
+    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
+        table = self.take(np.arange(self.n) if rows is None else rows, [column])
+        return ["" if value is None else str(value) for value in table.column(0).to_pylist()]
 
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
@@ -117,9 +126,9 @@ def open_parquet(request: Request) -> Rows:
     store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
     width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
     check_names(request, store.columns)
-    if store.size <= budget / 4 and leaves_room(store.n, width, budget, copies=2):
-        table = pa.concat_tables(store.batches(store.columns)).replace_schema_metadata(store.schema.metadata)
-        return table_rows(request, InMemory(table.unify_dictionaries()))
+    if may_load(store.size, budget) and leaves_room(store.n, width, budget, copies=2):
+        table = pa.concat_tables(store.read(0, store.n, store.columns)).replace_schema_metadata(store.schema.metadata)
+        return Rows.of_table(request, InMemory.of_arrow(table.unify_dictionaries()))
     pages, blocks = store.pages, 2.0 * 8 * rows * width
     if pages + blocks > max(budget, 8 * PAGES):  # less is there in every process
         raise MemoryBudgetError(
@@ -127,7 +136,7 @@ def open_parquet(request: Request) -> Rows:
             f"which pages of a row group take {readable_size(pages)}; the budget is {readable_size(budget)}",
             "Raise `memory_budget`, or write the file with fewer columns or smaller row groups.",
         )
-    return table_rows(request, store)
+    return Rows.of_table(request, store)
 
 
 def _parquet_files(path: Path) -> list[Path]:
@@ -142,19 +151,21 @@ def _parquet_files(path: Path) -> list[Path]:
     return files
 
 
-def rows_of_batches(request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Line = None) -> Rows:
-    """Rows of ``pyarrow.RecordBatch``; those of more than a sixth of the budget are laid out in a temporary Parquet file."""
+def rows_of_batches(
+    request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Callable[[int], int | None] | None = None
+) -> Rows:
+    """Rows of ``pyarrow.RecordBatch``; those that take much of the budget are laid out in a temporary Parquet file."""
     batches, kept, size = iter(batches), [], 0
     for batch in batches:
         kept.append(batch)
         size += batch.nbytes
-        if size > request.budget / 6 and batch.num_rows:
+        if not may_load(1.5 * size, request.budget) and batch.num_rows:  # a table is joined from its batches
             break
     else:
         if not any(batch.num_rows for batch in kept):
             raise no_rows(request.path)
         table = pa.Table.from_batches(kept).unify_dictionaries()
-        return table_rows(request, InMemory(table), notes=notes, line=line)
+        return Rows.of_table(request, InMemory.of_arrow(table), notes=list(notes), line=line)
     with Scratch(request.path) as scratch:
         file = scratch.folder / "rows.parquet"
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
@@ -167,7 +178,7 @@ def rows_of_batches(request: Request, batches: Iterable[Any], *, notes: Sequence
         pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
         said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
-        return table_rows(request, store, notes=[*notes, said], line=line)
+        return Rows.of_table(request, store, notes=[*notes, said], line=line, closers=[scratch.close])
 
 
 def open_feather(request: Request) -> Rows:
@@ -234,7 +245,7 @@ def open_json_lines(request: Request) -> Rows:
     """A .jsonl file. Of a large one, the first block decides the types of the columns."""
     check_text(request)  # pyarrow takes strings of JSON as they come
     size = request.path.stat().st_size * (1 if request.ending in (".jsonl", ".ndjson") else 5)
-    is_small = size <= request.budget / 8
+    is_small = may_load(2.0 * size, request.budget)  # as text and as a table
 
     def batches(schema: Any = None) -> Iterator[Any]:
         options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")

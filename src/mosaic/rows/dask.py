@@ -17,10 +17,10 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import IntArray, check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
-from mosaic.arrays.sources import Source, Watch, as_rows, map_run, merge_last, merge_runs
+from mosaic.arrays.sources import Source, Watch, dense_rows, map_run, merge_last, merge_runs
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.frames import cells_of, to_matrix
+from mosaic.rows.frames import cells_of, features_of, to_matrix
 from mosaic.text import readable_size
 
 
@@ -57,18 +57,18 @@ class DaskSource(Source):
                 f"X must be a Dask array or a Dask dataframe; got a Dask {type(X).__name__}",
                 "Convert it, for example with to_frame, dask.array.from_delayed or Bag.to_dataframe.",
             )
-        columns = [cells.columns[name].name for name in cells.features()]
+        columns = [cells.columns[name].name for name in features_of(cells)]
         # Column-oriented formats read one column for the lengths.
         with cluster_faults():
             lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
-        rows = X[columns].map_partitions(to_matrix, meta=to_matrix(X._meta[columns]))
+        rows = X[columns].map_partitions(to_matrix, columns, meta=to_matrix(X._meta, columns))
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
     def take(self, numbers: IntArray) -> Any:
         """The rows with these numbers; only chunks that hold them are computed."""
         with one_thread(), cluster_faults():
-            return as_rows(self._runs[numbers].compute())
+            return dense_rows(self._runs[numbers].compute())
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         import cloudpickle

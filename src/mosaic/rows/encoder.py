@@ -16,63 +16,109 @@ Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decis
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.sources import ArraySource, LocalSource, Source
+from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number, Text, is_long, quoted
-from mosaic.rows.text_values import NEARLY_ALL, written_dates, written_numbers
+from mosaic.rows.frames import Cells, Values, features_of, holds_lists, is_feature_name
+from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number
+from mosaic.rows.rules import LeftOut, are_copies, rule_of, signature_of, unread_note
+from mosaic.rows.tables import InMemory, Table, shape_of
 from mosaic.text import listed
 
-#: Column names that say that numbers are codes.
-CODE_NAMES = re.compile(
-    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])", re.I
-)
+if TYPE_CHECKING:
+    from mosaic.rows.rows import Rows
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A column that is not compared, why, and, if a user would expect it to be compared, what to do."""
-
-    name: str
-    why: str
-    remedy: str | None = None
-
-
-@dataclass(frozen=True)
-class TableEncoder:
-    """How the columns of a table become numbers. One rule for data frames and files, and for new rows.
+class Encoder:
+    """What the columns of rows mean, learned once, and how rows become numbers: those of a fit, and new ones.
 
     Attributes
     ----------
-    columns : the rules of the columns that are compared
-    left_out : the columns that are not, and why
+    columns : the rules of the columns that are compared; none where numbers are taken as they are
+    features : these columns then; None where they have no names
+    width : how many numbers a row has
+    embedding : the column whose lists of numbers are compared
+    left_out : the columns that are not compared, and why
     notes : what was assumed, such as that a cell that is no number is missing
     texts, text_rows : for explanations, cells of fit that cannot be read from their code, and the numbers of their rows,
         ascending; None for all rows
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from mosaic.rows import Rows
+    >>> rows = Rows.of(pl.DataFrame({"id": ["a", "b", "c"], "height": [1.7, 1.8, 1.6], "city": ["Ulm", "Rome", "Ulm"]}))
+    >>> encoder = Encoder.fit(rows)
+    >>> encoder.names, encoder.matrix(rows).shape
+    (['height', 'city'], (3, 4))
+    >>> print(*encoder.describe(), sep=" ")
+    Compared as number: height; category: city. Not compared: id (names the rows).
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...] = ()
+    features: tuple[str, ...] | None = None
+    width: int = 0
+    embedding: str | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     texts: Mapping[str, Values] = field(default_factory=dict, repr=False, compare=False)
     text_rows: IntArray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
+    def fit(cls, rows: Rows, *, pairwise: bool = False) -> Encoder:
+        """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
+        ``pairwise`` rows are similarities, and all of their numbers count.
+        """
+        table, roles = rows.table, rows.roles
+        if rows.array is not None or table is None:
+            names = None if rows.array_names is None else tuple(rows.array_names)
+            return cls((), names, shape_of(rows.array)[1], left_out=roles.left_out)
+        if rows.embedding is not None:
+            said = f"The numbers are those of column {rows.embedding!r}, {rows.length_of_lists:,} for each row."
+            return cls((), None, rows.length_of_lists, rows.embedding, notes=(said,))
+        cells, numbers, complete = rows.deciding_cells(roles.compared)
+        plain = [name for name in cells.numbers() if pairwise or name in roles.asked_for or is_feature_name(name)]
+        gaps, empty = gaps_of(table, plain)
+        others = [name for name in roles.compared if name not in (*plain, *empty)]
+        rules = {name: rule_of(name, cells[name], forced=name in roles.asked_for) for name in (*others, *empty)}
+        if pairwise or not (gaps or any(not isinstance(rule, LeftOut) for rule in rules.values())):
+            features = [name for name in plain if name not in empty]
+            left_out = [rule for rule in rules.values() if isinstance(rule, LeftOut)]
+            if not features:
+                raise nothing_left(rows, rules)
+            # scikit-learn knows names that are texts only.
+            named = tuple(features) if all(isinstance(cells.columns[name].name, str) for name in features) else None
+            return cls((), named, len(features), left_out=(*roles.left_out, *left_out))
+        weights = as_weights(rows.weights, rows.n) if complete and rows.weights is not None else None
+        weights = None if weights is None or not weights.any() else weights
+        encoder = cls.of(cells, keep=list(roles.asked_for), place=lambda row: rows.place(int(numbers[row])), weights=weights)
+        if not encoder.columns:
+            shown = listed([f"{column.name!r} {column.why}" for column in (*encoder.left_out, *roles.left_out)])
+            raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
+        encoder = replace(encoder.with_gaps(gaps), left_out=(*roles.left_out, *encoder.left_out))
+        if complete:
+            return encoder.with_texts(cells)
+        said = f"How columns are compared was found from {len(numbers):,} rows spread over the file."
+        return replace(encoder, notes=(*encoder.notes, said))
+
+    @classmethod
     def of(
         cls,
-        cells: Mapping[str, Values],
+        cells: Cells,
         *,
         keep: Sequence[str] = (),
         place: Callable[[int], str] = "row {}".format,
         weights: FloatArray | None = None,
-    ) -> TableEncoder:
+    ) -> Encoder:
         """The rule for every column. ``keep`` are left out only if they are constant, ``place`` is what a row is called in notes.
         ``weights`` count in medians, spreads and shares; whether values repeat is a matter of rows, however often they count.
         """
@@ -89,20 +135,29 @@ class TableEncoder:
             if isinstance(rule, LeftOut):
                 left_out.append(rule)
                 continue
-            others = alike.setdefault(_signature(rule, values), [])
-            copied = (other.name for other in others if _is_copy(rule.encode(cells[name]), other.encode(cells[other.name])))
+            others = alike.setdefault(signature_of(rule, values), [])
+            copied = (other.name for other in others if are_copies(rule.encode(cells[name]), other.encode(cells[other.name])))
             twin = None if name in keep else next(copied, None)
             if twin is not None:
                 left_out.append(LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead"))
                 continue
             others.append(rule)
             columns.append(rule)
-        unread = (_unread(c, cells[c.name], place, weights is not None) for c in columns if isinstance(c, Number))
-        return cls(tuple(columns), tuple(left_out), tuple(filter(None, unread)))
+        unread = (unread_note(c, cells[c.name], place, weights is not None) for c in columns if isinstance(c, Number))
+        notes = tuple(filter(None, unread))
+        return cls(tuple(columns), width=sum(c.width for c in columns), left_out=tuple(left_out), notes=notes)
 
     @property
-    def names(self) -> list[str]:
-        return [column.name for column in self.columns]
+    def has_rules(self) -> bool:
+        """Whether columns have rules, and are not numbers that are taken as they are."""
+        return bool(self.columns)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns that rows are compared by; None where they have no names."""
+        if self.columns:
+            return [column.name for column in self.columns]
+        return None if self.features is None else list(self.features)
 
     @property
     def blocks(self) -> dict[str, slice]:
@@ -110,42 +165,101 @@ class TableEncoder:
         return {c.name: slice(int(end) - c.width, int(end)) for c, end in zip(self.columns, ends, strict=True)}
 
     @property
-    def width(self) -> int:
-        return sum(column.width for column in self.columns)
+    def number_names(self) -> list[str] | None:
+        """For each number of a row the column that it comes from; None where columns have no names."""
+        return [column.name for column in self.columns for _ in range(column.width)] if self.columns else self.names
 
     @property
-    def number_names(self) -> list[str]:
-        return [column.name for column in self.columns for _ in range(column.width)]
+    def read_columns(self) -> list[str]:
+        """The columns that are read to make the numbers of a row."""
+        return [self.embedding] if self.embedding is not None else self.names or []
 
-    def encode(self, cells: Mapping[str, Values]) -> FloatArray:
+    def encode(self, cells: Cells) -> Any:
+        """The numbers of rows with these cells: an array, or a sparse matrix if all columns are sparse."""
         if not self.columns:
-            shown = listed([f"{column.name!r} {column.why}" for column in self.left_out])
-            raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
+            return cells.only(self.read_columns or list(cells)).matrix()
         # One column after the other into its place: all of them and the whole would take twice the memory.
-        rows = np.empty((len(cells[self.columns[0].name]), self.width))
+        cells = cells.only(self.read_columns)
+        rows = np.empty((len(cells.frame), self.width))
         for column, where in zip(self.columns, self.blocks.values(), strict=True):
             rows[:, where] = column.encode(cells[column.name])
         return rows
+
+    def matrix(self, rows: Rows) -> Any:
+        """The numbers of rows in memory: an array, also on a device, or a sparse matrix."""
+        if rows.stays:
+            return self.source(rows).take(np.arange(rows.n))
+        if rows.array is not None:
+            return self._array_of(rows)
+        assert isinstance(rows.table, InMemory)
+        return self.encode(rows.table.cells(self.known_columns(rows)))
+
+    def source(self, rows: Rows, n_jobs: int | None = None) -> Source:
+        """The numbers of rows, read in passes."""
+        if rows.array is None:
+            source: Source = EncodedRows(self, rows)
+        elif shape_of(rows.array)[1] != self.width:
+            fault = f"has {shape_of(rows.array)[1]} columns of numbers, the data of fit had {self.width}"
+            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
+        elif isinstance(array := self._array_of(rows), Source):
+            source = copy(array)
+        else:
+            source = ArraySource(array, "memory map" if isinstance(array, np.memmap) else "array")
+        source.names = self.number_names
+        if isinstance(source, LocalSource):
+            source.n_jobs = n_jobs
+        return source
+
+    def _array_of(self, rows: Rows) -> Any:
+        names, known = rows.array_names, self.names
+        if self.columns or self.embedding is not None:
+            fitted = ", ".join(map(repr, self.read_columns))
+            raise InvalidInputError(f"X has no column names; fit was given a table with {fitted}", "Pass a data frame.")
+        if names is not None and known is not None and list(names) != known:
+            fault = f"has the columns {', '.join(map(repr, names))}; those of fit were {', '.join(map(repr, known))}"
+            remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
+            raise InvalidInputError(fault, remedy, parameter="X")
+        width = shape_of(rows.array)[1]
+        if width != self.width and (rows.stays or rows.path is not None):  # of other arrays scikit-learn says it
+            fault = f"has {width} columns of numbers, the data of fit had {self.width}"
+            raise rows.request.fault(fault, "Pass the same columns.")
+        return rows.array
+
+    def known_columns(self, rows: Rows) -> list[str]:
+        """The columns of rows that are read, all of which must be there."""
+        assert rows.table is not None
+        wanted = self.read_columns
+        if not wanted and isinstance(rows.table, InMemory):  # fit was given an array
+            wanted = features_of(rows.table.cells(rows.roles.compared))
+        missing = [name for name in wanted if name not in rows.table.columns]
+        if missing:
+            has = listed([repr(name) for name in rows.table.columns]) or "no columns"
+            were, are = ("was", "is") if len(missing) == 1 else ("were", "are")
+            said, remedy = f"{were} there in fit and {are} missing now; X has {has}", "Add or rename the columns, or fit again."
+            if len(missing) == 1:
+                raise rows.request.fault(said, remedy, missing[0])
+            raise rows.request.fault(f"columns {', '.join(map(repr, missing))} {said}", remedy)
+        return wanted
 
     @property
     def unreadable(self) -> list[str]:
         """Columns with cells that cannot be read from their code: texts, rare values, and what is no number or date."""
         return [column.name for column in self.columns if column.has_texts]
 
-    def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> TableEncoder:
+    def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> Encoder:
         """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
         texts = {name: cells[name] for name in self.unreadable if cells[name].codes is not None}
         return replace(self, texts=texts, text_rows=rows)
 
-    def with_gaps(self, names: Collection[str]) -> TableEncoder:
+    def with_gaps(self, names: Collection[str]) -> Encoder:
         """The same, for columns in which values are missing in rows that it was not found with."""
-        columns = (
+        columns = tuple(
             replace(column, missing=column.missing or NEVER_SEEN)
             if column.name in names and not isinstance(column, Category)
             else column
             for column in self.columns
         )
-        return replace(self, columns=tuple(columns))
+        return replace(self, columns=columns, width=sum(column.width for column in columns))
 
     def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
@@ -161,129 +275,61 @@ class TableEncoder:
         return column.value(z, text), column.usually, side, column.is_unusual(z)
 
     def describe(self) -> tuple[str, ...]:
+        """How columns are compared, which are not, and what was assumed, in sentences."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns:
             kinds.setdefault(column.how, []).append(column.name)
         used = "; ".join(f"{kind}: {listed(names)}" for kind, names in kinds.items())
-        return (f"Compared as {used}.", *not_compared(self.left_out), *self.notes)
+        compared = [f"Compared as {used}."] if kinds else []
+        return (*compared, *not_compared(self.left_out), *self.notes)
+
+
+class EncodedRows(LocalSource):
+    """The columns of a table as rows of numbers, made block by block; missing values are NaN, or as their rule says."""
+
+    def __init__(self, encoder: Encoder, rows: Rows):
+        assert rows.table is not None
+        self.kind, self.n, self.n_features = rows.request.kind, rows.n, encoder.width
+        self._table, self._encoder, self._columns = rows.table, encoder, encoder.known_columns(rows)
+        self.files, self.buffers = getattr(rows.table, "paths", []), getattr(rows.table, "pages", 0.0)
+
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        known = 0
+        for cells in self._table.blocks(self._columns):
+            yield known, self._encoder.encode(cells)
+            known += len(cells.frame)
+
+    def read(self, start: int, stop: int) -> Any:
+        return np.concatenate([self._encoder.encode(cells) for cells in self._table.blocks(self._columns, start, stop)])
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:
     return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."] if columns else []
 
 
-def encoder_of(
-    cells: Mapping[str, Values],
-    keep: Sequence[str] = (),
-    place: Callable[[int], str] = "row {}".format,
-    weights: FloatArray | None = None,
-) -> TableEncoder | None:
-    """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
-    false among them, so that they are taken as they are.
-    """
-    for name, values in cells.items():
-        is_plain = values.kind in ("number", "truth") and not values.missing.any()
-        if not is_plain and not isinstance(rule_of(name, values, forced=name in keep), LeftOut):
-            return TableEncoder.of(cells, keep=keep, place=place, weights=weights)
-    return None
+def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Of columns of numbers those in which some are missing, and those in which all are."""
+    seen, missing = 0, np.zeros(len(columns), np.intp)
+    for cells in table.blocks(columns) if columns else ():
+        matrix = cells.matrix()
+        if not hasattr(matrix, "indptr"):
+            missing += np.isnan(matrix).sum(axis=0)
+        seen += matrix.shape[0]
+    empty = [name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0]
+    some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
+    return some, empty
 
 
-def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatArray | None = None) -> Column | LeftOut:
-    """What kind of column this is; one that is ``forced`` is left out only if it is constant or no values can be compared."""
-    there = int((~values.missing).sum())
-    if values.kind == "other":
-        return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
-    if not there:
-        return LeftOut(name, "has no values")
-    if not forced and not is_feature_name(name):
-        repeats = len(values.as_levels()[0]) < there
-        remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
-        return LeftOut(name, "has the name of an id", remedy)
-    by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
-    return by_kind(name, values, forced, np.ones(len(values)) if weights is None else weights)
-
-
-def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
-    assert values.numbers is not None
-    x, n = values.numbers, len(values)
-    distinct = np.unique(x[np.isfinite(x)])
-    if len(distinct) <= 1 and not values.missing.any():
-        return LeftOut(name, "is the same in every row")
-    if not len(distinct):
-        return LeftOut(name, "has no values")
-    if values.kind == "moment":
-        return Number.of(name, x, weights, dates=True)
-    if not forced and (distinct == np.round(distinct)).all():
-        if CODE_NAMES.search(name):
-            return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
-        if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
-            return LeftOut(name, "counts the rows")
-    if len(distinct) <= 2:
-        return Category.of(name, *values.as_levels(), weights)
-    return Number.of(name, x, weights)
-
-
-def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
-    levels, codes = values.levels, values.codes
-    assert codes is not None
-    there = int((codes >= 0).sum())
-    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    if np.count_nonzero(counts) == 1 and there == len(codes):
-        return LeftOut(name, "is the same in every row")
-    if values.kind == "text":
-        for dates, written_as in ((False, written_numbers), (True, written_dates)):
-            written = None if CODE_NAMES.search(name) and not dates else written_as(levels, counts)
-            x = None if written is None else values.of_levels(written.read(levels))
-            # A number with two values is a category.
-            if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
-                unread = int((np.isnan(x) & ~values.missing).sum())
-                return Number.of(name, x, weights, written, dates=dates, unread=unread)
-        if is_long(levels) and len(levels) > 2:
-            return Text.of(name, levels, codes, weights, long=True)
-        if not forced:
-            hardly_repeated = len(levels) > 0.5 * there  # as names, numbers or codes of something are
-            if hardly_repeated and _mostly(r"\+?[\d\s()./-]{7,20}", levels):
-                return LeftOut(name, "holds phone numbers or codes")
-            if _mostly(r"\S+@\S+\.\S+|https?://\S+|www\.\S+", levels):
-                return LeftOut(name, "holds e-mail or web addresses")
-            if len(levels) == there > 1:
-                return LeftOut(name, "is different in every row, as names are")
-            if hardly_repeated and _mostly(r"(?=.*\d)[\w./:-]+", levels):
-                return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
-    rule = Category.of(name, levels, codes, weights)
-    rare, present = rule.shares[-2] * weights.sum(), weights[codes >= 0].sum()
-    return Text.of(name, levels, codes, weights) if rare > present / 2 and there > 2 else rule
-
-
-def _mostly(pattern: str, texts: Sequence[str]) -> bool:
-    return len(list(filter(re.compile(pattern).fullmatch, texts))) >= NEARLY_ALL * len(texts)
-
-
-def _unread(column: Number, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
-    """What is said of text in a column of numbers or dates, and of infinite numbers."""
-    if values.codes is None or column.written is None:
-        infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
-        return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
-    if not weighted and round(column.missing * len(values)) == int(values.missing.sum()):  # every text was read
-        return None
-    rows = np.flatnonzero(np.isnan(values.of_levels(column.written.read(values.levels))) & ~values.missing)
-    if not len(rows):
-        return None
-    what, row = "number" if column.has_time is None else "date", int(rows[0])
-    said = f"1 cell of {column.name!r} is not a {what} and counts as missing"
-    if len(rows) > 1:
-        said = f"{len(rows):,} cells of {column.name!r} are not {what}s and count as missing, the first"
-    return f"{said}: {quoted(str(values.text(row)))} in {place(row)}."
-
-
-def _signature(rule: Column, values: Values) -> tuple[Any, ...]:
-    """Numbers of some rows, to six digits, that are the same for copies of a column, and next to never for others."""
-    n = len(values)
-    some = rule.encode(values.take(np.linspace(0, n - 1, min(n, 64)).astype(np.intp)))
-    some = np.abs(some) if rule.width == 1 else some
-    return (rule.width, (np.round(some, 6) + 0.0).tobytes())
-
-
-def _is_copy(a: FloatArray, b: FloatArray) -> bool:
-    same = bool(np.allclose(a, b, atol=1e-9))
-    return same or (a.shape[1] == 1 and bool(np.allclose(a, -b, atol=1e-9)))
+def nothing_left(rows: Rows, rules: Mapping[str, Column | LeftOut]) -> InvalidInputError:
+    """The error of rows without any column that they can be compared by."""
+    assert rows.table is not None
+    kinds = rows.table.kinds()
+    shown = listed([f"{name} ({kind})" for name, kind in kinds.items()])
+    lists = [name for name, kind in kinds.items() if holds_lists(kind)]
+    if lists:
+        remedy = f"Are these embeddings? Use `embedding={lists[0]!r}`."
+        return rows.request.fault(f"has no column of numbers to compare rows by; it has {shown}", remedy)
+    why = listed([f"{name!r} {rule.why}" for name, rule in rules.items() if isinstance(rule, LeftOut)])
+    remedy = "Convert columns that stand for numbers, and rename those that have the name of an id but say something about a row."
+    said = f"has no column of numbers to compare rows by; it has {shown or 'no columns'}"
+    return rows.request.fault(f"{said}{': ' if why else ''}{why}", remedy)

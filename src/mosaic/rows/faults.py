@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
-from mosaic.text import listed, printable
+from mosaic.text import printable
 
 
 class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file, and FileFault says so
@@ -124,10 +124,3 @@ def close_to(name: str, names: Sequence[str]) -> str:
     folded = {other.casefold().translate(looks): other for other in names}
     found = difflib.get_close_matches(name.casefold().translate(looks), list(folded), 3, 0.6)
     return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
-
-
-def unknown_name(file: str | Path, what: str, name: str, names: Sequence[str], parameter: str | None = None) -> FileFault:
-    """The fault of a column or an array (``what``) that is not there; the remedy lists those that are."""
-    there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
-    by = "" if parameter is None else f" (`{parameter}`)"
-    return FileFault(file, f"has no {what} {name!r}{by}", close_to(name, names) + there)

@@ -174,9 +174,11 @@ class Cells(Mapping[str, Values]):
     twice. ``levels`` are columns that stand for categories whatever they hold.
     """
 
-    def __init__(self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = ()):
+    def __init__(
+        self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = (), kept: dict[str, Values] | None = None
+    ):
         self.frame, self.columns, self._levels = frame, columns, levels
-        self._kept: dict[str, Values] = {}
+        self._kept: dict[str, Values] = {} if kept is None else kept
 
     def __getitem__(self, name: str) -> Values:
         values = self._kept.get(name)
@@ -204,23 +206,16 @@ class Cells(Mapping[str, Values]):
                 f"and {'is' if one else 'are'} missing now; X has {', '.join(map(repr, self)) or 'no columns'}",
                 "Add or rename the columns, or fit again.",
             )
-        return Cells(self.frame, {str(name): self.columns[name] for name in names}, self._levels)
+        return Cells(self.frame, {str(name): self.columns[name] for name in names}, self._levels, self._kept)
+
+    def some(self, rows: slice | IntArray) -> Cells:
+        """The cells of some rows."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Cells(self.frame[rows], columns, self._levels)
 
     def numbers(self) -> list[str]:
         """The columns of integers, floats, booleans and decimals, also as Python objects, whatever they are called."""
         return [name for name, column in self.columns.items() if _holds_numbers(column) or _number_objects(column)]
-
-    def features(self) -> list[str]:
-        """The columns of numbers that are not called as ids are; refused if there is none."""
-        features = [name for name in self.numbers() if is_feature_name(name)]
-        if not features:
-            shown = ", ".join(f"{name!r} ({column.dtype})" for name, column in self.columns.items())
-            raise InvalidInputError(
-                f"X has no column of numbers to compare rows by; it has {shown or 'no columns'}",
-                "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that have "
-                "the name of an id but say something about a row.",
-            )
-        return features
 
     def matrix(self) -> Any:
         """The columns, all of numbers, as a row-major float64 matrix, missing values as NaN. It is float32 where all columns are,
@@ -229,10 +224,15 @@ class Cells(Mapping[str, Values]):
         import narwhals.stable.v2 as nw
 
         columns = list(self.columns.values())
+        if len(columns) == 1 and holds_lists(columns[0].dtype):
+            return _matrix_of_lists(columns[0].to_arrow())
         for column in columns:
             if not _holds_numbers(column) and not _number_objects(column):
                 fault = f"X must hold numbers only; column {column.name!r} is of type {column.dtype}"
                 raise InvalidInputError(fault, "Convert it to a number type, or drop it.")
+        if len(columns) > len(self.frame) > 0 and _is_arrow(columns[0]):
+            # Thousands of short columns: one by one they take longer than all that follows.
+            return _wide_matrix(columns)
         if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
             matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
             return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
@@ -240,25 +240,72 @@ class Cells(Mapping[str, Values]):
         return row_major(len(self.frame), columns, _numpy_column, np.float32 if single else np.float64)
 
 
-def cells_of(X: Any, names: Sequence[str] | None = None, *, levels: Collection[str] = ()) -> Any:
-    """The columns of a data frame, all or those that are named, as ``Cells``; None for all else."""
+def cells_of(X: Any, *, levels: Collection[str] = ()) -> Any:
+    """The columns of a data frame as ``Cells``; None for all else."""
     frame = _wrapped(X)
     if frame is None or not hasattr(frame, "columns"):
         return None
-    cells = Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
-    return cells if names is None else cells.only(names)
+    return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
 
 
 def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
-    """A data frame of numbers, or the named columns of one, as a matrix, see ``Cells.matrix``."""
-    return cells_of(X, names).matrix()
+    """The named columns of a data frame, all of numbers, as a matrix, see ``Cells.matrix``."""
+    cells = cells_of(X)
+    return (cells if names is None else cells.only(list(map(str, names)))).matrix()
+
+
+def features_of(cells: Cells) -> list[str]:
+    """The columns of numbers that are not called as ids are; refused if there is none."""
+    features = [name for name in cells.numbers() if is_feature_name(name)]
+    if not features:
+        shown = ", ".join(f"{name!r} ({column.dtype})" for name, column in cells.columns.items())
+        raise InvalidInputError(
+            f"X has no column of numbers to compare rows by; it has {shown or 'no columns'}",
+            "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that have "
+            "the name of an id but say something about a row.",
+        )
+    return features
+
+
+def holds_lists(dtype: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return isinstance(dtype, nw.List | nw.Array)
+
+
+def _is_arrow(column: Any) -> bool:
+    return type(column.to_native()).__module__.partition(".")[0] == "pyarrow"
+
+
+def _matrix_of_lists(column: Any) -> FloatArray:
+    """A column of lists of equally many numbers; float32 where they are that or less."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    single = column.type.value_type in (pa.float16(), pa.float32())
+    numbers = pc.list_flatten(column).cast("float" if single else "double", safe=False)
+    return np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False).reshape(len(column), -1))
+
+
+def _wide_matrix(columns: Sequence[Any]) -> FloatArray:
+    import pyarrow as pa
+
+    natives = [column.to_native() for column in columns]
+    single = all(native.type == pa.float32() for native in natives)
+    kind = pa.float32() if single else pa.float64()
+    batch = pa.table([native.cast(kind, safe=False) for native in natives], names=list(map(str, range(len(natives)))))
+    (one,) = batch.combine_chunks().to_batches()
+    return np.ascontiguousarray(one.to_tensor(null_to_nan=True).to_numpy())
 
 
 def tells_apart(column: Any) -> bool:
     """Whether all values of a narwhals series are there, different, and no longer than names are, a hundred letters."""
-    if not len(column) or column.is_null().any() or column.n_unique() < len(column):
+    if not len(column) or column.is_null().any():
         return False
-    return all(0 < len(str(value)) <= 100 for value in column.to_list())
+    if not _is_object(column) and column.n_unique() < len(column):  # polars cannot count objects
+        return False
+    texts = list(map(str, column.to_list()))
+    return len(set(texts)) == len(texts) and all(0 < len(text) <= 100 for text in texts)
 
 
 def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:

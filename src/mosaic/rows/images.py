@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.build import add_groups_and_weights
 from mosaic.rows.faults import FileFault
-from mosaic.rows.roles import Request, refuse_columns
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.roles import Request, Roles, refuse_columns
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
 
 pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
@@ -90,18 +91,15 @@ def open_images(request: Request) -> Rows:
         notes.append(
             f"Left out, because they cannot be read: {len(unreadable):,} of {len(files) + len(unreadable):,} pictures: {told}."
         )
-    store = InMemory(pa.table(columns))
-    about: dict[str, Any] = {"id_name": "file", "notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
-    rows = Rows(path, request.kind, X, store, **about)
-    add_groups_and_weights(rows, request, store)
-    return rows
+    about: dict[str, Any] = {"notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
+    return Rows.of_array(request, X, InMemory.of_arrow(pa.table(columns)), roles=Roles(id_name="file"), **about)
 
 
 def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     """The pixels of all pictures that can be read, which the album then has, and why others cannot."""
     size, progress = request.image_size, request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1)
-    if 4.0 * shape[0] * shape[1] > request.budget / 2:
+    if not may_load(4.0 * shape[0] * shape[1], request.budget, at_once=True):
         fault = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take more than half of the memory budget"
         raise FileFault(album.path, fault, "Raise `memory_budget`, or make pictures smaller with `image_size`.")
     X = np.empty(shape, np.float32)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import close_to
-from mosaic.rows.frames import Cells, id_names_among, index_names, tells_apart
 from mosaic.text import NO_NAMES
 
 #: Names of rows that are compared with one that is not there.
@@ -65,7 +64,13 @@ def only_row(name: str, rows: Sequence[int], origin: str, some: Sequence[str]) -
     return rows[0]
 
 
-def as_row(given: Any, names: Any) -> Any:
+class Finder(Protocol):
+    """What knows the names of rows."""
+
+    def find(self, name: str) -> int: ...
+
+
+def as_row(given: Any, names: Finder | None) -> Any:
     """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is."""
     if not isinstance(given, str) or names is None:
         return given
@@ -77,7 +82,7 @@ def as_row(given: Any, names: Any) -> Any:
         raise
 
 
-def as_rows(given: Any, names: Any, parameter: str) -> Any:
+def as_rows(given: Any, names: Finder | None, parameter: str) -> Any:
     """Row numbers for names; a mask and a list of numbers are returned as they are."""
     if given is None or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
         return given
@@ -92,21 +97,3 @@ def as_rows(given: Any, names: Any, parameter: str) -> Any:
     except InvalidInputError as error:
         error.parameter, error.fault = None, f"`{parameter}`: {error.fault}"
         raise
-
-
-def names_of_frame(cells: Cells, left_out: Collection[str] | None = None) -> RowNames | None:
-    """The names of the rows of a data frame: an index that has a name or holds other values than whole numbers; else a column
-    that is called as ids are, or of text, different in every row; else any index that does not count the rows. None without any.
-
-    ``left_out`` are columns that are not compared; None to look at the index only.
-    """
-    import narwhals.stable.v2 as nw
-
-    index = index_names(cells.frame)
-    if index is not None and index[1]:
-        return RowNames(index[0], "the index")
-    texts = [name for name in left_out or () if cells.columns[name].dtype in (nw.String, nw.Object)]
-    for name in dict.fromkeys([*id_names_among(list(cells)), *texts] if left_out is not None else ()):
-        if tells_apart(cells.columns[name]):
-            return RowNames(tuple(map(str, cells.columns[name].to_list())), f"column {name!r}")
-    return None if index is None or len(set(index[0])) < len(index[0]) else RowNames(index[0], "the index")

@@ -15,7 +15,6 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import COMPRESSIONS, open_feather, open_json_lines, open_parquet
-from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.roles import Progress, Request
@@ -76,10 +75,8 @@ def read(
     colour: bool = False,
     memory_budget: float | str | None = None,
     progress: Progress | None = None,
-    encoder: TableEncoder | None = None,
-    numbers_only: bool = False,
 ) -> Rows:
-    r"""Read a file of rows: numbers to fit, and the names and columns that belong to them.
+    r"""Read a file of rows, as they are: their cells or numbers, names, groups and weights.
 
     Rows are compared by their columns, whatever these hold: numbers, categories, dates, texts; missing values are a value of
     their own. Numbers without gaps and without others beside them are taken as they are, otherwise every column has the rule of
@@ -105,8 +102,6 @@ def read(
     colour : pictures in colour and not in grey
     memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
     progress : is called now and then with the bytes done and their total
-    encoder : how columns become numbers, if a model knows it (``table_``)
-    numbers_only : columns of numbers are compared and no others, and none of them may be missing
 
     Raises
     ------
@@ -121,8 +116,8 @@ def read(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "people.csv").write_text("name,height,age\nAda,1.7,36\nMax,1.8,41\n")
     ...     with read(Path(folder, "people.csv")) as rows:
-    ...         print(rows.kind, rows.feature_names, rows.names([1]), rows.X.tolist())
-    CSV file ['height', 'age'] ['Max'] [[1.7, 36.0], [1.8, 41.0]]
+    ...         print(rows.kind, rows.roles.compared, rows.names([1]), rows.cells([1], ["height"]).to_pylist())
+    CSV file ('height', 'age') ['Max'] [{'height': 1.8}]
     """
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
@@ -143,9 +138,6 @@ def read(
         raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
     if sheet is not None and base != ".xlsx":
         raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
-    # A model that knows the names of its columns may be asked about an array, which has none.
-    if (numbers_only or encoder is not None) and (has_arrays or base in (".npy", "images")):
-        columns = None
     request = Request(
         file,
         budget_of(as_bytes(memory_budget)),
@@ -160,8 +152,6 @@ def read(
         array=array,
         image_size=image_size,
         colour=colour,
-        encoder=encoder,
-        numbers_only=numbers_only,
         progress=progress,
     )
     try:
@@ -172,11 +162,8 @@ def read(
             fault.file = STANDARD_INPUT if fault.file == str(file) else fault.file
         raise
     if scratch is not None:
-        rows.path = Path(STANDARD_INPUT)
+        rows.request = replace(rows.request, path=Path(STANDARD_INPUT))
         rows.closers.append(scratch.close)
-    rows.group_name, rows.weight_name = ", ".join(group) or None, weight
-    given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
-    rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     return rows
 
 

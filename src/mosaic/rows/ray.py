@@ -11,10 +11,10 @@ import numpy as np
 
 from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
-from mosaic.arrays.sources import Source, Watch, as_rows
+from mosaic.arrays.sources import Source, Watch, dense_rows
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.frames import cells_of, is_feature_name, to_matrix
+from mosaic.rows.frames import cells_of, features_of, is_feature_name, to_matrix
 
 
 class RaySource(Source):
@@ -52,7 +52,7 @@ class RaySource(Source):
         tensors = {name: kind for name, kind in kinds.items() if hasattr(kind, "shape") or hasattr(kind, "ndim")}
         rest = pa.schema({name: kind for name, kind in kinds.items() if name not in tensors}).empty_table()
         if not tensors:
-            return cls(X, cells_of(rest).features(), n)
+            return cls(X, features_of(cells_of(rest)), n)
         return cls(X, list(tensors), n, _width(tensors, rest))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
@@ -138,7 +138,7 @@ def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
 def map_block(task: Task, start: int, *parts: Any) -> tuple[None, BlockResult]:
     """Map a block. The first value only signals completion, so that it can be awaited without fetching the result."""
     with one_thread():
-        return None, task.map_block(as_rows(np.concatenate(parts)), start)
+        return None, task.map_block(dense_rows(np.concatenate(parts)), start)
 
 
 def merge(task: Task, left: BlockResult, right: BlockResult) -> BlockResult:

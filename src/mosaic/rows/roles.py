@@ -1,31 +1,37 @@
-"""What is asked of a file; which of its columns are features, which one names the rows, what is left out and why."""
+"""What is asked of rows; which of their columns are compared, which one names the rows, what is left out and why."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mosaic.rows.encoder import LeftOut
-from mosaic.rows.faults import FileFault, unknown_name
-from mosaic.rows.frames import id_names_among, is_added, looks_like_id
-from mosaic.text import Library, listed
-
-types = Library("pyarrow.types")
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows.faults import FileFault, close_to
+from mosaic.rows.frames import id_names_among, is_added, tells_apart
+from mosaic.rows.rules import LeftOut, rule_of
+from mosaic.rows.tables import InMemory, Table
+from mosaic.text import listed
 
 #: Is called now and then with the bytes done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
 
 
+#: The path of rows that come from no file.
+NO_FILE = Path("X")
+
+
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called."""
+    """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called. Rows that come from no
+    file have the path ``NO_FILE``.
+    """
 
-    path: Path
-    budget: float
+    path: Path = NO_FILE
+    budget: float = float("inf")
     kind: str = ""
     ending: str = ""
     id: str | None = None
@@ -38,8 +44,6 @@ class Request:
     sheet: str | None = None
     image_size: int = 32
     colour: bool = False
-    encoder: Any = None
-    numbers_only: bool = False
     progress: Progress | None = None
 
     @property
@@ -49,104 +53,78 @@ class Request:
         named = {column: parameter for parameter, column in given.items() if column is not None}
         return named | dict.fromkeys(self.group, "group")
 
+    @property
+    def is_of_file(self) -> bool:
+        return self.path is not NO_FILE
 
-@dataclass
+    def fault(self, said: str, remedy: str, column: str | None = None, **where: Any) -> InvalidInputError:
+        """What is wrong with the rows: of a file with its name, of others as what X has."""
+        if self.is_of_file:
+            return FileFault(self.path, said, remedy, column=column, **where)
+        subject = "X" if column is None else f"column {column!r}"
+        return InvalidInputError(f"{subject} {said}", remedy)
+
+    def unknown(self, what: str, name: str, names: Sequence[str], parameter: str | None = None) -> InvalidInputError:
+        """The fault of a column or an array (``what``) that is not there; the remedy lists those that are."""
+        there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
+        by = "" if parameter is None else f" (`{parameter}`)"
+        return self.fault(f"has no {what} {name!r}{by}", close_to(name, names) + there)
+
+
+@dataclass(frozen=True)
 class Roles:
-    """What is done with the columns of a table. ``features`` are numbers to compare rows by, or the column of an embedding."""
+    """What is done with the columns of a table: those that may be ``compared``, of these those that are asked for by name, the
+    column of ids, and the others with the reason.
+    """
 
-    schema: Any
-    features: list[str] = field(default_factory=list)
+    compared: tuple[str, ...] = ()
+    asked_for: frozenset[str] = frozenset()
     id_name: str | None = None
-    #: All columns that may be compared, of whatever kind; none if rows are compared by an embedding or by numbers alone.
-    compared: list[str] = field(default_factory=list)
-    #: Those that are asked for by name, and those that stand for categories whatever they hold.
-    forced: list[str] = field(default_factory=list)
-    levels: list[str] = field(default_factory=list)
-    #: Columns that are not compared though they may say something about a row.
-    left_out: list[LeftOut] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def is_number(kind: Any) -> bool:
-    """Whether a type of pyarrow holds real numbers: integers, floats, booleans, decimals."""
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
-
-
-def is_text(kind: Any) -> bool:
-    if types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def is_list(kind: Any) -> bool:
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def without_categories(column: Any) -> Any:
-    """A column of categories as a column of their values; other columns as they are."""
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
-def values_of(column: Any) -> list[Any]:
-    """The values of a column, as text where Python has none, as for the year 14645."""
-    try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError):
-        return list(column.cast("string").to_pylist())
-
-
-def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool] | None = None) -> Roles:
+def roles_of(request: Request, table: Table, *, has_names: bool = False) -> Roles:
     """Decide what every column is for.
 
-    Columns are compared, except those that are called as ids are, that mosaic itself or pandas (its index) has added, or that the
-    request gives another role. ``names_rows``: whether all values are there and different; None where not all rows are looked at.
+    Columns are compared, except those that mosaic itself or pandas (its index) has added, or that the request gives another role.
+    One names the rows, unless they have names already (``has_names``).
     """
-    names, kinds = list(schema.names), {column.name: column.type for column in schema}
+    names = list(table.columns)
     check_names(request, names)
-    check_weight(request, kinds)
-    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
-    index = [name for name in pandas["index_columns"] if isinstance(name, str)]
-    levels = [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
-    exact, chosen = _matching(request, "columns", names)
-    _, left_out = _matching(request, "exclude_columns", names)
-    others = {*left_out, *request.named}
-    free = [name for name in names if name in exact - left_out or name not in others]
-    added = [name for name in free if is_added(name) and name not in exact]
+    check_weight(request, table)
+    asked_for, chosen = _matching(request, "columns", names)
+    _, excluded = _matching(request, "exclude_columns", names)
+    asked_for -= excluded
+    free = [name for name in names if name in asked_for or name not in {*excluded, *request.named}]
+    added = [name for name in free if is_added(name) and name not in asked_for]
     free = without(free, added)
-    roles = Roles(schema, id_name=request.id)
-    if request.id is None:
-        _choose_id(roles, without(free, exact), kinds, names_rows, index)
+    index: Sequence[str] = getattr(table, "index", ())
+    id_name, notes = request.id, []
+    if id_name is None and not has_names:
+        id_name, note = _column_of_names(table, without(free, asked_for), index)
+        notes += note
+    compared = free if request.columns is None else [name for name in free if name in chosen]
     if request.embedding is not None:
-        roles.features = [request.embedding]
-        return roles
-    for name in exact:
-        if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
-            fault = f"holds {kinds[name]}, which rows cannot be compared by (`columns`)"
-            remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
-            raise FileFault(request.path, fault, remedy, column=name)
-    inside = free if request.columns is None else [name for name in free if name in chosen]
-    # Numbers that are called as ids are say nothing about a point, even if they repeat.
-    ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
-    inside = [name for name in inside if name in exact or name != roles.id_name]
-    features = {name for name in without(inside, {*index, *levels, *ids}) if is_number(kinds[name])}
-    # New rows for a model are in the order of its columns.
-    ordered = inside if not request.numbers_only or request.columns is None else request.columns
-    roles.features = [name for name in ordered if name in features]
-    if not request.numbers_only:
-        roles.compared = without(inside, ids)
-        roles.forced, roles.levels = [name for name in inside if name in exact], levels
-    elif not roles.features:
-        raise nothing_left(request, schema)
-    ids = without(ids, [roles.id_name])
-    if added:
-        roles.notes.append(f"Not compared, since mosaic itself added them: {listed(added)}.")
-    if ids:
-        roles.notes.append(
-            f"Not compared, since their names are those of ids: {listed(ids)}. Name them in `columns` to compare them."
-        )
-        why, remedy = "has the name of an id", "name it in `columns` if it says something about a row"
-        roles.left_out = [LeftOut(name, why, remedy) for name in ids if is_number(kinds[name])]
-    return roles
+        compared = []
+    compared = [name for name in compared if name in asked_for or name not in {id_name, *index}]
+    for name in asked_for:
+        refuse_structures(request, table, name)
+    why = dict.fromkeys(request.group, "the group of each row")
+    why |= {} if request.weight is None else {request.weight: "how often each row counts"}
+    why |= {} if id_name is None else {id_name: "names the rows"}
+    why |= dict.fromkeys(added, "was added by mosaic itself") | dict.fromkeys(set(index) - {id_name}, "is the index")
+    left_out = [LeftOut(name, why[name]) for name in names if name in why and name not in compared]
+    return Roles(tuple(compared), frozenset(asked_for), id_name, tuple(left_out), tuple(notes))
+
+
+def refuse_structures(request: Request, table: Table, name: str) -> None:
+    import narwhals.stable.v2 as nw
+
+    kind = table.kinds()[name]
+    if kind.is_nested() or kind == nw.Binary:
+        remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
+        raise request.fault(f"holds {kind}, which rows cannot be compared by (`columns`)", remedy, name)
 
 
 def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
@@ -154,21 +132,29 @@ def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
     return [name for name in names if name not in gone]
 
 
-def check_names(request: Request, names: list[str], what: str = "column") -> None:
+def check_names(request: Request, names: Sequence[str], what: str = "column") -> None:
     """Refuse two columns of one name, and columns in the request that are not there; ``what`` is one of them called."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         fault = f"has more than one column called {twice[0]!r}"
-        raise FileFault(request.path, fault, "Rename them or leave out all but one when the file is written.")
+        raise request.fault(fault, "Rename them or leave out all but one when the file is written.")
     for name, parameter in request.named.items():
         if name not in names:
-            raise unknown_name(request.path, what, name, names, parameter)
+            raise request.unknown(what, name, names, parameter)
 
 
-def check_weight(request: Request, kinds: dict[str, Any]) -> None:
+def check_weight(request: Request, table: Table) -> None:
+    kinds: Mapping[str, Any] = table.kinds() if request.weight is not None else {}
     if request.weight is not None and not is_number(kinds[request.weight]):
         fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
-        raise FileFault(request.path, fault, "Name another column.", column=request.weight)
+        raise request.fault(fault, "Name another column.", request.weight)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type of narwhals is that of real numbers, or of true and false."""
+    import narwhals.stable.v2 as nw
+
+    return bool(kind.is_numeric() or kind == nw.Boolean)
 
 
 def refuse_columns(request: Request, what: str = "is an array, whose columns have no names") -> None:
@@ -178,10 +164,10 @@ def refuse_columns(request: Request, what: str = "is an array, whose columns hav
     for parameter, value in given.items():
         if value is not None:
             remedy = "Save it with names, as CSV or Parquet, or leave this out."
-            raise FileFault(request.path, f"{what} (`{parameter}`)", remedy)
+            raise request.fault(f"{what} (`{parameter}`)", remedy)
 
 
-def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[str], set[str]]:
+def _matching(request: Request, parameter: str, names: Sequence[str]) -> tuple[set[str], set[str]]:
     """Columns that are named outright, and those that are named or match a pattern."""
     exact: set[str] = set()
     matched: set[str] = set()
@@ -189,50 +175,38 @@ def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[s
     for pattern in getattr(request, parameter) or ():
         found = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
         if not found:
-            if request.encoder is not None or request.numbers_only:
-                raise column_is_gone(request, pattern)
-            raise unknown_name(request.path, "column", pattern, names, parameter)
+            raise request.unknown("column", pattern, names, parameter)
         exact |= found & {pattern}
         matched |= found
     return exact, matched
 
 
-def column_is_gone(request: Request, name: str) -> FileFault:
-    """Refuses new rows without a column that a model compares."""
-    remedy = "Add or rename the column, or fit again."
-    return FileFault(request.path, "was there in fit and is missing now", remedy, column=name)
+def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The column that names the rows: of different values and called as ids are, or else any other text of different values."""
+    import narwhals.stable.v2 as nw
 
-
-def _choose_id(
-    roles: Roles, free: list[str], kinds: dict[str, Any], names_rows: Callable[[str], bool] | None, index: Sequence[str]
-) -> None:
-    """Take a column of different values that has the name of an id, or else any other text of different values."""
-    single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
+    kinds = table.kinds()
+    texts = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+    single = [name for name in free if is_number(kinds[name]) or kinds[name] in texts]
     by_name = list(dict.fromkeys([*(name for name in index if name in single), *id_names_among(single)]))
-    if names_rows is None:
-        for name in by_name[:1]:
-            roles.id_name = name
-            said = f"Rows are named by column {name!r}; whether its values all differ was not checked in a file of this size."
-            roles.notes.append(f"{said} Name another one with `id`.")
-        return
-    texts = without([name for name in free if is_text(kinds[name])], by_name)
-    roles.id_name = next(filter(names_rows, [*by_name, *texts]), None)
-    if roles.id_name is not None:
-        why, keep = ", which is not compared", ", or compare it by naming it in `columns`"
-        if roles.id_name in texts:
-            why, keep = ", whose values are all different", ""
-        roles.notes.append(f"Rows are named by column {roles.id_name!r}{why}. Name another one with `id`{keep}.")
+    if not isinstance(table, InMemory):
+        if not by_name:
+            return None, []
+        said = f"Rows are named by column {by_name[0]!r}; whether its values all differ was not checked in a file of this size."
+        return by_name[0], [f"{said} Name another one with `id`."]
+    others = without([name for name in single if kinds[name] in texts], by_name)
+    for name in (*by_name, *others):
+        if names_rows(table, name, by_values=name in others):
+            why, keep = ", which is not compared", ", or compare it by naming it in `columns`"
+            if name in others:
+                why, keep = ", whose values are all different", ""
+            return name, [f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}."]
+    return None, []
 
 
-def nothing_left(request: Request, schema: Any) -> FileFault:
-    found = listed([f"{column.name} ({column.type})" for column in schema])
-    lists = [column.name for column in schema if is_list(column.type)]
-    if lists:
-        return FileFault(
-            request.path, f"has no column of numbers, only {found}", f"Are these embeddings? Use `embedding={lists[0]!r}`."
-        )
-    if any(is_number(column.type) for column in schema):
-        fault = f"no column of numbers is left to compute with; it has {found}"
-        return FileFault(request.path, fault, "Name some with `columns`, or leave fewer out with `exclude_columns`.")
-    remedy = "Text that differs in every row is taken for names; name it in `columns`, or a column of lists with `embedding`."
-    return FileFault(request.path, f"has no column of numbers, only {found}", remedy)
+def names_rows(table: InMemory, name: str, *, by_values: bool) -> bool:
+    """Whether a column tells rows apart and, if it is not called as ids are, is not numbers or dates that are written as text."""
+    cells = table.cells([name])
+    if not tells_apart(cells.columns[name]):
+        return False
+    return not by_values or isinstance(rule_of(name, cells[name]), LeftOut)

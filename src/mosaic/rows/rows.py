@@ -1,192 +1,350 @@
-"""Rows: numbers to compute with, and for every row its name and all its cells, in memory or read again when asked for."""
+"""Rows as they are: what a user has, with names, groups and weights, in memory, in a file, or on a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from os import PathLike
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.sources import Source
+from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.encoder import LeftOut
-from mosaic.rows.frames import row_numbers
+from mosaic.rows.faults import close_to
+from mosaic.rows.frames import Cells, cells_of, holds_lists, index_names, n_rows, row_numbers, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
-from mosaic.rows.roles import values_of
-from mosaic.text import Library, jsonable
+from mosaic.rows.roles import Request, Roles, roles_of
+from mosaic.rows.tables import InArray, InMemory, Table, shape_of
+from mosaic.text import group_label, listed
 
-pa, types = Library("pyarrow"), Library("pyarrow.types")
-
-# The cells of rows are in a store: ``InMemory``, ``InArray``, ``InParquet``, ``SavedRows``. It has ``columns``, ``n`` and
-# ``held`` (bytes in memory); ``take(numbers, columns)`` gives some rows as a ``pyarrow.Table``. All but ``InArray``, which has
-# no names, also have ``batches(columns)``, which gives all rows.
-
-NO_ROWS = np.zeros(0, np.intp)
-#: Cells that are kept, at most: of picks, then of outliers, then of other rows. Picks are kept whatever their number.
-MOST_CELLS = 100_000
-#: Features of a bare array are shown as columns if there are no more of them.
-SHOWN_FEATURES = 50
-
-
-class InMemory:
-    def __init__(self, table: Any):
-        self.table, self.schema = table, table.schema
-        self.columns, self.n = list(table.column_names), table.num_rows
-        # To ask thousands of short columns takes long, and they hold little.
-        self.held = 8.0 * self.n * table.num_columns if self.n < table.num_columns else float(table.nbytes)
-
-    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
-        if not columns:  # without columns pyarrow forgets how many rows are taken
-            return no_columns(len(numbers))
-        return self.table.select(list(columns)).take(pa.array(numbers))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        yield self.table.select(list(columns))
-
-    def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
-        table = self.table.select(list(columns))
-        for first in range(start, stop, BLOCK_ROWS):
-            yield table.slice(first, min(BLOCK_ROWS, stop - first))
-
-
-class InArray:
-    """An array or source, whose features are the columns, unless they are too many to look at."""
-
-    held = 0.0
-
-    def __init__(self, X: Any, names: Sequence[str] | None):
-        self._X, (self.n, width) = X, shape_of(X)
-        self.columns = [] if width > SHOWN_FEATURES else [f"x{j}" for j in range(width)] if names is None else list(names)
-
-    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
-        table = no_columns(len(numbers))
-        if columns and hasattr(self._X, "shape"):
-            rows = self._X[np.asarray(numbers)]
-            rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-        elif columns:
-            empty = np.zeros((0, self._X.n_features))
-            rows = np.concatenate([empty, *(self._X.read(int(i), int(i) + 1) for i in numbers)])
-        for name in columns:
-            table = table.append_column(name, pa.array(native(rows[:, self.columns.index(name)])))
-        return table
+#: Rows from which the rules of columns are found where not all are in memory.
+DECIDING_ROWS = 50_000
+#: The parameters of ``fit`` that may name columns.
+GROUPS, WEIGHTS = "groups", "sample_weight"
 
 
 @dataclass(eq=False, repr=False)
 class Rows:
-    """Rows: their numbers as ``MOSAIC.fit`` takes them, their names, and all their cells.
+    """Rows as a user has them: columns or an array, never encoded. ``mosaic.rows.encoder.Encoder`` makes numbers of them.
 
-    Made by :func:`mosaic.read`. A context manager; leaving it removes temporary files.
+    Made by :func:`mosaic.read`, and by ``Rows.of`` of anything else. A context manager; leaving it removes temporary files.
 
     Attributes
     ----------
-    path : of the file or folder
-    kind : what it is, as a person would say it: "CSV file", "images in a folder"
-    X : float array, memory map, CSR matrix, or a source that is read in passes
-    n, n_features : number of rows, and of the columns that they are compared by
-    feature_names : names of these columns, None where they have none
-    encoder : how they became the numbers in X, a ``mosaic.rows.encoder.TableEncoder``; None where they are numbers as they are
-    notes : sentences on what was assumed
+    path : of the file or folder, None for rows that come from none
+    kind : what it is, as a person would say it: "CSV file", "images in a folder", "data frame"
+    n : number of rows
     columns : names of what ``cells`` gives
     id_name : the column that names the rows, None where there is none
-    groups, group_name : of every row the value of the group column, as text, and its name; None without one
+    groups, group_name : of every row the value of the group column, and its name; None without one
     weights, weight_name : of every row the value of the weight column, and its name; None without one
-    left_out : columns that are not compared, and why
+    roles : what is done with the columns of the table
+    notes : sentences on what was assumed
     unreadable : pictures that were left out because they cannot be read, and why
     options : arguments of ``mosaic.read`` by which another file of such rows is read in the same way
     """
 
-    path: Path
-    kind: str
-    X: Any
-    store: Any
-    feature_names: list[str] | None = None
-    encoder: Any = None
-    id_name: str | None = None
-    notes: list[str] = field(default_factory=list)
+    request: Request
+    table: Table | None = None
+    #: Numbers that have no columns: a NumPy or device array, a CSR matrix, a memory map, or a source that is read in passes.
+    array: Any = None
+    array_names: Sequence[str] | None = None
+    roles: Roles = field(default_factory=Roles)
+    index: RowNames | None = None
     groups: Any = None
-    group_name: str | None = None
-    weights: FloatArray | None = None
-    weight_name: str | None = None
-    left_out: list[LeftOut] = field(default_factory=list)
+    weights: Any = None
+    notes: list[str] = field(default_factory=list)
+    line: Callable[[int], int | None] | None = None
     unreadable: dict[str, str] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
     pictures_of: Callable[[IntArray, int], list[bytes]] | None = None
     closers: list[Callable[[], None]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        names = self.feature_names if self.encoder is None else self.encoder.names
-        self.feature_names = None if names is None else [str(name) for name in names]
+    @classmethod
+    def of(cls, X: Any, *, groups: Any = None, weights: Any = None, memory_budget: float | None = None) -> Rows:
+        """The rows of whatever X is: an array, sparse matrix or memory map; a data frame; AnnData; the path of a file; a Zarr or
+        HDF5 array; a Dask or Ray collection. ``groups`` and ``weights`` are values for each row, or names of columns.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> rows = Rows.of(pl.DataFrame({"id": ["a", "b"], "x": [1.5, 2.5], "shop": ["u", "v"]}), groups="shop")
+        >>> rows.n, rows.names([1]), rows.groups.tolist(), rows.roles.compared
+        (2, ['b'], ['u', 'v'], ('x',))
+        """
+        return opened_rows(X, memory_budget).with_roles(groups, weights)
+
+    @classmethod
+    def of_table(cls, request: Request, table: Table, **more: Any) -> Rows:
+        """The rows of a table of cells, which are compared by its columns."""
+        roles = roles_of(request, table, has_names="index" in more)
+        rows = cls(request, table, roles=roles, **more)
+        if request.id is not None and table.is_whole:
+            rows.check_ids()
+        elif request.id is not None:
+            rows.notes.append(f"Whether the values of {request.id!r} are all different was not checked in a file of this size.")
+        rows.notes = [*rows.notes, *roles.notes]
+        return rows._with_values()
+
+    @classmethod
+    def of_array(cls, request: Request, array: Any, table: Table | None = None, **more: Any) -> Rows:
+        """The rows of an array of numbers; a table shows them, and may name, group and weigh them."""
+        shown = InArray(array, more.get("array_names")) if table is None else table
+        return cls(request, shown, array, **more)._with_values()
+
+    def _with_values(self) -> Rows:
+        """With the groups and weights of the columns that the request names."""
+        request, table = self.request, self.table
+        if table is not None and request.group:
+            self.groups = groups_in(table, request.group, as_text=request.is_of_file)
+        if table is not None and request.weight is not None:
+            self.weights = self._weights_in(table, request.weight)
+        return self
+
+    def with_roles(self, groups: Any, weights: Any) -> Rows:
+        """The same rows, with groups and weights that are given as values or as names of columns, which are then not compared."""
+        group, weight = self._columns_named(groups, GROUPS), self._columns_named(weights, WEIGHTS)
+        rows = self
+        if group or weight:
+            request = replace(self.request, id=self.id_name, group=group or self.request.group)
+            request = replace(request, weight=weight[0] if weight else request.weight)
+            assert self.table is not None
+            roles = roles_of(request, self.table, has_names=self.index is not None) if self.array is None else self.roles
+            rows = replace(self, request=request, roles=roles)._with_values()
+        if groups is not None and not group:
+            rows = replace(rows, groups=groups)
+        if weights is not None and not weight:
+            rows = replace(rows, weights=weights)
+        return rows
+
+    def _columns_named(self, given: Any, parameter: str) -> list[str]:
+        """The columns that a text or a list of texts names; of one text for each row are labels, unless all are columns."""
+        names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            return []
+        there = [] if self.table is None or isinstance(self.table, InArray) else list(self.table.columns)
+        missing = [name for name in names if name not in there]
+        if missing and len(names) == self.n and not isinstance(given, str):
+            return []
+        if missing and not there:
+            fault = f"names the column {missing[0]!r}, but X is {self.kind_in_words}, whose columns have no names"
+            raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
+        if missing:
+            fault = f"names the column {missing[0]!r}, which X does not have"
+            raise InvalidInputError(fault, f"{close_to(missing[0], there)}It has {listed(there)}.", parameter=parameter)
+        return names
+
+    @property
+    def kind_in_words(self) -> str:
+        return f"{'an' if self.kind[:1].lower() in 'aeiou' else 'a'} {self.kind}"
+
+    # ---- what they are
+
+    @property
+    def path(self) -> Path | None:
+        return self.request.path if self.request.is_of_file else None
+
+    @property
+    def kind(self) -> str:
+        return self.request.kind
 
     @property
     def n(self) -> int:
-        return shape_of(self.X)[0]
-
-    @property
-    def n_features(self) -> int:
-        return shape_of(self.X)[1] if self.encoder is None else len(self.encoder.names)
+        if self.array is not None:
+            return shape_of(self.array)[0]
+        return 0 if self.table is None else self.table.n
 
     @property
     def columns(self) -> list[str]:
-        return list(self.store.columns)
+        return [] if self.table is None else list(self.table.columns)
+
+    @property
+    def id_name(self) -> str | None:
+        return self.roles.id_name
+
+    @property
+    def group_name(self) -> str | None:
+        return ", ".join(self.request.group) or None
+
+    @property
+    def weight_name(self) -> str | None:
+        return self.request.weight
+
+    @property
+    def embedding(self) -> str | None:
+        return self.request.embedding
+
+    @property
+    def stays(self) -> bool:
+        """Whether the rows stay where they are, and are read in passes or taken into memory."""
+        if self.array is not None:
+            return isinstance(self.array, Source)
+        return self.table is not None and not self.table.is_whole
 
     @property
     def held(self) -> float:
-        """Bytes of the file that are in memory: of its columns, and of the numbers made from them."""
-        X = self.X.data if hasattr(self.X, "indptr") else self.X
-        return float(self.store.held) + (0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0)))
+        """Bytes of a file that are in memory."""
+        if self.path is None:
+            return 0.0
+        X = self.array.data if hasattr(self.array, "indptr") else self.array
+        in_array = 0.0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
+        return in_array + (0.0 if self.table is None else self.table.held)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        usual = Request()
+        names = ("embedding", "array", "image_size", "colour")
+        return {name: getattr(self.request, name) for name in names if getattr(self.request, name) != getattr(usual, name)}
+
+    # ---- names and cells
 
     @property
     def has_names(self) -> bool:
         """Whether rows are called something else than their number."""
-        return self.id_name is not None
+        return self.index is not None or self.id_name is not None
 
     def names(self, rows: ArrayLike) -> list[str]:
         """What these rows are called: their id or file name, else their number, counted from 0."""
         numbers = row_numbers(rows, self.n)
-        if self.id_name is None:
+        if self.index is not None:
+            return [self.index[row] for row in numbers.tolist()]
+        if self.id_name is None or self.table is None:
             return [str(number) for number in numbers]
-        return _texts(self.store.take(numbers, [self.id_name]).column(0))
+        return self.table.texts(self.id_name, numbers)
 
     def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
         """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
-        return self.store.take(row_numbers(rows, self.n), columns or self.columns)
+        assert self.table is not None
+        return self.table.take(row_numbers(rows, self.n), self.columns if columns is None else columns)
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""
-        if self.id_name is None and str(name).isdecimal() and int(name) < self.n:
+        if not self.has_names and str(name).isdecimal() and int(name) < self.n:
             return int(name)
-        if self.id_name is None:
+        if not self.has_names:
             fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}"
             raise InvalidInputError(fault, "Name the column of ids with `id`, if there is one.")
+        if self.table is None or self.id_name is None or self.table.is_whole:
+            return self._all_names.find(str(name))
         found: list[int] = []
         some: list[str] = []
         begin = 0
-        for batch in self.store.batches([self.id_name]):
-            texts = _texts(batch.column(0))
+        for cells in self.table.blocks([self.id_name]):
+            texts = ["" if value is None else str(value) for value in cells.columns[self.id_name].to_list()]
             found += [begin + place for place, text in enumerate(texts) if text == str(name)]
             some += texts[: COMPARED_NAMES - len(some)]
             begin += len(texts)
         return only_row(name, found, f"column {self.id_name!r}", some)
 
+    @cached_property
+    def _all_names(self) -> RowNames:
+        if self.index is not None:
+            return self.index
+        return RowNames(tuple(self.names(np.arange(self.n))), f"column {self.id_name!r}")
+
     def row_names(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some, which are then in ascending order; None where rows have none."""
-        if self.id_name is None:
+        if not self.has_names:
             return None
-        rows = None if rows is None else np.sort(rows)
-        names = self.names(np.arange(self.n) if rows is None else rows)
-        return RowNames(tuple(names), f"column {self.id_name!r}", rows)
+        if self.index is not None:
+            return self.index if rows is None else self.index.among(np.sort(rows))
+        if rows is None:
+            return self._all_names
+        rows = np.sort(rows)
+        return RowNames(tuple(self.names(rows)), f"column {self.id_name!r}", rows)
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""
         return None if self.pictures_of is None else self.pictures_of(row_numbers(rows, self.n), side)
 
+    def take(self, rows: IntArray) -> Any:
+        """Some rows: a ``pyarrow.Table`` of their cells, or an array where the rows of a file are numbers."""
+        if self.array is None:
+            return self.cells(rows)
+        if isinstance(self.array, Source):
+            numbers, back = np.unique(rows, return_inverse=True)
+            return self.array.take(numbers)[back]
+        return take_rows(self.array, rows)
+
+    # ---- what the encoder asks for
+
+    def deciding_cells(self, columns: Sequence[str]) -> tuple[Cells, IntArray, bool]:
+        """Cells from which rules are found, the numbers of their rows, and whether these are all: fifty stretches of a file."""
+        table = self.table
+        assert table is not None
+        if isinstance(table, InMemory):
+            return table.cells(columns), np.arange(table.n), True
+        starts, length = np.zeros(1, np.int64), table.n
+        if table.n > DECIDING_ROWS:
+            length = DECIDING_ROWS // 50
+            starts = np.linspace(0, table.n - length, 50).astype(np.int64)
+        numbers = (starts[:, None] + np.arange(length)).ravel()
+        levels = getattr(table, "levels", ())
+        cells = cells_of(table.take(numbers, list(columns)), levels=levels)
+        return cells, numbers, len(numbers) == table.n
+
+    @cached_property
+    def length_of_lists(self) -> int:
+        """The length that all lists of an embedding have; other lengths are refused, and what is no list of numbers."""
+        assert self.table is not None
+        assert self.embedding is not None
+        name, width, seen = self.embedding, None, 0
+        kind = self.table.kinds()[name]
+        if not holds_lists(kind) or not kind.inner.is_numeric():
+            raise self.request.fault(f"holds {kind}, no lists of numbers (`embedding`)", "Name a column of lists.", name)
+        for cells in self.table.blocks([name]):
+            lengths = np.array([0 if cell is None else len(cell) for cell in cells.columns[name].to_list()])
+            width = int(lengths[0]) if width is None else width
+            odd = np.flatnonzero((lengths != width) | (lengths == 0))
+            if len(odd):
+                said = f"has {int(lengths[odd[0]]):,} numbers, other rows have {width:,}"
+                remedy = "All lists of an embedding must have the same length, at least 1. Compute it again for this row."
+                raise self.request.fault(said, remedy, name, **self.place_of(seen + int(odd[0])))
+            seen += len(lengths)
+        return width or 0
+
+    def place_of(self, row: int) -> dict[str, Any]:
+        """Where a row is, as arguments of a fault: its line, if that is known, otherwise its number."""
+        line = None if self.line is None else self.line(row)
+        return {"line": line} if line is not None else {"where": f"row {row:,} (counted from 0)"}
+
+    def place(self, row: int) -> str:
+        place = self.place_of(row)
+        if "where" in place:
+            return f"row {row}" if self.path is None else str(place["where"])
+        return f"line {place['line']:,}"
+
+    def check_ids(self) -> None:
+        assert self.table is not None
+        first_rows: dict[str, int] = {}
+        column = self.request.id
+        assert column is not None
+        for row, text in enumerate(self.table.texts(column)):
+            if text and text not in first_rows:
+                first_rows[text] = row
+                continue
+            said = f"{text!r} is also the id of {self.place(first_rows[text])}" if text else "has no value"
+            remedy = "Correct it, or name a column whose values are all different."
+            raise self.request.fault(f"{said} (`id`)", remedy, column, **self.place_of(row))
+
+    def _weights_in(self, table: Table, column: str) -> FloatArray:
+        weights = np.concatenate([cells.matrix().ravel().astype(np.float64) for cells in table.blocks([column])])
+        odd = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(odd) and self.path is not None:
+            value = "is missing" if np.isnan(weights[odd[0]]) else f"is {weights[odd[0]]:g}"
+            remedy = "Weights are finite numbers, 0 or larger. Correct it, or name another column."
+            raise self.request.fault(f"a weight {value} (`weight`)", remedy, column, **self.place_of(int(odd[0])))
+        return np.asarray(weights)
+
     def close(self) -> None:
-        """Remove temporary files and let go of others. X may not be used any more."""
+        """Remove temporary files and let go of others. Rows may not be used any more."""
         for close in self.closers:
             close()
 
@@ -197,102 +355,81 @@ class Rows:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.path}: {self.n:,} rows, {self.n_features:,} features>"
+        return f"<{self.kind} {self.path or ''}: {self.n:,} rows, {len(self.columns):,} columns>".replace(" :", ":")
 
 
-@dataclass(frozen=True)
-class SavedRows:
-    """Names of the rows that a fit has in memory, and cells of picks, outliers and, in a small table, of all rows.
-
-    ``named`` are the numbers of the rows with ``ids``, ``listed`` of those with ``cells``, both ascending. By ``options`` of
-    ``mosaic.read`` another file of such rows is read.
-    """
-
-    file: str
-    kind: str
-    n: int
-    id_name: str | None = None
-    ids: tuple[str, ...] | None = None
-    group_name: str | None = None
-    named: IntArray = field(default_factory=NO_ROWS.copy)
-    listed: IntArray = field(default_factory=NO_ROWS.copy)
-    cells: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    held: ClassVar[float] = 0.0
-
-    @classmethod
-    def of(cls, rows: Rows, selection: Any) -> SavedRows:
-        """Of rows and the selection (``mosaic.Selection``) that was found in them."""
-        in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
-        odd = np.flatnonzero(selection.outlier_rows)
-        odd = selection.data.rows_in_data(odd[np.argsort(selection.counts_of_rows[odd], kind="stable")])
-        wanted = list(dict.fromkeys([*selection.rows.tolist(), *odd.tolist(), *in_memory.tolist()]))
-        flat = [
-            c.name
-            for c in rows.cells(wanted[:1]).schema
-            if c.name != rows.id_name and not types.is_nested(c.type) and not types.is_binary(c.type)
-        ]
-        most = max(MOST_CELLS // max(len(flat), 1), len(selection.rows))
-        listed = np.sort(np.array(wanted[:most], np.intp))
-        cells = rows.cells(listed).select(flat)
-        in_memory = np.sort(np.asarray(in_memory, np.intp))
-        return cls(
-            file=rows.path.name,
-            kind=rows.kind,
-            n=rows.n,
-            id_name=rows.id_name,
-            ids=tuple(rows.names(in_memory)) if rows.has_names else None,
-            group_name=rows.group_name,
-            named=in_memory,
-            listed=listed,
-            cells={name: tuple(jsonable(value) for value in values_of(cells.column(name))) for name in flat},
-            options=dict(rows.options),
-            notes=tuple(rows.notes),
-        )
-
-    def as_rows(self, n_features: int = 0, names: Any = None) -> Rows:
-        """The rows again, without numbers; cells that were not kept are missing. ``names`` are those of the features."""
-        shape = SimpleNamespace(n=self.n, n_features=n_features)
-        rows = Rows(Path(self.file), self.kind, shape, self, names, id_name=self.id_name)
-        rows.notes, rows.group_name = list(self.notes), self.group_name
-        return rows
-
-    @property
-    def columns(self) -> list[str]:
-        return [*([] if self.id_name is None else [self.id_name]), *self.cells]
-
-    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
-        """Cells, missing ones as null; names are known of all rows in memory."""
-        found = {}
-        for name in columns:
-            known, values = (self.named, self.ids or ()) if name == self.id_name else (self.listed, self.cells[name])
-            place = dict(zip(known.tolist(), values, strict=True))
-            found[name] = pa.array([place.get(number) for number in np.asarray(numbers).tolist()])
-        return pa.table(found) if found else no_columns(len(numbers))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        yield self.take(np.arange(self.n), columns)
+def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
+    """Of every row its group: the value of one column, or what the values of several are together; those of files as text."""
+    blocks = [list(cells.columns.values()) for cells in table.blocks(columns)]
+    if as_text:
+        rows = chain.from_iterable(zip(*(column.to_list() for column in block), strict=True) for block in blocks)
+        return np.array([group_label(*cells) for cells in rows], dtype=np.str_)
+    (whole,) = blocks
+    values = [column.to_numpy() for column in whole]
+    return values[0] if len(columns) == 1 else np.stack([each.astype(object) for each in values], axis=1)
 
 
-def shape_of(X: Any) -> tuple[int, int]:
-    if hasattr(X, "n_features"):
-        return int(X.n), int(X.n_features)
-    return int(X.shape[0]), int(X.shape[1])
+def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
+    """The only place that asks what X is."""
+    from mosaic.rows import arrays, open  # they make rows
+
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, str | PathLike):
+        return open.read(X, memory_budget=memory_budget)
+    if isinstance(X, np.ndarray) or sp.issparse(X) or is_on_device(X):
+        return Rows(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), array=X)
+    if isinstance(X, list | tuple):
+        return Rows(Request(kind="list"), array=array_of(X))
+    source = arrays.stored_source(X)
+    if source is not None and arrays.owner_of(X) == "anndata":
+        names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
+        obs = InMemory(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1))
+        return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
+    if source is not None:
+        return Rows(Request(kind=source.kind), array=source, array_names=source.names)
+    if source is None and isinstance(X, Mapping):
+        raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
+    cells = cells_of(X)
+    if cells is None:
+        return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
+    request, table = Request(kind="data frame"), InMemory(cells.frame)
+    index = index_names(cells.frame)
+    if index is None:
+        return Rows.of_table(request, table)
+    texts, is_set = index
+    names = RowNames(texts, "the index")
+    if is_set:
+        return Rows.of_table(request, table, index=names)
+    rows = Rows.of_table(request, table)
+    is_better = not rows.has_names and len(set(texts)) == len(texts)
+    return replace(rows, index=names) if is_better else rows
 
 
-def no_columns(n: int) -> Any:
-    """A table of n rows and no columns, to which columns can be appended."""
-    return pa.table({"": np.zeros(n, bool)}).select([])
+def array_of(X: Any) -> Any:
+    """An array of what is none; lists of texts and of dicts are refused, which are no rows of numbers."""
+    kinds = {"texts": (str, "pandas.DataFrame({'text': X})"), "dicts": (Mapping, "pandas.DataFrame(X)")}
+    for what, (kind, remedy) in kinds.items():
+        if isinstance(X, list | tuple) and X and isinstance(X[0], kind):
+            raise InvalidInputError(f"X is a list of {what}", f"Pass a data frame: {remedy}.")
+    try:
+        return np.asarray(X)
+    except ValueError as error:  # lists of different lengths
+        raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter="X") from error
 
 
-def native(values: Any) -> Any:
-    """Numbers as pyarrow takes them: in the order of bytes of this machine, and of no more than 64 bits."""
-    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-        return values.astype(np.float64)
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
+def chosen_rows(X: Any, rows: IntArray, n: int) -> Any:
+    """Some of the n rows of X in its own type; X may be anything with an item for each row, such as texts or pictures."""
+    from mosaic.rows.arrays import is_stored, owner_of
 
-
-def _texts(column: Any) -> list[str]:
-    """Values as text, missing ones as nothing."""
-    return ["" if value is None else str(value) for value in column.to_pylist()]
+    is_anndata = owner_of(X) == "anndata" and hasattr(X, "obs")
+    opened = opened_rows(X) if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata) else None
+    given = n_rows(X) if opened is None else opened.n
+    if given != n:
+        raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
+    if opened is not None:
+        return opened.take(rows)
+    if is_anndata:
+        numbers, back = np.unique(rows, return_inverse=True)
+        return X[numbers].to_memory()[back].copy()
+    return rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)

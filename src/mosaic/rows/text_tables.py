@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
+from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
-from mosaic.rows.build import table_rows
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
 from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
-from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import InMemory
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.text import Library, listed
 
@@ -246,7 +247,7 @@ def sniff_csv(request: Request) -> TextTable:
         notes.append(f"Cells are separated by a {DELIMITERS[delimiter]}.")
     if decimal == ",":
         notes.append("Numbers are written with a decimal comma.")
-    names, has_header = names_of(records[0], decimal, notes)
+    names, has_header = names_and_header(records[0], decimal, notes)
     if has_header and whole and len(records) == 1:
         raise no_rows(path, "has a header and no rows")
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
@@ -274,7 +275,7 @@ def _first_records(text: str, delimiter: str) -> list[list[str]]:
     return records
 
 
-def is_number(cell: str, decimal: str) -> bool:
+def is_number_cell(cell: str, decimal: str) -> bool:
     return re.fullmatch(number_pattern(decimal), cell.strip()) is not None
 
 
@@ -301,14 +302,14 @@ def _has_decimal_comma(records: list[list[str]]) -> bool:
     return commas > sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
 
 
-def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
+def names_and_header(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
     cells = [cell.strip() for cell in first]
     said = [cell for cell in cells if cell not in MISSING_CELLS or not cell]
-    if said and all(is_number(cell, decimal) for cell in said):
+    if said and all(is_number_cell(cell, decimal) for cell in said):
         called = f"columns are called x0 … x{len(cells) - 1}"
         notes.append(f"The first line holds numbers only, so that there is no header; {called}.")
         return [f"x{i}" for i in range(len(cells))], False
-    odd = [cell for cell in cells if is_number(cell, decimal) and not cell.isdecimal()]
+    odd = [cell for cell in cells if is_number_cell(cell, decimal) and not cell.isdecimal()]
     if odd:
         taken = f"The first line is taken as header, although it holds a number, {odd[0]}."
         notes.append(f"{taken} Put names of the columns there.")
@@ -324,7 +325,7 @@ def open_workbook(request: Request) -> Rows:
     with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-        if 8 * size > request.budget / 2:  # a byte of XML takes up to eight while it is read
+        if not may_load(8 * size, request.budget, at_once=True):  # a byte of XML takes up to eight while it is read
             fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
             remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
             raise FileFault(path, fault, remedy)
@@ -341,13 +342,13 @@ def open_workbook(request: Request) -> Rows:
     notes = []
     if len(sheets) > 1:
         notes.append(f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}.")
-    names, has_header = names_of([_text(cell) for cell in rows[0]], ".", notes)
+    names, has_header = names_and_header([_text(cell) for cell in rows[0]], ".", notes)
     body = rows[1:] if has_header else rows
     if not body:
         raise no_rows(path, f"its sheet {name!r} has a header and no rows")
     check_names(request, names)
     columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
-    return table_rows(request, InMemory(pa.table(columns)), notes=notes)
+    return Rows.of_table(request, InMemory.of_arrow(pa.table(columns)), notes=notes)
 
 
 def _column(cells: list[Any]) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 
 from mosaic.exceptions import NotWrittenError, SelectionWarning
 from mosaic.rows.faults import FileFault
-from mosaic.rows.roles import is_text, values_of, without_categories
+from mosaic.rows.tables import is_text, values_of, without_categories
 from mosaic.text import Library, json_text, jsonable
 
 pa, pq = Library("pyarrow"), Library("pyarrow.parquet")

@@ -65,7 +65,7 @@ def report_html(
     if rows_of is None:
         known = model.row_names_
         names = known.names if names is None and known is not None and known.rows is None else names
-        rows_of = GivenRows(facts.n_rows, names, columns, images, groups, facts.feature_names)
+        rows_of = GivenRows(facts.n_rows, names, columns, images, groups)
     page = page_facts(facts, rows_of, title, command, certificate)
     return page_of(page | {"map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], page["columns"], page)})
 

@@ -23,7 +23,7 @@ def map_columns(rows_of: Any, rows: IntArray, shown: list[str], others: dict[str
     ``rows_of`` is an open file, or ``GivenRows``; ``shown`` are the columns as the page calls them, ``others`` the other data of
     the page. A saved model may have kept cells of some rows only; then its page has columns of none.
     """
-    kept = getattr(getattr(rows_of, "store", None), "listed", None)
+    kept = getattr(getattr(rows_of, "table", None), "listed", None)
     if not shown or (kept is not None and not np.isin(rows, kept).all()):
         return [None] * len(shown)
     names = {shortened(name, LONGEST_NAME): name for name in _lists(rows_of.cells(rows[:0]))}

@@ -117,7 +117,7 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     rows = facts.row_of_point[np.concatenate([points, *beside])]
     listed, others = rows[: len(points)], rows[len(points) :]
     pictures = [*pictures_of(rows_of, listed, side=96), *pictures_of(rows_of, others, side=48)]
-    columns, cells = cells_of(rows_of, listed)
+    columns, cells = cells_of(facts, rows_of, listed)
     names = within(names_of(rows_of, rows), limit=200_000)
     long_names = zip(names_of(rows_of, listed, longest=500), names, strict=False)
     full = within([name if name != short else None for name, short in long_names], limit=80_000)
@@ -283,7 +283,7 @@ class GivenRows:
     kind: str | None = None
     notes: Sequence[str] = ()
 
-    def __init__(self, n: int, names: Any, columns: Any, images: Any, groups: Any, compared: Sequence[str] | None):
+    def __init__(self, n: int, names: Any, columns: Any, images: Any, groups: Any):
         self._columns = {} if columns is None else columns_as_lists(columns)
         given = [("names", names), ("images", images), ("groups", groups)]
         for parameter, values in [*given, *(("columns", values) for values in self._columns.values())]:
@@ -294,7 +294,7 @@ class GivenRows:
                     parameter=parameter,
                 )
         self._names, self._images = None if names is None else list(names), images
-        self.has_names, self.feature_names, self.id_name = names is not None, compared, None
+        self.has_names, self.id_name = names is not None, None
         self.groups, self.group_name = None if groups is None else list(groups), getattr(groups, "name", None)
 
     def names(self, rows: IntArray) -> list[Any]:
@@ -312,7 +312,7 @@ def names_of(rows_of: Any, rows: IntArray, longest: int = LONGEST_NAME) -> list[
     return [shortened(name, longest) for name in rows_of.names(rows)] if rows_of.has_names else [None] * len(rows)
 
 
-def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[str]]]:
+def cells_of(facts: Facts, rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[str]]]:
     """Twelve columns, those that rows are compared by first, with their places in the file, and the text of each row's cells."""
     columns: dict[str, list[Any]] = {}
     if len(rows):
@@ -320,7 +320,7 @@ def cells_of(rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[st
         columns = found if isinstance(found, dict) else found.to_pydict()
     columns.pop(rows_of.id_name or "", None)
     columns = {name: values for name, values in columns.items() if list not in set(map(type, values))}
-    compared = set(rows_of.feature_names or ()) & set(columns) or set(columns)
+    compared = set(facts.feature_names or ()) & set(columns) or set(columns)
     order = sorted(columns, key=lambda name: name not in compared)[:12]
     longest = int(np.clip(300_000 / max(len(rows) * len(order), 1), 16, LONGEST_CELL))  # 300,000 letters in all
     texts = [_texts(columns[name], longest) for name in order]

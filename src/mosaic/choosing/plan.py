@@ -1,0 +1,252 @@
+"""The plan of a fit: which rows decide, whether the others are read in a pass, and the memory that this takes.
+
+Rows in memory are taken as they are, and of many a sample decides. Rows of a file are loaded where that leaves room for a fit,
+otherwise one pass draws the sample; so it does for rows on a cluster, unless they are few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import scipy.sparse as sp
+
+from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype
+from mosaic.choosing.budget import (
+    DECISION_SAMPLE,
+    EXACT_SIZE,
+    LARGER_SAMPLE,
+    LARGER_SAMPLE_ENTRIES,
+    LARGEST_RANK,
+    LESS_MEMORY,
+    TARGETS_FOR_A_PICK,
+    budget_of,
+    leaves_room,
+    may_load,
+    memory_of_fit,
+    memory_of_many_picks,
+    memory_of_program,
+    memory_on_device,
+    refuse_beyond,
+)
+from mosaic.choosing.settings import Settings
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.kernels import POINT_KERNELS
+from mosaic.text import readable_size
+
+#: Where rows are: arrays and tables in memory, arrays mapped from a file, other files of this machine, a cluster.
+Place: TypeAlias = Literal["array", "table", "map", "file", "cluster"]
+#: Smallest number of points in memory.
+SMALLEST_SAMPLE = 2048
+#: Copies of the larger sample: as it is drawn, from two parts of the rows, prepared, and with picks that are not in it.
+COPIES_OF_LARGER = 4.0
+#: Rows of a block whose similarities to the picks are in memory at a time.
+ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many rows, of how many numbers, and where. ``held`` are bytes that their file takes in memory already, and ``buffers``
+    those that reading it takes; ``array`` is what is in memory.
+    """
+
+    n: int
+    n_features: int
+    place: Place = "array"
+    is_weighted: bool = False
+    held: float = 0.0
+    buffers: float = 0.0
+    array: Any = None
+
+    @property
+    def size(self) -> float:
+        """Bytes of the numbers in memory."""
+        X = self.array
+        if sp.issparse(X):
+            return float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+        return float(self.n * self.n_features * self.itemsize)
+
+    @property
+    def itemsize(self) -> int:
+        return 8 if self.array is None else numpy_dtype(self.array).itemsize
+
+    def __str__(self) -> str:
+        return f"{self.n:,} rows × {self.n_features:,} features"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit will do and cost; ``mosaic.estimate`` gives it before a fit.
+
+    Attributes
+    ----------
+    n_rows : number of rows
+    memory : bytes at the peak of the fit, beyond the data that is passed in
+    passes : 1 if the rows are read in a pass, 0 if they are in memory
+    sample : rows that decide; all of few
+    larger : rows that picks are improved on, 0 if they are not
+    threads : the most that a pass may use
+    """
+
+    n_rows: int
+    memory: float
+    passes: int = 0
+    sample: int = 0
+    larger: int = 0
+    threads: int | None = None
+
+    @property
+    def is_sampled(self) -> bool:
+        return self.sample < self.n_rows
+
+    def __str__(self) -> str:
+        passes = "1 pass" if self.passes else "in memory"
+        return f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"
+
+
+def plan_of(settings: Settings, rows: Shape, *, passes: bool = True) -> Plan:
+    """The plan of a fit; an error with the numbers if it does not fit into the budget. Without ``passes`` all rows are loaded."""
+    if passes and needs_a_pass(settings, rows):
+        refuse_passes(settings, rows)
+        plan = _plan_of_pass(settings, rows)
+    elif settings.mode == "paper":
+        plan = Plan(rows.n, _memory_of_paper(settings, rows), sample=rows.n)
+    else:
+        plan = _plan_in_memory(settings, rows)
+    return replace(plan, memory=plan.memory + rows.held + plan.passes * rows.buffers)
+
+
+def needs_a_pass(settings: Settings, rows: Shape) -> bool:
+    budget, n, d = budget_of(settings.memory_budget), rows.n, rows.n_features
+    match rows.place:
+        case "array":
+            return False
+        case "table":
+            return not rows.is_weighted and settings.mode != "paper" and not may_load(8.0 * n * d, budget)
+        case "map":
+            may_pass = compares_any(settings) and not rows.is_weighted
+            return may_pass and not leaves_room(n, d, budget)
+        case "file":
+            return not leaves_room(n, d, budget) and n > sample_size(settings, n, d)
+    loads = settings.mode == "paper" and leaves_room(n, d, budget)
+    return not loads and n > sample_size(settings, n, d)
+
+
+def compares_any(settings: Settings) -> bool:
+    """Whether the similarity of any two rows is known, so that a sample can decide."""
+    return callable(settings.kernel) or settings.kernel in POINT_KERNELS
+
+
+def refuse_passes(settings: Settings, rows: Shape) -> None:
+    instead = "Pass an array in memory."
+    if settings.mode == "paper":
+        budget, numbers = budget_of(settings.memory_budget), readable_size(8.0 * rows.n * rows.n_features)
+        fault = f"the paper's algorithm is for rows in memory; {rows} are {numbers}, "
+        fault += f"and may be a quarter of the budget, {readable_size(budget / 4)}"
+        raise MemoryBudgetError(fault, "Leave `algorithm` at None, or read a sample of the rows.")
+    if not compares_any(settings):
+        known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
+        got = f"got {settings.kernel!r}, which needs all points at once"
+        raise InvalidInputError(f"rows that are read in passes need {known}; {got}", instead)
+    if rows.is_weighted:
+        fault = "rows that are read in passes have no `sample_weight`; copies of a row are counted"
+        raise InvalidInputError(fault, instead)
+
+
+def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
+    n, d = rows.n, rows.n_features
+    sample = min(sample_size(settings, n, d), n) if compares_any(settings) else n
+    is_sampled, on_device = sample < n, rows.array is not None and is_on_device(rows.array)
+    larger = larger_sample_size(settings, n, d) if is_sampled else 0
+    picks = _memory_of_picks(settings, rows, sample, larger)
+    if on_device:
+        memory = memory_on_device(sample, 0, rows.itemsize, d)
+    elif is_sampled and not sp.issparse(rows.array):
+        memory = memory_of_sample(sample, d)
+    else:
+        decisive = min(sample_size(settings, n, d), n)
+        memory = memory_of_fit(decisive, rows.itemsize, d, rows.size * decisive / n)
+    memory += 24.0 * n if is_sampled else 0.0
+    refuse_beyond(_budget_for(settings, rows), str(rows), memory, LESS_MEMORY)
+    return Plan(n, memory + picks, 0, sample, larger)
+
+
+def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
+    n, d = rows.n, rows.n_features
+    sample = min(sample_size(settings, n, d), n)
+    larger = larger_sample_size(settings, n, d) if sample < n else 0
+    picks = _memory_of_picks(settings, rows, sample, larger)
+    needed = memory_of_sample(sample, d)
+    budget = budget_of(settings.memory_budget)
+    what = f"{rows} by passes with {sample:,} points in memory"
+    refuse_beyond(budget, what, needed, "Raise `memory_budget`, or use fewer columns.")
+    # Threads whose rows and similarities to the picks the budget holds beside all else.
+    k = settings.number(n) or 0
+    threads = max(1, int((budget - needed) / (8.0 * (BLOCK_ROWS * d + 2 * ROWS_AT_ONCE * k))))
+    return Plan(n, needed + picks, 1, sample, larger, threads)
+
+
+def _memory_of_paper(settings: Settings, rows: Shape) -> float:
+    rank, on_device = rank_for(settings, rows.n), rows.array is not None and is_on_device(rows.array)  # numbers are double
+    if on_device:
+        memory = memory_on_device(rows.n, rank, 8, rows.n_features)
+    else:
+        memory = memory_of_program(rows.n, rank, 8, rows.n_features, rows.size)
+    remedy = "Lower `max_rank`." if settings.sketch is None else "Lower `n_initial`."
+    refuse_beyond(_budget_for(settings, rows), f"{rows} with a factor of rank {rank:,}", memory, remedy)
+    return memory
+
+
+def _budget_for(settings: Settings, rows: Shape) -> float:
+    """The budget, of the device on which the rows are; by default a fit uses three quarters of what is free there."""
+    if settings.memory_budget is None and rows.array is not None and is_on_device(rows.array):
+        free = free_memory(rows.array)
+        if free is not None:
+            return 0.75 * free
+    return budget_of(settings.memory_budget)
+
+
+def _memory_of_picks(settings: Settings, rows: Shape, sample: int, larger: int) -> float:
+    """Bytes for many picks, and for a larger sample that they are improved on; an error if they do not fit into the budget."""
+    k = settings.number(rows.n) or 0
+    many = memory_of_many_picks(sample, k)
+    if many:
+        needed = many + memory_of_fit(sample, 8, rows.n_features)
+        what = f"{k:,} representatives of {rows}"
+        refuse_beyond(budget_of(settings.memory_budget), what, needed, "Raise `memory_budget`, or ask for fewer.")
+    return many + COPIES_OF_LARGER * 8 * larger * rows.n_features
+
+
+def rank_for(settings: Settings, n: int) -> int:
+    """Columns of the factor of n points: with a sketch one for each candidate, by default full rank for few points."""
+    if settings.sketch is not None:
+        return min(n, settings.sketch.n_initial + (settings.sketch.n_rounds - 1) * settings.sketch.n_added)
+    return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
+
+
+def sample_size(settings: Settings, n: int, n_features: int) -> int:
+    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
+    least = TARGETS_FOR_A_PICK * (settings.number(n) or 0)
+    size = max(DECISION_SAMPLE, least)
+    while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
+        if memory_of_sample(min(size, n), n_features) <= settings.memory_budget:
+            break
+        size = max(size // 2, SMALLEST_SAMPLE, least)
+    return size
+
+
+def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
+    """Rows of the same pass that picks are improved on; 0 if they are not."""
+    size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
+    if settings.memory_budget is not None:
+        used = memory_of_sample(min(sample_size(settings, n, n_features), n), n_features)
+        spare = (settings.memory_budget - used) / 8.0  # the rest is for what reads the rows
+        size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
+    return max(size, 0)
+
+
+def memory_of_sample(size: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes: that of the sample, or of the pass that draws it and holds up to three samples."""
+    points, blocks = 8.0 * size * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)

@@ -1,0 +1,108 @@
+"""What a saved model keeps of its rows: their names, and the cells of some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mosaic.arrays.blocks import IntArray
+from mosaic.rows.frames import Cells, cells_of
+from mosaic.rows.roles import Request, Roles
+from mosaic.rows.rows import Rows
+from mosaic.rows.tables import no_columns, values_of
+from mosaic.text import Library, jsonable
+
+if TYPE_CHECKING:
+    from mosaic.choosing import Selection
+
+pa, types = Library("pyarrow"), Library("pyarrow.types")
+
+NO_ROWS = np.zeros(0, np.intp)
+#: Cells that are kept, at most: of picks, then of outliers, then of other rows. Picks are kept whatever their number.
+MOST_CELLS = 100_000
+
+
+@dataclass(frozen=True)
+class SavedRows:
+    """Names of the rows that a fit has in memory, and cells of picks, outliers and, in a small table, of all rows.
+
+    ``named`` are the numbers of the rows with ``ids``, ``listed`` of those with ``cells``, both ascending. By ``options`` of
+    ``mosaic.read`` another file of such rows is read.
+    """
+
+    file: str
+    kind: str
+    n: int
+    id_name: str | None = None
+    ids: tuple[str, ...] | None = None
+    group_name: str | None = None
+    named: IntArray = field(default_factory=NO_ROWS.copy)
+    listed: IntArray = field(default_factory=NO_ROWS.copy)
+    kept: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    held: ClassVar[float] = 0.0
+    is_whole: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, rows: Rows, selection: Selection) -> SavedRows:
+        """Of rows and what was found in them."""
+        in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
+        odd = np.flatnonzero(selection.outlier_rows)
+        odd = selection.data.rows_in_data(odd[np.argsort(selection.counts_of_rows[odd], kind="stable")])
+        wanted = list(dict.fromkeys([*selection.rows.tolist(), *odd.tolist(), *in_memory.tolist()]))
+        flat = [
+            c.name
+            for c in rows.cells(wanted[:1]).schema
+            if c.name != rows.id_name and not types.is_nested(c.type) and not types.is_binary(c.type)
+        ]
+        most = max(MOST_CELLS // max(len(flat), 1), len(selection.rows))
+        listed = np.sort(np.array(wanted[:most], np.intp))
+        cells = rows.cells(listed, flat)
+        in_memory = np.sort(np.asarray(in_memory, np.intp))
+        return cls(
+            file=rows.kind if rows.path is None else rows.path.name,
+            kind=rows.kind,
+            n=rows.n,
+            id_name=(rows.id_name or "index") if rows.has_names else None,
+            ids=tuple(rows.names(in_memory)) if rows.has_names else None,
+            group_name=rows.group_name,
+            named=in_memory,
+            listed=listed,
+            kept={name: tuple(jsonable(value) for value in values_of(cells.column(name))) for name in flat},
+            options=rows.options,
+            notes=tuple(rows.notes),
+        )
+
+    def as_rows(self) -> Rows:
+        """The rows again, without numbers; cells that were not kept are missing."""
+        group = () if self.group_name is None else (self.group_name,)
+        request = Request(Path(self.file), kind=self.kind, group=group)
+        return Rows(request, self, roles=Roles(id_name=self.id_name), notes=list(self.notes))
+
+    @property
+    def columns(self) -> list[str]:
+        return [*([] if self.id_name is None else [self.id_name]), *self.kept]
+
+    def kinds(self) -> Mapping[str, Any]:
+        return {name: column.dtype for name, column in cells_of(self.take(NO_ROWS, self.columns)).columns.items()}
+
+    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
+
+    def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
+        """Cells, missing ones as null; names are known of all rows in memory."""
+        found = {}
+        for name in columns:
+            known, values = (self.named, self.ids or ()) if name == self.id_name else (self.listed, self.kept[name])
+            place = dict(zip(known.tolist(), values, strict=True))
+            found[name] = pa.array([place.get(number) for number in np.asarray(rows).tolist()])
+        return pa.table(found) if found else no_columns(len(rows))
+
+    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
+        cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)
+        return ["" if value is None else str(value) for value in cells.to_pylist()]

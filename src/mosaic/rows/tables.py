@@ -1,0 +1,190 @@
+"""Tables: the cells of rows by the names of columns, wherever they are kept. ``mosaic.rows.arrow`` has those of Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.rows.frames import Cells, cells_of
+from mosaic.text import Library
+
+pa, types = Library("pyarrow"), Library("pyarrow.types")
+
+#: Features of a bare array are shown as columns if there are no more of them.
+SHOWN_FEATURES = 50
+
+
+class Table(Protocol):
+    """Cells of rows. ``is_whole`` says whether all are in memory, ``held`` how many bytes they take there."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def held(self) -> float: ...
+    @property
+    def is_whole(self) -> bool: ...
+
+    def kinds(self) -> Mapping[str, Any]:
+        """The type of each column, as narwhals calls it."""
+
+    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        """The cells of consecutive rows, in their order."""
+
+    def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
+        """The cells of some rows as a ``pyarrow.Table``."""
+
+    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
+        """The cells of a column as text, of all rows or of some; missing ones are empty."""
+
+
+class InMemory:
+    """The cells of a data frame. ``levels`` are columns that stand for categories, whatever they hold."""
+
+    is_whole = True
+
+    def __init__(self, frame: Any, *, levels: Sequence[str] = (), index: Sequence[str] = (), held: float = 0.0):
+        self._cells = cells_of(frame, levels=levels)
+        self.columns, self.n = list(self._cells), len(self._cells.frame)
+        self.index, self.held = list(index), held
+
+    @classmethod
+    def of_arrow(cls, table: Any) -> InMemory:
+        """Of a ``pyarrow.Table`` that a file was read into."""
+        index, levels = pandas_columns(table.schema)
+        # To ask thousands of short columns takes long, and they hold little.
+        is_wide = table.num_rows < table.num_columns
+        held = 8.0 * table.num_rows * table.num_columns if is_wide else float(table.nbytes)
+        return cls(table, levels=levels, index=index, held=held)
+
+    @property
+    def frame(self) -> Any:
+        return self._cells.frame
+
+    def kinds(self) -> Mapping[str, Any]:
+        return {name: column.dtype for name, column in self._cells.columns.items()}
+
+    def cells(self, columns: Sequence[str]) -> Cells:
+        cells: Cells = self._cells.only(columns)
+        return cells
+
+    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        cells = self.cells(columns)
+        stop = self.n if stop is None else stop
+        if (start, stop) == (0, self.n):
+            yield cells
+            return
+        for first in range(start, stop, BLOCK_ROWS):
+            yield cells.some(slice(first, min(first + BLOCK_ROWS, stop)))
+
+    def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
+        if not columns:
+            return no_columns(len(rows))
+        return pa.table({name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns})
+
+    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
+        cells = self._cells.columns[column]
+        return as_texts(cells if rows is None else cells[np.asarray(rows)])
+
+
+class InArray:
+    """An array or source, whose features are shown as columns, unless they are too many to look at."""
+
+    is_whole, held = False, 0.0
+
+    def __init__(self, X: Any, names: Sequence[str] | None):
+        self._X, self.n = X, shape_of(X)[0]
+        width = shape_of(X)[1]
+        names = [f"x{j}" for j in range(width)] if names is None else list(names)
+        self.columns = names if width <= SHOWN_FEATURES else []
+
+    def kinds(self) -> Mapping[str, Any]:
+        return {}
+
+    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        raise NotImplementedError("the columns of an array are its features")
+
+    def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
+        table = no_columns(len(rows))
+        if not columns:
+            return table
+        X = self._X
+        if hasattr(X, "shape"):
+            values = X[np.asarray(rows)]
+            values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        else:
+            values = np.concatenate([np.zeros((0, X.n_features)), *(X.read(int(i), int(i) + 1) for i in rows)])
+        for name in columns:
+            table = table.append_column(name, pa.array(native(values[:, self.columns.index(name)])))
+        return table
+
+    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
+        return list(map(str, self.take(np.arange(self.n) if rows is None else rows, [column]).column(0).to_pylist()))
+
+
+def shape_of(X: Any) -> tuple[int, int]:
+    if hasattr(X, "n_features"):
+        return int(X.n), int(X.n_features)
+    rows, *width = (*X.shape, 0, 0)[: max(len(X.shape), 2)]
+    return int(rows), int(width[0])
+
+
+def no_columns(n: int) -> Any:
+    """A table of n rows and no columns, to which columns can be appended."""
+    return pa.table({"": np.zeros(n, bool)}).select([])
+
+
+def native(values: Any) -> Any:
+    """Numbers as pyarrow takes them: in the order of bytes of this machine, and of no more than 64 bits."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def arrow_column(column: Any) -> Any:
+    """A narwhals series as a column of Arrow; of objects of several kinds, their texts."""
+    values = column.to_native()
+    if type(values).__module__.partition(".")[0] == "pyarrow":
+        return values
+    try:
+        return column.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if text == "" else text for text in as_texts(column)], pa.string())
+
+
+def as_texts(column: Any) -> list[str]:
+    cells = zip(column.to_list(), column.is_null().to_list(), strict=True)
+    return ["" if is_null else str(cell) for cell, is_null in cells]
+
+
+def pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
+    """The columns of a file that pandas wrote as index, and those that it wrote as categories."""
+    known = schema.pandas_metadata or {"index_columns": [], "columns": []}
+    index = [name for name in known["index_columns"] if isinstance(name, str)]
+    categories = (column for column in known["columns"] if column["pandas_type"] == "categorical")
+    return index, [column["field_name"] for column in categories if column["field_name"]]
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of pyarrow is text, or categories of text."""
+    if types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def without_categories(column: Any) -> Any:
+    """A column of categories as a column of their values; other columns as they are."""
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def values_of(column: Any) -> list[Any]:
+    """The values of a column, as text where Python has none, as for the year 14645."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return list(column.cast("string").to_pylist())
