@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
 from mosaic.arrays.sources import MAPPED_BYTES, Passes, Source
-from mosaic.arrays.xp import is_on_device, rows_of
+from mosaic.arrays.xp import as_double, is_on_device, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, is_auto, preparation_of
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.outliers import CountingPrograms
@@ -188,6 +188,8 @@ def _in_memory(settings: Settings, taken: Taken, constraints: Constraints, seed:
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         drawn = draw_in_memory(matrix, plan.sample, constraints, copies, larger=plan.larger)
         return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, names)
+    if settings.mode == "paper" and settings.kernel != "precomputed":
+        matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
     prepare = prepare_for(matrix, weights, settings)
     matrix = prepare(matrix)
     points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
@@ -222,15 +224,20 @@ def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings
 def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
     """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
     n, sketch = data.points.n, settings.sketch
+    if settings.row_norm == "linf" and not (data.points.weights == 1).all():
+        fault = "takes no weights, and some rows are equal or have one"
+        raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")
     program = Program(
         data.kernel,
         data.points.weights,
         EqualRows.trivial(n),
+        row_norm=settings.row_norm,
         solver=settings.solver,
         tol=settings.tol,
         max_iter=settings.max_iter,
         max_rank=max_rank,
         random_state=data.seed,
+        thin=False,
     )
     # By default as the paper's first author in later work.
     alpha = 10.0 if settings.alpha is None and settings.lam is None else settings.alpha
