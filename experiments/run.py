@@ -3,7 +3,7 @@
     python -m experiments.run --slice small                             # minutes
     python -m experiments.run --item robustness --item f1_table --workers 16
 
-A method with a grid of settings first gets the best of them on a validation case, see ``experiments.tasks``: another draw of
+A method with a grid of settings first gets the best of them on validation cases, see ``experiments.tasks``: three other draws of
 the same kind of data, or the validation part of the split; judged by 1-NN accuracy where there are classes, by the explained
 share where there are none, by the share of outliers for robustness, and by AUC for detectors. The same rule holds for ours.
 """
@@ -22,10 +22,11 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeAlias
 
 from experiments.job import Job
-from experiments.tasks import TASKS, settings_key
+from experiments.tasks import TASKS, VALIDATION_DRAWS, settings_key
 
 #: Settings of a method, or the reason why it has none: {"settings": …}, {"cannot": …} or {"missing": …}.
 Choice: TypeAlias = dict[str, Any]
@@ -37,7 +38,7 @@ TOO_LONG = "took more than"
 
 
 def run_job(
-    job: Job, settings: Mapping[str, Any] | None = None, limit: float = LIMIT, validation: bool = False
+    job: Job, settings: Mapping[str, Any] | None = None, limit: float = LIMIT, validation: int | None = None
 ) -> dict[str, Any]:
     """One line of results: the job, the settings used, the judge's numbers, or why there are none."""
     from experiments.datasets import MissingData
@@ -67,20 +68,24 @@ def run_job(
 
 
 def choose_settings(job: Job) -> Choice:
-    """The best settings of a method's grid on the validation case; or why none of them has an answer there."""
+    """The best settings of a method's grid, mean over the validation cases; or why none has an answer on all of them."""
     task = TASKS[job.task]
     assert task.best is not None  # or there is nothing to choose
+    draws = range(1 if task.validated_each_seed else VALIDATION_DRAWS)
     reached, reasons = [], []
     for settings in task.methods()[job.method].grid:
-        record = run_job(job, settings, validation=True)
-        if "missing" in record:
-            return {"missing": record["missing"]}
-        if "verdict" in record:
-            reached.append((task.best(record["verdict"]), dict(settings)))
-        else:
-            reasons.append(record["cannot"])
+        records = [run_job(job, settings, validation=draw) for draw in draws]
+        for record in records:
+            if "missing" in record:
+                return {"missing": record["missing"]}
+        refused = [record["cannot"] for record in records if "cannot" in record]
+        if refused:
+            reasons.append(refused[0])
+            continue
+        numbers = [task.best(record["verdict"]) for record in records]
+        reached.append((tuple(fmean(each) for each in zip(*numbers, strict=True)), dict(settings)))
     if not reached:
-        return {"cannot": f"with all of its settings, on the validation case: {reasons[0]}"}
+        return {"cannot": f"with all of its settings, on validation cases: {reasons[0]}"}
     return {"settings": max(reached, key=lambda pair: pair[0])[1]}
 
 

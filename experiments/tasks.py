@@ -19,8 +19,8 @@ from experiments.job import Job
 from experiments.judge import Verdict
 from experiments.methods import Detector, Picks, Scores, Selector
 
-#: Validation cases are other draws than those of any run.
-VALIDATION_SEED = 100_000
+#: Validation cases are other draws than those of any run, and several: the best of a grid on one draw may be its luck.
+VALIDATION_SEED, VALIDATION_DRAWS = 100_000, 3
 #: Pictures whose saliency maps are kept for the page.
 SHOWN = 4
 
@@ -32,17 +32,18 @@ class Task:
     Attributes
     ----------
     methods : those that can be asked, by name
-    case : of a job, or, with True, its validation case
+    case : of a job, or the validation case of a number
     judge : (case, result) to numbers
-    best : the larger, the better the settings, of the judge's numbers; None where methods keep their defaults
+    best : the judge's numbers that decide between settings, the first before the second, the larger the better; None where
+        methods keep their defaults
     keep : what else of a result goes into the line, for pictures
-    validated_each_seed : whether settings are chosen for every seed, as where each seed splits one set anew
+    validated_each_seed : whether settings are chosen for every seed, as where each seed splits one set anew, on that split alone
     """
 
     methods: Callable[[], Mapping[str, Selector | Detector]]
-    case: Callable[[Job, bool], Any]
+    case: Callable[[Job, int | None], Any]
     judge: Callable[[Any, Any], Verdict]
-    best: Callable[[Verdict], Any] | None
+    best: Callable[[Verdict], tuple[float, ...]] | None
     keep: Callable[[Job, Any, Any], Mapping[str, Any]] = lambda job, task, result: {}
     validated_each_seed: bool = False
 
@@ -53,9 +54,13 @@ def settings_key(job: Job) -> tuple[Any, ...]:
     return (*key, job.seed) if TASKS[job.task].validated_each_seed else key
 
 
-def _drawn(job: Job, validation: bool) -> Case:
+def _seed(job: Job, validation: int | None) -> int:
+    return job.seed if validation is None else VALIDATION_SEED + validation
+
+
+def _drawn(job: Job, validation: int | None) -> Case:
     settings = {"contamination": job.contamination, "ratio": job.ratio, "n": job.n}
-    seed = VALIDATION_SEED if validation else job.seed
+    seed = _seed(job, validation)
     if is_manifold(job.dataset):
         return case(job.dataset, **settings, seed=seed)  # type: ignore[arg-type]
     return make_case(_loaded(job.dataset), **settings, seed=seed)  # type: ignore[arg-type]
@@ -67,21 +72,21 @@ def _loaded(name: str) -> Dataset:
     return load(name)
 
 
-def _split(job: Job, validation: bool) -> Case:
+def _split(job: Job, validation: int | None) -> Case:
     dataset = _loaded(job.dataset)
-    on: Literal["validation", "test"] = "validation" if validation else "test"
+    on: Literal["validation", "test"] = "test" if validation is None else "validation"
     return case_of_split(dataset, split(dataset, job.seed), on, n=job.n, seed=job.seed)
 
 
-def _faces(job: Job, validation: bool) -> Case:
-    return five_subjects(VALIDATION_SEED if validation else job.seed)
+def _faces(job: Job, validation: int | None) -> Case:
+    return five_subjects(_seed(job, validation))
 
 
-def _picture(job: Job, validation: bool) -> Any:
-    return picture(-1 if validation else job.seed)  # the last one is in no item
+def _picture(job: Job, validation: int | None) -> Any:
+    return picture(job.seed if validation is None else -1 - validation)  # the last ones are in no item
 
 
-def _patches(job: Job, validation: bool) -> Case:
+def _patches(job: Job, validation: int | None) -> Case:
     return patches(job.n, job.seed)
 
 
@@ -124,19 +129,24 @@ def _timed() -> Mapping[str, Selector]:
     return {**methods.all_selectors(), **methods.all_solvers()}
 
 
-def _accurate(verdict: Verdict) -> Any:
+def _accurate(verdict: Verdict) -> tuple[float, ...]:
     """Accuracy where there are classes, the explained share where there are none."""
-    return verdict["explained_share"] if verdict["accuracy_1nn"] is None else verdict["accuracy_1nn"]
+    return _numbers(verdict, "explained_share" if verdict["accuracy_1nn"] is None else "accuracy_1nn")
 
 
-def _clean(verdict: Verdict) -> Any:
+def _clean(verdict: Verdict) -> tuple[float, ...]:
     """As few outliers as possible, which is what the figure shows; of equal ones the set that explains most."""
     share = verdict["outlier_share"]
-    return (-1.0 if share is None else -share, verdict["explained_share"])
+    return (-1.0 if share is None else -share, *_numbers(verdict, "explained_share"))
 
 
-def _auc(verdict: Verdict) -> Any:
-    return verdict["auc"]
+def _auc(verdict: Verdict) -> tuple[float, ...]:
+    return _numbers(verdict, "auc")
+
+
+def _numbers(verdict: Verdict, name: str) -> tuple[float, ...]:
+    value = verdict[name]
+    return () if value is None else (float(value),)
 
 
 _SELECT = Task(_selectors, _drawn, judge.judge_selection, _accurate)

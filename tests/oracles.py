@@ -35,6 +35,70 @@ def lasso_solution(K: np.ndarray, lam: float, tol: float = 1e-13, max_iter: int 
     return model.coef_.T
 
 
+def paper_admm(K_s: np.ndarray, K_c: np.ndarray, lam: float, tol: float = 1e-12) -> np.ndarray:
+    """R_c (r×n) by the ADMM of the paper's Algorithm 3, K_s between r candidates, K_c of all n points to them; Algorithm 1 where
+    everybody is a candidate. The paper leaves ρ open.
+    """
+    r, n = K_c.T.shape
+    rho = 0.1 * lam * np.trace(K_s) / r
+    inverse = np.linalg.inv(lam * K_s + rho * np.eye(r))
+    R, Q = np.zeros((r, n)), np.zeros((r, n))
+    for _ in range(200_000):
+        delta = inverse @ (lam * K_c.T + rho * (R - Q))
+        V = delta + Q
+        lengths = np.linalg.norm(V, axis=1, keepdims=True)
+        new = np.maximum(1.0 - 1.0 / (rho * np.maximum(lengths, 1e-300)), 0.0) * V
+        Q = V - new
+        moved = max(np.abs(delta - new).max(), np.abs(new - R).max())
+        R = new
+        if moved < tol:
+            return R
+    raise AssertionError(f"no solution: a step still moves by {moved:.1e}")
+
+
+def outlier_probability(R: np.ndarray) -> np.ndarray:
+    """(n − ‖r‖₁ / ‖r‖_∞) / (n − 1) of rows that are not zero."""
+    n = R.shape[1]
+    return (n - np.abs(R).sum(axis=1) / np.abs(R).max(axis=1)) / (n - 1)
+
+
+def paper_picks(K: np.ndarray, R: np.ndarray, share: float = 0.95, threshold: float | None = None) -> list[int]:
+    """Non-zero rows of R by influence; of these the novel ones; of these those that are no outliers. Plain loops.
+
+    The distance is the paper's, k_xx + k_yy − 2 k_xy; the rule for it and the threshold (a row stands for two points) are ours.
+    """
+    n = len(K)
+    threshold = 1.0 - 1.0 / (n - 1) if threshold is None else threshold
+    influence = np.linalg.norm(R, axis=1)
+    located = sorted(np.flatnonzero(influence), key=lambda j: -influence[j])
+    gone = set()
+    for place, i in enumerate(located):
+        if i in gone:
+            continue
+        distance = {j: max(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0) for j in located}
+        total, running = sum(distance.values()), 0.0
+        for j in sorted(located, key=lambda j: -distance[j]):
+            running += distance[j]
+            if share < 1 and running > share * total and located.index(j) > place:
+                gone.add(j)
+    return [int(i) for i in located if i not in gone and outlier_probability(R[[i]])[0] <= threshold]
+
+
+def algorithm_3(K: np.ndarray, lam: float, first: np.ndarray, n_added: int, n_rounds: int) -> list[np.ndarray]:
+    """R (n×n) after each round: the candidates' rows, then the points with the largest e_j become candidates."""
+    n, candidates, found = len(K), np.sort(first), []
+    for _ in range(n_rounds):
+        K_s, K_c = K[np.ix_(candidates, candidates)], K[:, candidates]
+        R_c = paper_admm(K_s, K_c, lam)
+        R = np.zeros((n, n))
+        R[candidates] = R_c
+        found.append(R)
+        errors = np.diag(K) - 2.0 * (K_c.T * R_c).sum(axis=0) + ((K_s @ R_c) * R_c).sum(axis=0)
+        errors[candidates] = -np.inf
+        candidates = np.union1d(candidates, np.argsort(-errors, kind="stable")[:n_added])
+    return found
+
+
 def conic_solution(problem: RowProgram) -> np.ndarray:
     """W by CVXPY and Clarabel, for small problems."""
     import cvxpy as cp

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Paper, Polynomial, Sketch, solve
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, solve
 from mosaic.arrays.blocks import row_blocks
 from mosaic.arrays.codes import equal_rows, row_codes
 from mosaic.door import as_indices, as_points
@@ -62,7 +62,6 @@ def test_any_unit_gives_the_same_answer(X, factor):
 CALLS = {
     "MOSAIC": MOSAIC(5).fit,
     "precomputed": lambda X: MOSAIC(5, kernel="precomputed").fit(np.diag(abs(X[:, 0]))),
-    "passes": lambda X: MOSAIC(5, algorithm=Paper(sketch=Sketch())).fit(X),
     "sparse": lambda X: MOSAIC(5).fit(sp.csr_array(X)),
     "detector": MOSAICOutlierDetector().fit,
     "solve": solve,

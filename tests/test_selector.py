@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, datasets
+from oracles import outlier_probability, paper_admm
 
 GROSS = datasets.blobs_with_gross_outliers()
 ROLL = datasets.swiss_roll(250)
@@ -84,20 +85,17 @@ def test_declared_share_is_flagged_the_oddest_first(share):
     assert not MOSAIC(10, contamination=0).fit(GROSS.X).is_outlier_.any()
 
 
-def test_outlier_probability_is_the_measure_of_the_paper():
-    """OP = (n‖r‖_∞ − ‖r‖₁) / ((n − 1)‖r‖_∞) of the rows of R, written out."""
-    K = rbf_kernel(GROSS.X, gamma=1.0)
-    model = MOSAIC(10, algorithm=Paper(alpha=20.0, tol=1e-7), kernel="precomputed", outliers="keep").fit(K)
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=20.0, tol=1e-7)
-    rows = np.flatnonzero(encoding.influence)
-    R = np.abs(encoding.rows(rows))
-    largest, n = R.max(axis=1), len(K)
-    expected = (n * largest - R.sum(axis=1)) / ((n - 1) * largest)
-    np.testing.assert_allclose(model.outlier_probability_[rows], expected, atol=1e-3)
+def test_outlier_probability_is_the_measure_of_the_paper_and_no_other_mode_has_it():
+    X = GROSS.X[-80:]
+    K = rbf_kernel(X, gamma=1.0)
+    model = MOSAIC(algorithm=Paper(alpha=20.0), kernel="precomputed", outliers="keep").fit(K)
+    R = paper_admm(K, K, model.lam_)
+    rows = np.flatnonzero(R.any(axis=1))
+    np.testing.assert_array_equal(np.flatnonzero(model.influence_), rows)
+    np.testing.assert_allclose(model.outlier_probability_[rows], outlier_probability(R[rows]), atol=1e-3)
     assert model.explain(int(rows[0])).outlier_probability == model.outlier_probability_[rows[0]]
     with pytest.raises(AttributeError, match=r"algorithm='paper' only\. Use effective_count_"):
         MOSAIC(10).fit(GROSS.X).outlier_probability_  # noqa: B018
-    np.testing.assert_array_equal(np.flatnonzero(model.influence_), rows)
 
 
 @pytest.mark.parametrize("contamination", ["auto", 0.1])
@@ -154,64 +152,6 @@ def test_constraints_survive_exchanges():
     assert (np.diff(model.selection_.gains[2:]) <= 1e-12).all()
     by_quotas = MOSAIC().fit(CLOUD, groups=groups, quotas={0: 3, 1: 4, 2: 1})  # which say how many if nothing else does
     assert np.bincount(groups[by_quotas.representative_indices_]).tolist() == [3, 4, 1]
-
-
-def naive_algorithm_1(K, encoding, share, threshold):
-    """Non-zero rows by influence; of these, the novel ones; of these, the ones that are no outliers. Plain loops."""
-    n = len(K)
-    located = sorted(np.flatnonzero(encoding.influence), key=lambda j: -encoding.influence[j])
-    gone = set()
-    for place, i in enumerate(located):
-        if i in gone:
-            continue
-        distance = {j: np.sqrt(max(K[i, i] + K[j, j] - 2 * K[i, j], 0.0)) for j in located}
-        total, running = sum(distance.values()), 0.0
-        for j in sorted(located, key=lambda j: -distance[j]):
-            running += distance[j]
-            if share < 1 and running > share * total and located.index(j) > place:
-                gone.add(j)
-    kept = []
-    for i in located:
-        row = np.abs(encoding.rows([i])[0])
-        probability = (n * row.max() - row.sum()) / ((n - 1) * row.max())
-        if i not in gone and probability <= threshold:
-            kept.append(i)
-    return kept, len(located), len(gone)
-
-
-@pytest.mark.parametrize(
-    ("paper", "outliers", "share", "threshold"),
-    [
-        (Paper(), "reject", 0.95, 1 - 1 / 159),
-        (Paper(op_threshold=0.97), "reject", 0.95, 0.97),
-        (Paper(diversity=0.7), "reject", 0.7, 1 - 1 / 159),
-        (Paper(diversity=1.0, alpha=30.0), "reject", 1.0, 1 - 1 / 159),
-        (Paper(), "keep", 0.95, 2.0),
-    ],
-)
-def test_paper_is_algorithm_1_as_written(paper, outliers, share, threshold):
-    X = np.vstack([ROLL[:150] / 5.0, 100.0 * np.random.default_rng(0).normal(size=(10, 3))])
-    K = rbf_kernel(X, gamma=0.5)
-    paper.tol = 1e-8
-    model = MOSAIC(algorithm=paper, outliers=outliers, kernel="precomputed").fit(K)
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=paper.alpha or 10.0, tol=1e-8)
-    expected, n_located, n_pruned = naive_algorithm_1(K, encoding, share, threshold)
-    assert model.representative_indices_.tolist() == expected
-    assert 0 < len(expected) <= n_located
-    assert (n_pruned > 0) == (share < 1)
-    if outliers != "keep":
-        assert not (model.representative_indices_ >= 150).any()
-    few = MOSAIC(4, algorithm=paper, outliers=outliers, kernel="precomputed").fit(K)
-    assert few.representative_indices_.tolist() == expected[:4]
-
-
-def test_paper_mode_has_the_settings_of_later_work_and_refuses_constraints():
-    model = MOSAIC(algorithm="paper").fit(CLOUD)
-    assert model.alpha_ == pytest.approx(10.0)
-    assert model.gamma_ == pytest.approx(1.0 / (10.0 * CLOUD.var(axis=0).mean() ** 2))
-    for constraint in ({"must_include": [0]}, {"exclude": [0]}, {"candidates": range(9)}, {"groups": [0, 1] * 100}):
-        with pytest.raises(InvalidInputError, match=r"knows no constraints\. Leave algorithm at None"):
-            model.fit(CLOUD, **constraint)
 
 
 def test_selected_rows_come_as_what_they_were():

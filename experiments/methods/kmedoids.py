@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.preprocessing import normalize
 
 from experiments.methods import CannotRun, Picks, Selector
 from experiments.methods._selecting import generator, points
@@ -39,6 +40,12 @@ def select(X: Any, k: int, seed: int) -> Picks:
     return Picks(medoids, f"loss {best.loss:.6g}, of the worst start {max(result.loss for result in found):.6g}")
 
 
+def select_by_direction(X: Any, k: int, seed: int) -> Picks:
+    """The same on rows of unit length."""
+    return select(normalize(X), k, seed)
+
+
 SELECTORS = (
     Selector("K-medoids", "paper", select, largest=LARGEST, reference="Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021"),
+    Selector("K-medoids (unit rows)", "peer", select_by_direction, largest=LARGEST),
 )

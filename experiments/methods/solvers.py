@@ -17,7 +17,7 @@ from mosaic import solve
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import equal_rows
 from mosaic.exceptions import MosaicError
-from mosaic.kernels import RBF
+from mosaic.kernels import RBF, resolve_gamma
 from mosaic.program.factor import factorize
 from mosaic.program.problem import RowProgram
 from mosaic.program.solvers import ADMM, run
@@ -34,10 +34,8 @@ PATIENCE = 60.0
 
 
 def gamma_of(X: FloatArray) -> float:
-    """γ = 1/σ², σ² = 10·s², s the mean over features of the variance of the distinct rows, as in ``algorithm="paper"``."""
-    distinct = X[equal_rows(X).first]
-    s = float(distinct.var(axis=0).mean()) if len(distinct) > 1 else 0.0
-    return 0.1 / s**2 if s > 0 else 1.0
+    """1 / the median squared distance between distinct rows, as in ``algorithm="paper"``."""
+    return resolve_gamma(RBF(X[equal_rows(X).first]), "median")
 
 
 def program_of(X: FloatArray) -> RowProgram:

@@ -118,20 +118,22 @@ class Sketch(Parameters):
 
 @dataclass(repr=False)
 class Paper(Parameters):
-    """Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
+    """Algorithm 1 as written: non-zero rows by influence, pruning by shared information, outliers by their probability.
 
     Parameters
     ----------
     alpha : strength of the program, as a multiple of the critical one; 10 by default
     lam : strength itself, instead of alpha
-    diversity : share of distances that pruning keeps, "auto" for 0.95
+    row_norm : "l2" as in the paper's algorithms, or "linf" as in its theorem on coverage, with an n×n unknown
+    diversity : share of the distances k_xx + k_yy − 2 k_xy that pruning keeps, "auto" for 0.95
     op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2
     solver : "auto", or the name of an algorithm (``mosaic.program.SolverName``)
-    tol : relative gap to which the program is solved
+    tol : relative gap to which the program is solved. At 1e-10 the non-zero rows are those of the optimum; a larger one has
+        more. Where the optimum is not unique, neither are its non-zero rows: the certificate is about the value
     max_iter : steps of first-order solvers
     max_rank : columns of the kernel's factor. By default one for each point up to 1000 points, and 500 for more. A higher rank
         gives a finer kernel and a tighter certificate, and costs its cube
-    sketch : a ``Sketch``, for Algorithm 3 instead of Algorithm 1
+    sketch : a ``Sketch``, for Algorithm 3 instead of Algorithm 1; the answer is that of its last round
 
     Examples
     --------
@@ -143,10 +145,11 @@ class Paper(Parameters):
 
     alpha: float | None = None
     lam: float | None = None
+    row_norm: Any = "l2"
     diversity: Any = "auto"
     op_threshold: float | None = None
     solver: Any = "auto"
-    tol: float = 1e-3
+    tol: float = 1e-10
     max_iter: int = 10_000
     max_rank: int | None = None
     sketch: Sketch | None = None

@@ -41,7 +41,7 @@ def test_similarity_and_its_bandwidth(settings, expected):
         ({}, "as many as there are clear clusters"),
         ({"coverage": 0.8}, "as many as a coverage of 80 % needs"),
         ({"algorithm": "paper"}, "that remain after pruning and without outliers"),
-        ({"algorithm": "paper"}, "Bandwidth {model.gamma_:.3g}, by the rule of the paper's first author in later work."),
+        ({"algorithm": "paper"}, "Bandwidth {model.gamma_:.3g}, by gamma='median'."),
         ({"algorithm": "paper"}, "Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one"),
         ({}, "8 outliers: too few similar rows. On clean data this rule rarely flags more than 1 %"),
         ({"outliers": "keep"}, "Outliers were not looked for."),

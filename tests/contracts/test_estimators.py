@@ -26,7 +26,7 @@ X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X, Y = make_blobs(80, centers=4, n_features=3, random_state=3)
 NEW = np.random.default_rng(1).normal(scale=6.0, size=(15, 3))
 
-CONFIGURATIONS = [MOSAIC(), MOSAIC(3, algorithm="paper"), MOSAIC(kernel="precomputed")]
+CONFIGURATIONS = [MOSAIC(), MOSAIC(algorithm="paper"), MOSAIC(kernel="precomputed")]
 CONFIGURATIONS += [MOSAICSampler(), MOSAICOutlierDetector()]
 
 
@@ -210,10 +210,10 @@ def test_pipeline_scales_before_it_clusters_and_routes_weights():
 def test_grid_search_finds_the_settings_with_the_best_held_out_score():
     folds = KFold(3, shuffle=True, random_state=0)
     grid = {"algorithm__alpha": [5.0, 100.0], "gamma": [0.02, 0.1]}
-    search = GridSearchCV(MOSAIC(6, algorithm="paper"), grid, cv=folds).fit(X)
+    search = GridSearchCV(MOSAIC(algorithm="paper"), grid, cv=folds).fit(X)
     by_hand = []
     for settings in search.cv_results_["params"]:
-        model = MOSAIC(6, algorithm=Paper(alpha=settings["algorithm__alpha"]), gamma=settings["gamma"])
+        model = MOSAIC(algorithm=Paper(alpha=settings["algorithm__alpha"]), gamma=settings["gamma"])
         by_hand.append(np.mean([model.fit(X[train]).score(X[test]) for train, test in folds.split(X)]))
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
     assert search.best_params_ == search.cv_results_["params"][int(np.argmax(by_hand))]

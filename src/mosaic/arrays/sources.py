@@ -172,7 +172,7 @@ class ArraySource(LocalSource):
         self._released = 0
 
     def read(self, start: int, stop: int) -> Any:
-        return as_rows(self.X[start:stop])
+        return dense_rows(self.X[start:stop])
 
     def release(self, n_rows: int) -> None:
         """Release pages of a memory map that have been read; until then they count as memory of the process."""
@@ -183,7 +183,7 @@ class ArraySource(LocalSource):
             self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
-def as_rows(rows: Any) -> Any:
+def dense_rows(rows: Any) -> Any:
     """Rows as a dense array of float32 or float64, in C order and aligned, on which the last bits of sums depend."""
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows)
     check_numbers(rows.dtype)
@@ -194,7 +194,7 @@ def as_rows(rows: Any) -> Any:
 def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
     """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense."""
     with one_thread():
-        blocks = ((a, as_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
+        blocks = ((a, dense_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
         return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
 
 

@@ -177,6 +177,14 @@ def at_least_zero(A: Any) -> Any:
     return np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
 
 
+def zero_below(A: Any, limit: float) -> Any:
+    """A with 0 for its entries below a limit, in place for NumPy arrays."""
+    if not isinstance(A, np.ndarray):
+        return namespace(A).where(limit > A, namespace(A).zeros_like(A), A)
+    A[limit > A] = 0.0
+    return A
+
+
 def squares_of_rows(A: Any) -> Any:
     """‖a_i‖₂², on the device of A."""
     if isinstance(A, np.ndarray):

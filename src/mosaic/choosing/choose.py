@@ -392,7 +392,7 @@ def _choose_like_the_paper(found: Selection) -> Selection:
     if share < 1 and len(located) > 1:
         own = data.kernel.diagonal()[located]
         squared = own[:, None] + own - 2.0 * data.kernel.block(located, located)
-        novel = located[prune_similar(np.sqrt(np.maximum(squared, 0.0)), share)]
+        novel = located[prune_similar(np.maximum(squared, 0.0), share)]
     low = cut.below(data.counts[novel])
     if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
         cut, low = NO_OUTLIERS, np.zeros_like(low)

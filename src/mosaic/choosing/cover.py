@@ -264,9 +264,10 @@ class Location(ABC):
         known_at = [0] * len(gains)  # the number of picks when a gain was computed
         queue = [(-step, candidate) for candidate, step in enumerate(np.rint(gains / grain).tolist())]
         heapify(queue)
+        at_once = self.at_once
         while queue and len(chosen) != most:
             asked: list[int] = []
-            while queue and len(asked) < self.at_once:
+            while queue and len(asked) < at_once:
                 candidate = queue[0][1]
                 may_be_chosen = room[of[candidate]] > 0 and twins[candidate] not in taken
                 if may_be_chosen and known_at[candidate] == len(chosen):

@@ -182,8 +182,8 @@ def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, na
         share = f"{number:,.0f} of {n:,} points, {share}" if number >= 1 else f"{share} points"
         why = f": so that a point in a dense place resembles {share}"
     else:
-        rule = "the rule of the paper's first author in later work" if settings.mode == "paper" else "gamma='scale'"
-        why = f", by {rule}" if ours else ", as it was set"
+        rule = "median" if settings.mode == "paper" and isinstance(kernel, StationaryKernel) else "scale"
+        why = f", by gamma='{rule}'" if ours else ", as it was set"
     return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
 
 
@@ -199,11 +199,8 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
     if is_auto(gamma):
         gamma = "scale"
         if isinstance(name, str) and name in STATIONARY_KERNELS and points.n > 1:
-            if settings.mode == "paper":
-                gamma = paper_gamma(rows)
-            else:
-                few = rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))
-                gamma = bandwidth(stationary(on_host(few), formula))
+            few = stationary(on_host(rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))), formula)
+            gamma = resolve_gamma(few, "median") if settings.mode == "paper" else bandwidth(few)
             # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
                 return stationary(rows, formula, gamma)
@@ -219,13 +216,6 @@ def bandwidth(kernel: StationaryKernel) -> float:
         return resolve_gamma(kernel, EffectiveCount(wanted, DENSE_QUANTILE))
     except InvalidInputError:  # a quarter of the points are equal but for rounding
         return resolve_gamma(kernel, "median")
-
-
-def paper_gamma(X: Any) -> float:
-    """1/σ² with σ² = 10·s², s the mean over features of the variance: the widest of three settings in later work."""
-    s = float(in_double(on_host(X)).var(axis=0).mean())
-    with np.errstate(divide="ignore"):
-        return float(np.clip(np.divide(0.1, s * s), 2.0**-1000, 2.0**1000)) if s > 0 else 1.0
 
 
 @dataclass(frozen=True)

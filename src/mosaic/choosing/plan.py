@@ -188,11 +188,11 @@ def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
 
 
 def _memory_of_paper(settings: Settings, rows: Shape) -> float:
-    rank, on_device = rank_for(settings, rows.n), rows.array is not None and is_on_device(rows.array)
+    rank, on_device = rank_for(settings, rows.n), rows.array is not None and is_on_device(rows.array)  # numbers are double
     if on_device:
-        memory = memory_on_device(rows.n, rank, rows.itemsize, rows.n_features)
+        memory = memory_on_device(rows.n, rank, 8, rows.n_features)
     else:
-        memory = memory_of_program(rows.n, rank, rows.itemsize, rows.n_features, rows.size)
+        memory = memory_of_program(rows.n, rank, 8, rows.n_features, rows.size)
     remedy = "Lower `max_rank`." if settings.sketch is None else "Lower `n_initial`."
     refuse_beyond(_budget_for(settings, rows), f"{rows} with a factor of rank {rank:,}", memory, remedy)
     return memory

@@ -12,6 +12,7 @@ import numpy as np
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.cover import CACHED_SIMILARITIES
 from mosaic.choosing.coverage import Coverage
 from mosaic.choosing.explain import Decisions, decisions
@@ -388,7 +389,15 @@ class Selection:
         """What the user should know before trusting the answer."""
         settings, n, found = self.settings, self.n_rows, []
         if settings.mode == "paper":
-            return ()
+            k, m = settings.number(n), len(self.rows)
+            if k is None or m >= k:
+                return ()
+            located = int(np.count_nonzero(self.data.solved.influence))
+            return (
+                f"{k} representatives were asked for, and {counted(m, 'row')} left: of {counted(located, 'row')} with influence, "
+                "the others are near to a more influential one (`diversity`) or outliers (`op_threshold`). Ask for fewer, "
+                "raise `alpha`, or leave `algorithm` at None.",
+            )
         if is_auto(settings.contamination) and settings.outliers != "keep" and self.outlier_share > CROWD_SHARE:
             share = f"{self.n_outliers:,} of {n:,} rows ({100 * self.outlier_share:.0f} %)"
             found.append(

@@ -18,7 +18,7 @@ from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
 from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
-from mosaic.program import SolverName
+from mosaic.program import RowNorm, SolverName
 from mosaic.text import group_label
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
@@ -62,8 +62,9 @@ class Settings:
     formula: Any = None
     alpha: float | None = None
     lam: float | None = None
+    row_norm: RowNorm = "l2"
     solver: Any = "auto"
-    tol: float = 1e-3
+    tol: float = 1e-10
     max_iter: int = 10_000
     max_rank: int | None = None
     memory_budget: float | None = None
@@ -73,6 +74,11 @@ class Settings:
     def __post_init__(self) -> None:
         parameters.one_of("outliers", self.outliers, CHOICES["outliers"])
         parameters.one_of("solver", self.solver, get_args(SolverName))
+        parameters.one_of("row_norm", self.row_norm, get_args(RowNorm))
+        if self.row_norm == "linf" and (self.sketch is not None or self.solver == "interior-point"):
+            fault = "has an unknown for each pair of rows, which neither Algorithm 3 nor interior point solves"
+            remedy = "Leave `sketch` at None and `solver` at 'auto'."
+            raise InvalidInputError(fault, remedy, parameter="row_norm", value=self.row_norm)
         k, number = self.n_representatives, None if is_auto(self.n_representatives) else self.n_representatives
         if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
@@ -85,7 +91,7 @@ class Settings:
             parameters.check_optional_whole_number(name, getattr(self, name), least, "Leave it at None.")
         for name, least in {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ():
             parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
-        real_number("tol", self.tol, above=0, remedy="Leave it at 0.001.")
+        real_number("tol", self.tol, above=0, remedy="Leave it at 1e-10.")
         parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         check_kernel(self.kernel)
         parameters.check_strength(self.alpha, self.lam)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
 from mosaic.arrays.sources import MAPPED_BYTES, Passes, Source
-from mosaic.arrays.xp import is_on_device, rows_of
+from mosaic.arrays.xp import as_double, is_on_device, rows_of
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, is_auto, preparation_of
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.outliers import CountingPrograms
@@ -67,7 +67,7 @@ def take(
         numbers = encoder.source(rows, estimator.n_jobs)
         learn(estimator, encoder)
     else:
-        numbers = checked(estimator, encoder, encoder.matrix(rows), is_fit=True)
+        numbers = checked_numbers(estimator, encoder, encoder.matrix(rows), is_fit=True)
         n, d = numbers.shape
         shape = Shape(n, d, "array", rows.weights is not None, rows.held, array=numbers)
         if rows.path is not None and (rows.array is None or rows.stays):
@@ -114,7 +114,7 @@ def learn(estimator: Any, encoder: Encoder) -> None:
         del estimator.feature_names_in_
 
 
-def checked(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
+def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
     matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf")) if is_on_device(matrix) else matrix
     if is_on_device(matrix):
@@ -145,7 +145,7 @@ def numbers_of(model: Any, X: Any) -> Any:
     shape = shape_of_rows(rows, encoder)
     if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
         return encoder.source(rows, getattr(model, "n_jobs", None))
-    return checked(model, encoder, encoder.matrix(rows))
+    return checked_numbers(model, encoder, encoder.matrix(rows))
 
 
 def fit_data(estimator: Any, taken: Taken, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> FitData:
@@ -188,6 +188,8 @@ def _in_memory(settings: Settings, taken: Taken, constraints: Constraints, seed:
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         drawn = draw_in_memory(matrix, plan.sample, constraints, copies, larger=plan.larger)
         return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, names)
+    if settings.mode == "paper" and settings.kernel != "precomputed":
+        matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
     prepare = prepare_for(matrix, weights, settings)
     matrix = prepare(matrix)
     points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
@@ -222,15 +224,20 @@ def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings
 def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
     """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
     n, sketch = data.points.n, settings.sketch
+    if settings.row_norm == "linf" and not (data.points.weights == 1).all():
+        fault = "takes no weights, and some rows are equal or have one"
+        raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")
     program = Program(
         data.kernel,
         data.points.weights,
         EqualRows.trivial(n),
+        row_norm=settings.row_norm,
         solver=settings.solver,
         tol=settings.tol,
         max_iter=settings.max_iter,
         max_rank=max_rank,
         random_state=data.seed,
+        thin=False,
     )
     # By default as the paper's first author in later work.
     alpha = 10.0 if settings.alpha is None and settings.lam is None else settings.alpha
@@ -351,7 +358,7 @@ def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
-    Y = selection.data.geometry.prepare(checked(start, start.encoder_, start.encoder_.matrix(rows)))
+    Y = selection.data.geometry.prepare(checked_numbers(start, start.encoder_, start.encoder_.matrix(rows)))
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")

@@ -23,7 +23,7 @@ from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Settings, counted
 from mosaic.choosing.settings import whole_numbers
-from mosaic.estimators import fit as fitting
+from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
@@ -125,7 +125,7 @@ def checked(asked: Any, counts: Numbers) -> Numbers:
     return {label: int(asked.get(label, count)) for label, count in counts.items()}
 
 
-def numbers_of(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
+def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
     """How many rows of each class a strategy of imbalanced-learn asks for."""
     if isinstance(strategy, str):
         return reduced(one_of("sampling_strategy", strategy, (*DIVISIONS, *REDUCTIONS)), counts)
@@ -225,7 +225,7 @@ verbose : as for ``MOSAIC``
     def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
         everything = self._fitted(X, 1)
-        points = fitting.numbers_of(everything, X)
+        points = numbers_of(everything, X)
         if isinstance(points, Source):
             raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
         rows = on_host(everything.selection_.data.geometry.prepare(points))
@@ -282,7 +282,7 @@ verbose : as for ``MOSAIC``
             if total is not None or self.coverage is not None:
                 fault = "`sampling_strategy` says how many to choose, and so does `n_representatives` or `coverage`"
                 raise InvalidInputError(fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}.")
-            return dict(numbers_of(strategy, y, counts))
+            return dict(numbers_asked_for(strategy, y, counts))
         if total is not None and total > len(y):
             fault = f"is more than the {len(y)} rows"
             raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=total)

@@ -3,3 +3,4 @@
 from typing import Literal, TypeAlias
 
 SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper"]
+RowNorm: TypeAlias = Literal["l2", "linf"]

@@ -19,6 +19,7 @@ from scipy.linalg import solve_triangular
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
 from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
+from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
 from mosaic.program.problem import DesignProblem
@@ -244,7 +245,9 @@ class Encoding:
     @cached_property
     def _complement(self) -> FloatArray:
         """I − F_Sᵀ B, which takes f_i to t_i − F_Sᵀ r_i, for rows that are linear maps of the targets."""
-        assert isinstance(self.member_rows, DesignRows)
+        if not isinstance(self.member_rows, DesignRows):
+            fault = "the program of `row_norm='linf'` says nothing of rows that were not in it"
+            raise InvalidInputError(fault, "Use `row_norm='l2'`.")
         members = host_rows(self.factor.F, self.members)
         return np.eye(self.factor.rank) - members.T @ self.member_rows.maps
 

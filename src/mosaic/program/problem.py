@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from mosaic.arrays import xp
 from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
-
-RowNorm: TypeAlias = Literal["l2", "linf"]
+from mosaic.program import RowNorm
 
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
 #: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.

@@ -19,10 +19,10 @@ from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudge
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
 from mosaic.parameters import as_bytes, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
-from mosaic.program import SolverName
+from mosaic.program import RowNorm, SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowNorm, RowProgram, critical_lam, primal_dual, weighted_gram
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowProgram, critical_lam, primal_dual, weighted_gram
 from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
@@ -162,6 +162,8 @@ class Program:
     max_rank: int | None = None
     memory_budget: float | None = None
     random_state: Seed = 0
+    #: Whether rows of R are left out that the tolerance does not need; else those are left out that are zero at the optimum.
+    thin: bool = True
 
     def encode(self, alpha: float | None = None, lam: float | None = None) -> Encoding:
         """The certified encoding at a strength."""
@@ -243,7 +245,8 @@ class Program:
         tol = 0.6 * max(self.tol, missed)  # the solver's share of the tolerance
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver not in FIRST_ORDER:
-            return solve_design(problem, tol=tol, initial=posed.initial)
+            found = solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
+            return found if self.thin else _without_empty_rows(problem, found)
         T = problem.T
         if self.row_norm == "linf":
             T = np.asarray(posed.factor.F, np.float64).T
@@ -314,6 +317,28 @@ class Program:
             members=members,
             member_rows=rows,
         )
+
+
+def _without_empty_rows(problem: DesignProblem, found: Solution) -> Solution:
+    """The solution without the rows that a proximal step of length t leaves at zero: ‖r_j‖ + t z_j ≤ t, z_j = ‖r_j‖ / η_j.
+
+    At the optimum these are the rows that are zero, for any t (interior point keeps all η above zero). t = n / (lam tr F Fᵀ), 1/ρ
+    of the ADMM. The dual point is that of all rows.
+    """
+    used = np.flatnonzero(found.value)
+    t = problem.n / (problem.lam * float(row_norms_squared(problem.F).sum()))
+    norms = found.row_norms[used]
+    kept = used[norms + t * norms / found.value[used] > t]
+    if not 0 < len(kept) < len(used):
+        return found
+    small = problem.restrict(kept)
+    eta = found.value[kept]
+    point = small.dual_point(eta)
+    z = small.scores(point.E)
+    value, lengths = np.zeros(problem.n), np.zeros(problem.n)
+    value[kept], lengths[kept] = eta, eta * z
+    primal = primal_dual(point.inner, point.fit, float(eta @ z), 1.0).primal
+    return replace(found, value=value, row_norms=lengths, primal=primal, gap=(primal - found.dual) / problem.scale)
 
 
 def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:

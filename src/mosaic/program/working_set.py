@@ -32,11 +32,13 @@ MOST_MEMBERS = 3000
 SUBPROBLEM_SHARE = 0.1
 
 
-def solve_design(problem: DesignProblem, *, tol: float, initial: IntArray | None = None, max_rounds: int = 50) -> Solution:
+def solve_design(
+    problem: DesignProblem, *, tol: float, initial: IntArray | None = None, max_rounds: int = 50, thin: bool = True
+) -> Solution:
     """Solve a design problem with any number of candidates to a certified relative gap.
 
-    ``initial`` are candidates to begin with, best first, such as the pivots of a factorisation. Members that the
-    certificate does not need are dropped, for which half of ``tol`` is reserved.
+    ``initial`` are candidates to begin with, best first, such as the pivots of a factorisation. With ``thin``, members that the
+    certificate does not need are dropped in the end; half of ``tol`` is reserved for what that costs.
     """
     aim = 0.5 * tol
     state = _WorkingSet(problem, initial, np.random.default_rng(0))
@@ -56,7 +58,7 @@ def solve_design(problem: DesignProblem, *, tol: float, initial: IntArray | None
             won = min(old_primal - state.best_primal, state.gap * problem.scale)
             state.thin(state.best_primal + 0.01 * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
-    if state.gap < tol:
+    if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
     eta, norms = np.zeros(problem.n), np.zeros(problem.n)
     members, values, lengths = state.best

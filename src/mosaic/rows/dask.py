@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import IntArray, check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
-from mosaic.arrays.sources import Source, Watch, as_rows, map_run, merge_last, merge_runs
+from mosaic.arrays.sources import Source, Watch, dense_rows, map_run, merge_last, merge_runs
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of, features_of, to_matrix
@@ -68,7 +68,7 @@ class DaskSource(Source):
     def take(self, numbers: IntArray) -> Any:
         """The rows with these numbers; only chunks that hold them are computed."""
         with one_thread(), cluster_faults():
-            return as_rows(self._runs[numbers].compute())
+            return dense_rows(self._runs[numbers].compute())
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         import cloudpickle

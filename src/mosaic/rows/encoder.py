@@ -89,12 +89,11 @@ class Encoder:
         plain = [name for name in cells.numbers() if pairwise or name in roles.asked_for or is_feature_name(name)]
         gaps, empty = gaps_of(table, plain)
         others = [name for name in roles.compared if name not in (*plain, *empty)]
-        rules = {name: rule_of(name, cells[name], forced=name in roles.asked_for) for name in (*others, *empty)}
-        if pairwise or not (gaps or any(not isinstance(rule, LeftOut) for rule in rules.values())):
-            features = [name for name in plain if name not in empty]
-            left_out = [rule for rule in rules.values() if isinstance(rule, LeftOut)]
+        left_out = None if gaps and not pairwise else all_left_out(cells, [*others, *empty], roles.asked_for)
+        if pairwise or left_out is not None:
+            features, left_out = [name for name in plain if name not in empty], left_out or []
             if not features:
-                raise nothing_left(rows, rules)
+                raise nothing_left(rows, left_out)
             # scikit-learn knows names that are texts only.
             named = tuple(features) if all(isinstance(cells.columns[name].name, str) for name in features) else None
             return cls((), named, len(features), left_out=(*roles.left_out, *left_out))
@@ -320,7 +319,18 @@ def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     return some, empty
 
 
-def nothing_left(rows: Rows, rules: Mapping[str, Column | LeftOut]) -> InvalidInputError:
+def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str]) -> list[LeftOut] | None:
+    """Why each of these columns is not compared; None if one is."""
+    left_out = []
+    for name in names:
+        rule = rule_of(name, cells[name], forced=name in asked_for)
+        if not isinstance(rule, LeftOut):
+            return None
+        left_out.append(rule)
+    return left_out
+
+
+def nothing_left(rows: Rows, left_out: Sequence[LeftOut]) -> InvalidInputError:
     """The error of rows without any column that they can be compared by."""
     assert rows.table is not None
     kinds = rows.table.kinds()
@@ -329,7 +339,7 @@ def nothing_left(rows: Rows, rules: Mapping[str, Column | LeftOut]) -> InvalidIn
     if lists:
         remedy = f"Are these embeddings? Use `embedding={lists[0]!r}`."
         return rows.request.fault(f"has no column of numbers to compare rows by; it has {shown}", remedy)
-    why = listed([f"{name!r} {rule.why}" for name, rule in rules.items() if isinstance(rule, LeftOut)])
+    why = listed([f"{column.name!r} {column.why}" for column in left_out])
     remedy = "Convert columns that stand for numbers, and rename those that have the name of an id but say something about a row."
     said = f"has no column of numbers to compare rows by; it has {shown or 'no columns'}"
     return rows.request.fault(f"{said}{': ' if why else ''}{why}", remedy)

@@ -64,13 +64,13 @@ def only_row(name: str, rows: Sequence[int], origin: str, some: Sequence[str]) -
     return rows[0]
 
 
-class Named(Protocol):
+class Finder(Protocol):
     """What knows the names of rows."""
 
     def find(self, name: str) -> int: ...
 
 
-def as_row(given: Any, names: Named | None) -> Any:
+def as_row(given: Any, names: Finder | None) -> Any:
     """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is."""
     if not isinstance(given, str) or names is None:
         return given
@@ -82,7 +82,7 @@ def as_row(given: Any, names: Named | None) -> Any:
         raise
 
 
-def as_rows(given: Any, names: Named | None, parameter: str) -> Any:
+def as_rows(given: Any, names: Finder | None, parameter: str) -> Any:
     """Row numbers for names; a mask and a list of numbers are returned as they are."""
     if given is None or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
         return given

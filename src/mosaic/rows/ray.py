@@ -11,7 +11,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
-from mosaic.arrays.sources import Source, Watch, as_rows
+from mosaic.arrays.sources import Source, Watch, dense_rows
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of, features_of, is_feature_name, to_matrix
@@ -138,7 +138,7 @@ def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
 def map_block(task: Task, start: int, *parts: Any) -> tuple[None, BlockResult]:
     """Map a block. The first value only signals completion, so that it can be awaited without fetching the result."""
     with one_thread():
-        return None, task.map_block(as_rows(np.concatenate(parts)), start)
+        return None, task.map_block(dense_rows(np.concatenate(parts)), start)
 
 
 def merge(task: Task, left: BlockResult, right: BlockResult) -> BlockResult:

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import Source
-from mosaic.arrays.xp import is_on_device
-from mosaic.arrays.xp import rows_of as take_on_device
+from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_of, holds_lists, index_names, n_rows, row_numbers, take_rows
@@ -80,7 +79,7 @@ class Rows:
         >>> rows.n, rows.names([1]), rows.groups.tolist(), rows.roles.compared
         (2, ['b'], ['u', 'v'], ('x',))
         """
-        return rows_of(X, memory_budget).with_roles(groups, weights)
+        return opened_rows(X, memory_budget).with_roles(groups, weights)
 
     @classmethod
     def of_table(cls, request: Request, table: Table, **more: Any) -> Rows:
@@ -370,7 +369,7 @@ def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
     return values[0] if len(columns) == 1 else np.stack([each.astype(object) for each in values], axis=1)
 
 
-def rows_of(X: Any, memory_budget: float | None = None) -> Rows:
+def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     """The only place that asks what X is."""
     from mosaic.rows import arrays, open  # they make rows
 
@@ -385,7 +384,7 @@ def rows_of(X: Any, memory_budget: float | None = None) -> Rows:
     source = arrays.stored_source(X)
     if source is not None and arrays.owner_of(X) == "anndata":
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
-        obs = InMemory(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1))
+        obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
     if source is not None:
         return Rows(Request(kind=source.kind), array=source, array_names=source.names)
@@ -394,7 +393,7 @@ def rows_of(X: Any, memory_budget: float | None = None) -> Rows:
     cells = cells_of(X)
     if cells is None:
         return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
-    request, table = Request(kind="data frame"), InMemory(cells.frame)
+    request, table = Request(kind="data frame"), InMemory(cells)
     index = index_names(cells.frame)
     if index is None:
         return Rows.of_table(request, table)
@@ -424,7 +423,7 @@ def chosen_rows(X: Any, rows: IntArray, n: int) -> Any:
     from mosaic.rows.arrays import is_stored, owner_of
 
     is_anndata = owner_of(X) == "anndata" and hasattr(X, "obs")
-    opened = rows_of(X) if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata) else None
+    opened = opened_rows(X) if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata) else None
     given = n_rows(X) if opened is None else opened.n
     if given != n:
         raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
@@ -433,4 +432,4 @@ def chosen_rows(X: Any, rows: IntArray, n: int) -> Any:
     if is_anndata:
         numbers, back = np.unique(rows, return_inverse=True)
         return X[numbers].to_memory()[back].copy()
-    return take_on_device(X, rows) if is_on_device(X) else take_rows(X, rows)
+    return rows_of(X, rows) if is_on_device(X) else take_rows(X, rows)

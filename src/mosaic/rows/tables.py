@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,13 +45,12 @@ class Table(Protocol):
 
 
 class InMemory:
-    """The cells of a data frame. ``levels`` are columns that stand for categories, whatever they hold."""
+    """The cells of a data frame, ``held`` bytes of which are not the user's; ``index`` are the columns that pandas added."""
 
     is_whole = True
 
-    def __init__(self, frame: Any, *, levels: Sequence[str] = (), index: Sequence[str] = (), held: float = 0.0):
-        self._cells = cells_of(frame, levels=levels)
-        self.columns, self.n = list(self._cells), len(self._cells.frame)
+    def __init__(self, cells: Cells, *, index: Sequence[str] = (), held: float = 0.0):
+        self._cells, self.columns, self.n = cells, list(cells), len(cells.frame)
         self.index, self.held = list(index), held
 
     @classmethod
@@ -60,13 +60,13 @@ class InMemory:
         # To ask thousands of short columns takes long, and they hold little.
         is_wide = table.num_rows < table.num_columns
         held = 8.0 * table.num_rows * table.num_columns if is_wide else float(table.nbytes)
-        return cls(table, levels=levels, index=index, held=held)
-
-    @property
-    def frame(self) -> Any:
-        return self._cells.frame
+        return cls(cells_of(table, levels=levels), index=index, held=held)
 
     def kinds(self) -> Mapping[str, Any]:
+        return self._kinds
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, Any]:
         return {name: column.dtype for name, column in self._cells.columns.items()}
 
     def cells(self, columns: Sequence[str]) -> Cells:

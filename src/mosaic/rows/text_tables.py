@@ -247,7 +247,7 @@ def sniff_csv(request: Request) -> TextTable:
         notes.append(f"Cells are separated by a {DELIMITERS[delimiter]}.")
     if decimal == ",":
         notes.append("Numbers are written with a decimal comma.")
-    names, has_header = names_of(records[0], decimal, notes)
+    names, has_header = names_and_header(records[0], decimal, notes)
     if has_header and whole and len(records) == 1:
         raise no_rows(path, "has a header and no rows")
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
@@ -275,7 +275,7 @@ def _first_records(text: str, delimiter: str) -> list[list[str]]:
     return records
 
 
-def is_number(cell: str, decimal: str) -> bool:
+def is_number_cell(cell: str, decimal: str) -> bool:
     return re.fullmatch(number_pattern(decimal), cell.strip()) is not None
 
 
@@ -302,14 +302,14 @@ def _has_decimal_comma(records: list[list[str]]) -> bool:
     return commas > sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
 
 
-def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
+def names_and_header(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
     cells = [cell.strip() for cell in first]
     said = [cell for cell in cells if cell not in MISSING_CELLS or not cell]
-    if said and all(is_number(cell, decimal) for cell in said):
+    if said and all(is_number_cell(cell, decimal) for cell in said):
         called = f"columns are called x0 … x{len(cells) - 1}"
         notes.append(f"The first line holds numbers only, so that there is no header; {called}.")
         return [f"x{i}" for i in range(len(cells))], False
-    odd = [cell for cell in cells if is_number(cell, decimal) and not cell.isdecimal()]
+    odd = [cell for cell in cells if is_number_cell(cell, decimal) and not cell.isdecimal()]
     if odd:
         taken = f"The first line is taken as header, although it holds a number, {odd[0]}."
         notes.append(f"{taken} Put names of the columns there.")
@@ -342,7 +342,7 @@ def open_workbook(request: Request) -> Rows:
     notes = []
     if len(sheets) > 1:
         notes.append(f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}.")
-    names, has_header = names_of([_text(cell) for cell in rows[0]], ".", notes)
+    names, has_header = names_and_header([_text(cell) for cell in rows[0]], ".", notes)
     body = rows[1:] if has_header else rows
     if not body:
         raise no_rows(path, f"its sheet {name!r} has a header and no rows")
