@@ -203,6 +203,47 @@ def test_outliers_and_equal_rows_among_the_picks_are_named():
     assert certificate.exchanges[0].out == 79
 
 
+@pytest.mark.parametrize("picks", [[5, 9, 20], [4, 5, 9], [5, 4, 19], [4, 5, 6]])
+def test_exchanges_are_of_the_rows_that_were_named_and_add_what_they_say_beside_their_copies(picks):
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    X[5] = X[6] = X[4]
+    model = MOSAIC(3, outliers="keep").fit(X)
+    certificate = model.certify(picks)
+    others = np.delete(np.arange(24), picks)
+
+    def value(chosen):
+        return model.certify(chosen).value
+
+    gains = {(out, into): value([*np.setdiff1d(picks, [out]), into]) - certificate.value for out in picks for into in others}
+    assert certificate.exchanges[0].gain == pytest.approx(max(gains.values()), rel=1e-9)
+    for out, into, gain, sentence in certificate.exchanges:
+        assert gain == pytest.approx(gains[out, into], rel=1e-9)
+        assert sentence == f"exchange row {out} for row {into}"
+
+
+@pytest.mark.parametrize("seed", [0, 6, 17, 24])
+def test_the_exchanges_that_are_named_are_those_that_add_most_of_different_rows(seed):
+    rng = np.random.default_rng([seed, 4])
+    X = rng.normal(size=(700, 2))
+    model = MOSAIC(5, outliers="keep").fit(X)
+    picks = rng.choice(700, 5, replace=False)
+    rows, S, weights = similarities(model, 5)
+    place = {row: at for at, row in enumerate(rows.tolist())}
+    own = [place[row] for row in picks.tolist()]
+    gains = np.full((5, 700), -np.inf)
+    for at in range(5):
+        best = S[:, np.delete(own, at)].max(axis=1)
+        gains[at] = weights @ np.maximum(S, best[:, None]) - weights @ S[:, own].max(axis=1)
+    gains[:, own] = -np.inf
+    found = []
+    while len(found) < 3:
+        at, into = np.unravel_index(gains.argmax(), gains.shape)
+        found.append((int(picks[at]), int(rows[into]), gains[at, into] / weights.sum()))
+        gains[at], gains[:, into] = -np.inf, -np.inf
+    told = [tuple(each[:3]) for each in model.certify(picks).exchanges]
+    assert told == [(out, into, pytest.approx(gain, rel=1e-4)) for out, into, gain in found]
+
+
 @pytest.mark.parametrize(
     ("picks", "said"),
     [
@@ -223,7 +264,7 @@ def test_picks_that_are_no_rows_are_refused(picks, said):
 
 
 def test_more_picks_than_rows_are_refused():
-    with pytest.raises(InvalidInputError, match="picks are 40 rows, and their number is more than there are points"):
+    with pytest.raises(InvalidInputError, match="picks must lie in 0 … 29; got 0 … 39"):
         mosaic.certify(np.random.default_rng(0).normal(size=(30, 2)), np.arange(40))
 
 
@@ -251,6 +292,16 @@ def test_equal_rows_are_one_candidate():
     certificate = MOSAIC(1).fit(np.ones((20, 3))).certify([4, 7])
     assert certificate.notes == ("Row 7 is equal to row 4: one of them adds nothing.",)
     assert certificate.gap < 1e-12
+
+
+def test_picks_may_be_more_than_there_are_distinct_rows_or_rows_that_belong():
+    equal = mosaic.certify(np.ones((20, 3)), [4, 7])
+    assert str(equal) == "Proven: no other 2 rows cover more."
+    X = np.vstack([np.random.default_rng(0).normal(size=(80, 2)), [[60.0, 60.0]]])
+    everyone = mosaic.certify(X, np.arange(81))
+    assert everyone.notes == ("Row 80 is an outlier.",)
+    assert everyone.value == 1
+    assert everyone.gap < 1e-12
 
 
 @pytest.mark.parametrize("constraint", ["quotas", "must", "exclude"])
@@ -300,6 +351,8 @@ def test_sample_is_said_to_be_one():
     other = model.certify(rows)
     assert other.value < certificate.value
     assert other.exchanges[0].out in rows
+    assert model.certify(outside).exchanges[0].out in outside
+    assert model.certify(model.representative_indices_[::-1]) == certificate
 
 
 def test_saved_model_certifies_without_the_data(tmp_path):

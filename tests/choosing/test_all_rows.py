@@ -112,6 +112,14 @@ def test_certify_proves_it_for_all_rows_when_asked(monkeypatch):
     assert small.certify(all_rows=True) is small.certificate_
 
 
+def test_more_picks_than_distinct_rows_have_a_proof(monkeypatch):
+    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 500)
+    X = np.repeat(np.random.default_rng(0).normal(size=(200, 2)), 100, axis=0)
+    proof = MOSAIC(5).fit(X).certify(np.arange(0, 20_000, 50), all_rows=True)
+    assert proof.k == 400
+    assert proof.gap < 1e-4
+
+
 def test_all_rows_are_compared_without_the_constraints_of_the_fit(monkeypatch):
     monkeypatch.setattr(all_rows, "RANDOM_ROWS", 500)
     X = np.random.default_rng(0).normal(size=(20_000, 3))

@@ -67,8 +67,9 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
     most = candidates.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
     refuse_certificate_beyond(selection.settings.memory_budget, k, m, most)
     S, joined, bound = targets.similarities(candidates), row_codes(candidates), np.inf
-    rng = np.random.default_rng(0)
-    random = [targets.difference(S[:, rng.choice(np.arange(k, S.shape[1]), k, replace=False)]) for _ in range(RANDOM_CHOICES)]
+    rng, others = np.random.default_rng(0), S[:, k:]
+    size = min(k, others.shape[1])
+    random = [targets.difference(others[:, rng.choice(others.shape[1], size, replace=False)]) for _ in range(RANDOM_CHOICES)]
     for _ in range(MOST_LOOKS):
         found = bound_of(S, np.full(m, 1.0 / m), Slots.free(S.shape[1], k), range(k))
         price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, found.thresholds)))["price"][distinct]

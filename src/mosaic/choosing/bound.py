@@ -163,7 +163,9 @@ class _Dual:
     def prices(self, u: FloatArray) -> FloatArray:
         """ρ_j of all candidates."""
         S = self.similarities
-        above = np.maximum(S.data - u[S.indices], 0.0)
+        above = u[S.indices]
+        np.subtract(S.data, above, out=above)
+        np.maximum(above, 0.0, out=above)
         return np.asarray(sp.csr_array((above, S.indices, S.indptr), shape=S.shape) @ self.weights)
 
     def look(self, u: FloatArray, error: float) -> _Look:

@@ -169,9 +169,9 @@ def quantised(values: FloatArray, scale: float) -> FloatArray:
 
 
 class Exchange(NamedTuple):
-    """A pick, the candidate that may take its place, and what that adds to the objective."""
+    """The place of a pick, the candidate that may take it, and what that adds to the objective."""
 
-    pick: int
+    place: int
     candidate: int
     gain: float
 
@@ -316,24 +316,31 @@ class Location(ABC):
         return [int(pick) for pick in picks]
 
     def best_exchanges(self, picks: Sequence[int], slots: Slots, number: int) -> list[Exchange]:
-        """The exchanges that each add most, of different picks for different candidates; none that adds nothing."""
+        """The exchanges that add most, best first, each of another pick for another candidate; none that adds nothing. For each
+        pick, only its best candidates can be among them, as many as are asked for.
+        """
         exchanges = Exchanges(slots, picks)
         nearest = self.nearest(exchanges.picks)
-        found: list[Exchange] = []
+        places = np.arange(len(picks))
+        candidates: list[IntArray] = []
+        values: list[FloatArray] = []
         for block in row_blocks(self.n_candidates, 1, self.block, least=1):
             gains = self.exchange_gains(nearest, block)
             gains[~exchanges.may_be(block)] = -np.inf
-            for _ in range(min(number, *gains.shape)):
-                candidate, place = np.unravel_index(int(gains.argmax()), gains.shape)
-                if not gains[candidate, place] > 0:
-                    break
-                found.append(Exchange(picks[int(place)], block.start + int(candidate), float(gains[candidate, place])))
-                gains[candidate], gains[:, place] = -np.inf, -np.inf
-        best: list[Exchange] = []
-        for each in sorted(found, key=lambda each: (-each.gain, each.candidate)):
-            if len(best) < number and all(each.pick != other.pick for other in best):
-                best.append(each)
-        return best
+            for _ in range(number):
+                best = gains.argmax(axis=0)
+                candidates.append(block.start + best)
+                values.append(gains[best, places])
+                gains[best, places] = -np.inf
+        found: list[Exchange] = []
+        for at in np.argsort(-np.array(values), axis=None, kind="stable"):
+            turn, place = divmod(int(at), len(picks))
+            each = Exchange(place, int(candidates[turn][place]), float(values[turn][place]))
+            if len(found) == number or not each.gain > 0:
+                break
+            if all(each.place != other.place and each.candidate != other.candidate for other in found):
+                found.append(each)
+        return found
 
 
 @dataclass(frozen=True)

@@ -232,12 +232,12 @@ def certificate_of(selection: Selection, rows: IntArray) -> CoverCertificate:
 @dataclass(frozen=True)
 class Compared:
     """What chosen rows are compared with: candidates, by their numbers in the data, the slots that they take, and the
-    similarities of targets to them. ``picks`` are the places of the chosen among the candidates, once each; those that may not be
-    chosen are in the last slot, which has no room.
+    similarities of targets to them. ``rows`` are the chosen, and ``picks`` their places among the candidates, equal rows at one
+    place; those that may not be chosen are in the last slot, which has no room.
     """
 
     selection: Selection
-    k: int
+    rows: IntArray
     candidates: IntArray
     slots: Slots
     cover: FacilityLocation
@@ -254,13 +254,14 @@ class Compared:
         # Of equal rows, candidates have one.
         kinds = points.point_of * len(constraints.names) + constraints.group
         standing_for = dict(zip(kinds[eligible].tolist(), eligible.tolist(), strict=True))
-        members = [standing_for.get(kinds[row], row) for row in chosen.members.tolist()]
-        allowed = np.union1d(few, np.intersect1d([*members, *selection.members], eligible))
+        members = np.array([standing_for.get(kinds[row], row) for row in chosen.members.tolist()], np.intp)
+        allowed = np.union1d(few, np.intersect1d(np.append(members, selection.members), eligible))
         allowed = allowed[np.lexsort((allowed, points.point_of[allowed]))]
         candidates = np.append(allowed, np.setdiff1d(members, allowed))
         is_allowed = np.arange(len(candidates)) < len(allowed)
         place = {row: place for place, row in enumerate(candidates.tolist())}
-        picks = [place[row] for row in dict.fromkeys(members)]
+        picks = [place[row] for row in members.tolist()]
+        rows = np.append(data.rows_in_data(chosen.members), chosen.others)
         refuse_certificate_beyond(selection.settings.memory_budget, k, len(chooser.targets), len(candidates))
         slots, numbers, notes = chooser.slots(candidates), data.rows_in_data(candidates), _notes(selection, chosen.members)
         of, twins = slots.of, slots.twins
@@ -278,13 +279,14 @@ class Compared:
         is_about_all = not selection.is_sampled and len(few) == len(eligible)
         is_about_all &= len(chooser.targets) == np.count_nonzero(~chooser.rejected)
         objective = FacilityLocation(np.asfortranarray(S), chooser.weights)
-        return cls(selection, k, numbers, slots, objective, picks, chooser.cover.reach, is_about_all, notes)
+        return cls(selection, rows, numbers, slots, objective, picks, chooser.cover.reach, is_about_all, notes)
 
     @property
     def obeys(self) -> bool:
         """Whether the chosen obey the constraints."""
         taken = np.bincount(self.slots.of[self.picks], minlength=len(self.slots.room))
-        return len(self.picks) == self.k and bool((taken <= self.slots.room).all()) and {*self.slots.forced} <= {*self.picks}
+        are_distinct = len({*self.picks}) == len(self.picks)
+        return are_distinct and bool((taken <= self.slots.room).all()) and {*self.slots.forced} <= {*self.picks}
 
     def certificate(self, *, constrained: bool) -> CoverCertificate:
         found = bound_of(self.cover.S, self.cover.weights, self.slots, self.picks)
@@ -297,7 +299,7 @@ class Compared:
         n_outliers = self.selection.n_outliers if self.selection.rejects else 0
         per_row = (1.0 + 4.0 * len(self.cover.weights) * EPS) / total
         return CoverCertificate(
-            k=self.k,
+            k=len(self.picks),
             value=found.value / total,
             bound=min(found.bound * per_row, 1.0),  # no similarity is larger
             gap=found.gap,
@@ -325,18 +327,19 @@ class Compared:
 
     def _exchanges(self, total: float, least: float) -> tuple[NamedExchange, ...]:
         data, found = self.selection.data, []
-        for pick, candidate, gain in self.cover.best_exchanges(self.picks, self.slots, NAMED_EXCHANGES):
+        for place, candidate, gain in self.cover.best_exchanges(self.picks, self.slots, NAMED_EXCHANGES):
             if gain > least:
-                out, into = self.candidates[[pick, candidate]].tolist()
+                out, into = int(self.rows[place]), int(self.candidates[candidate])
                 sentence = f"exchange {data.called(out)} for {data.called(into)}"
                 found.append(NamedExchange(out, into, gain / total, sentence))
         return tuple(found)
 
     def _improved(self) -> list[int]:
         """A better choice that may be made: the picks that may be chosen, completed, and exchanged as long as that helps."""
-        may_stay = [pick for pick in self.picks if self.slots.room[self.slots.of[pick]] > 0 and pick not in self.slots.forced]
-        complete = self.cover.ranked(replace(self.slots, forced=[*self.slots.forced, *may_stay]))[0]
-        return self.cover.exchanged(complete, self.slots)
+        picks, slots = dict.fromkeys(self.picks), self.slots
+        may_stay = [pick for pick in picks if slots.room[slots.of[pick]] > 0 and pick not in slots.forced]
+        complete = self.cover.ranked(replace(slots, forced=[*slots.forced, *may_stay]))[0]
+        return self.cover.exchanged(complete, slots)
 
     def _numbers(self, is_meant: BoolArray) -> tuple[int, ...]:
         return tuple(self.candidates[is_meant].tolist())

@@ -131,10 +131,8 @@ def certify(X: Any, picks: Any, *, fit_params: dict[str, Any] | None = None, **s
     k = int(given.sum()) if given.dtype == np.bool_ else given.size
     try:
         model = MOSAIC(max(k, 1), **settings).fit(X, **(fit_params or {}))
-    except InvalidInputError as error:
-        if error.parameter != "n_representatives":
-            raise
-        raise InvalidInputError(f"are {k} rows, and their number {error.fault}", "Name fewer.", parameter="picks") from error
+    except InvalidInputError:  # so many rows may not be there to be chosen; any other fault is found again
+        model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     return model.certify(picks)
 
 

@@ -162,11 +162,11 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         if selection.settings.mode == "paper":
             remedy = "Leave `algorithm` at None, or read `certificate_`."
             raise InvalidInputError("certify is not for the paper's algorithm, whose picks cover nothing", remedy)
-        if picks is None:
-            rows, certificate = selection.rows, selection.certificate
-        else:
+        rows = selection.rows
+        if picks is not None:
             rows = as_indices(as_rows(picks, self.row_names_, "picks"), selection.n_rows, "picks")
-            certificate = certificate_of(selection, rows)
+        is_own = set(rows.tolist()) == set(selection.rows.tolist())
+        certificate = selection.certificate if is_own else certificate_of(selection, rows)
         assert isinstance(certificate, CoverCertificate)
         return certificate_for_all(selection, rows, certificate) if all_rows and not certificate.is_about_all else certificate
 
