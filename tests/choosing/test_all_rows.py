@@ -72,6 +72,18 @@ def test_a_bound_from_all_rows_is_certain():
     assert best <= proof.bound < 1.01 * best
 
 
+def test_little_is_lost_where_the_best_may_be_other_clusters(monkeypatch):
+    """With 30 clusters and 10 picks, rows that other picks cover and ours do not differ by nearly 1."""
+    monkeypatch.setattr(all_rows, "RANDOM_ROWS", 4096)
+    rng = np.random.default_rng(0)
+    centres = 10.0 * rng.normal(size=(30, 8))
+    X = centres[rng.integers(30, size=17_000)] + rng.normal(size=(17_000, 8))
+    model = MOSAIC(10).fit(X)
+    least = model.certify(all_rows=True).gap
+    monkeypatch.setattr(all_rows, "DIFFERENCES", (0.05,))
+    assert least < 0.6 * model.certify(all_rows=True).gap
+
+
 def test_rows_that_were_not_compared_join_the_candidates(monkeypatch):
     """A quarter of the rows lies where the candidates are not."""
     X = np.random.default_rng(0).normal(size=(400, 2))

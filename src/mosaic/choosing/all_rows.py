@@ -7,8 +7,9 @@ rows. J* does not depend on T, so no union over sets is needed: for any 0 < λ <
 
 by Markov's inequality: the mean of Π_T (1 − λ (f_i − c_i)) is at most (1 − λ mean(f − c))^m. And g is a cover, too, by the
 similarities g_ij = −log(1 − λ (s_ij − c_i)), which grow with s_ij: mean_T(g) is at most their bound D(u) for T, with *all* rows
-as candidates and any u, even one that depends on T. Drawing costs about √(2 log(1/δ) v / m), v the mean of (f − c)²: little,
-since f_i and c_i go up and down together. The picks' own mean(c) comes from a pass over all rows.
+as candidates and any u, even one that depends on T. Drawing costs about √(2 log(1/δ) v / m), v the mean of (f − c)², if λ is
+√(2 log(1/δ) / (m v)): little where f_i and c_i go up and down together, more where the best may be other clusters. λ must not
+depend on T; the best for other random rows is taken. The picks' own mean(c) comes from a pass over all rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
 from mosaic.arrays.codes import row_codes
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, at_least_zero, is_on_device, namespace, on_host, rows_of, stacked, to_device_of
-from mosaic.choosing.bound import bound_of
+from mosaic.choosing.bound import CoverBound, bound_of
 from mosaic.choosing.budget import DECISION_SAMPLE, refuse_certificate_beyond
 from mosaic.choosing.choose import Chooser
 from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover, Slots
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 #: How sure the proof is, and the number of random rows.
 CONFIDENCE, RANDOM_ROWS = 0.95, DECISION_SAMPLE
-#: √v that λ is best for. Half or twice as much costs a thousandth of the bound.
-USUAL_DIFFERENCE = 0.05
+#: √v for which λ are tried, and random rows to try them with.
+DIFFERENCES, TRIED_ROWS = (0.05, 0.1, 0.2, 0.4), 4096
 #: Looks at all rows, and rows that join the candidates after a look, at most.
 MOST_LOOKS, MOST_JOINING = 3, 2048
 #: Allowed for similarities in single precision, whose distances are known to 1e-4: s · 0.5e-4 d/h is below this.
@@ -62,8 +63,12 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
     distinct = belongs[np.unique(seen["code"][belongs], return_index=True)[1]]
     n, m = len(belongs), min(len(belongs), RANDOM_ROWS)
     drawn = np.sort(np.random.default_rng([data.seed, k]).choice(belongs, m, replace=False))
-    targets = Targets(Cover(kernel.over(taken(drawn)), chooser.cover.reach), seen["covered"][drawn])
     candidates = stacked(chosen, rows_of(kernel.X, data.points.point_of[chooser.candidates(k)]))
+    tried = np.random.default_rng([data.seed, k, 1]).choice(belongs, min(m, TRIED_ROWS), replace=False)
+    tried = np.sort(tried)
+    trial = Targets(Cover(kernel.over(taken(tried)), chooser.cover.reach), seen["covered"][tried], 0.0)
+    rate = trial.best_rate(candidates, k, m, n)
+    targets = Targets(Cover(kernel.over(taken(drawn)), chooser.cover.reach), seen["covered"][drawn], rate)
     most = candidates.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
     refuse_certificate_beyond(selection.settings.memory_budget, k, m, most)
     S, joined, bound = targets.similarities(candidates), row_codes(candidates), np.inf
@@ -71,7 +76,7 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
     size = min(k, others.shape[1])
     random = [targets.difference(others[:, rng.choice(others.shape[1], size, replace=False)]) for _ in range(RANDOM_CHOICES)]
     for _ in range(MOST_LOOKS):
-        found = bound_of(S, np.full(m, 1.0 / m), Slots.free(S.shape[1], k), range(k))
+        found = bound_for_targets(S, k)
         price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, found.thresholds)))["price"][distinct]
         order = np.argsort(-price, kind="stable")
         bound = min(bound, float(found.thresholds.mean() + price[order[:k]].sum()))
@@ -106,6 +111,11 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
     )
 
 
+def bound_for_targets(S: FloatArray, k: int) -> CoverBound:
+    """The bound for targets that count alike; the first k candidates are the picks."""
+    return bound_of(S, np.full(len(S), 1.0 / len(S)), Slots.free(S.shape[1], k), range(k))
+
+
 def most_above(mean: float, m: int, n: int, rate: float) -> float:
     """What mean(f − c) of n rows is at most, with this confidence, if the mean of g over m random ones is at most this. If all
     are targets that is certain, by Jensen's inequality.
@@ -120,11 +130,15 @@ class Targets:
 
     cover: Cover
     covered: FloatArray
+    rate: float
 
-    @property
-    def rate(self) -> float:
-        best = (2.0 * np.log(1.0 / (1.0 - CONFIDENCE)) / len(self.covered)) ** 0.5 / USUAL_DIFFERENCE
-        return float(min(best, 0.5))
+    def best_rate(self, candidates: Any, k: int, m: int, n: int) -> float:
+        """The λ for which m other random rows of n may prove most, by the bound for these rows and some candidates."""
+        steps = (2.0 * np.log(1.0 / (1.0 - CONFIDENCE)) / m) ** 0.5 / np.array(DIFFERENCES)
+        rates = np.minimum(steps, 0.5).tolist()
+        similarities = [replace(self, rate=rate).similarities(candidates) for rate in rates]
+        excess = [most_above(bound_for_targets(S, k).bound, m, n, rate) for S, rate in zip(similarities, rates, strict=True)]
+        return float(rates[int(np.argmin(excess))])
 
     def similarities(self, rows: Any) -> FloatArray:
         """g_ij of all targets and some rows."""
