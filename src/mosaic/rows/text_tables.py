@@ -75,16 +75,30 @@ class TextTable:
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
         }
-        size = path.stat().st_size
+        size, last = path.stat().st_size, ""
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             try:
                 for batch in arrow.open_csv(stream, **options):
                     if batch.num_rows:
+                        last = batch.column(len(self.names) - 1)[-1].as_py()
                         yield batch
                     if request.progress is not None:
                         request.progress(min(raw.tell(), size), size)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 raise self._fault(str(error)) from error
+        self._check_end(last)
+
+    def _check_end(self, last: str) -> None:
+        """Refuse a file that ends in an open quotation mark, which pyarrow takes for closed; ``last`` is the cell after it."""
+        before, doubled = self.delimiter if len(self.names) > 1 else "\n", last.replace('"', '""')
+        wanted, end = f'{before}"{doubled}'.encode(), b""
+        with readable(self.request.path), open_stream(self.request) as stream:
+            if stream.seekable():
+                stream.seek(max(stream.size() - len(wanted), 0))
+            while block := stream.read(1 << 20):
+                end = (end + block)[-len(wanted) :]
+        if end == wanted:
+            raise self._fault("the file ends in it")
 
     def typed(self) -> Iterator[Any]:
         """All rows, as cells of the kinds that the first ones have. If others differ, all kinds are found before it is told."""
