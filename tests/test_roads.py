@@ -5,11 +5,20 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import mosaic
 from mixed_tables import TABLES, customers
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, SelectionWarning
+from mosaic import (
+    MOSAIC,
+    InvalidInputError,
+    MOSAICOutlierDetector,
+    MOSAICSampler,
+    NotPositiveSemidefiniteError,
+    Paper,
+    SelectionWarning,
+)
 
 pytest.importorskip("pyarrow")
 RNG = np.random.default_rng(0)
@@ -159,6 +168,35 @@ def test_a_list_of_labels_names_columns_only_if_all_are_there():
 def test_what_is_no_table_is_refused_at_the_door(model, X, told):
     with pytest.raises(InvalidInputError, match=told):
         model.fit(X)
+
+
+KERNELS = {
+    "negative distances": lambda A, B: -((A[:, None] - B[None]) ** 2).sum(axis=2),
+    "tanh": lambda A, B: np.tanh(A @ B.T - 1.0),
+    "sin": lambda A, B: np.sin(50.0 * A @ B.T),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("model", [MOSAIC(4), MOSAICOutlierDetector()], ids=lambda model: type(model).__name__)
+def test_a_function_that_is_no_similarity_is_refused(name, model):
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    with pytest.raises(NotPositiveSemidefiniteError, match="must be positive semi-definite; the smallest eigenvalue is -"):
+        model.set_params(kernel=KERNELS[name]).fit(X)
+
+
+def test_that_sparse_columns_are_not_divided_by_their_spread_is_said():
+    income = np.c_[np.eye(5)[RNG.integers(0, 5, 300)], 1e4 * RNG.random(300)]
+    assert MOSAIC(4).fit(income).explain()[0].startswith("Columns are divided by their spread")
+    with pytest.warns(SelectionWarning, match=r"A few columns dominate all distances.*MaxAbsScaler, or set scale=False"):
+        model = MOSAIC(4).fit(sp.csr_array(income))
+    said = "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
+    assert model.explain()[0] == said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MOSAIC(4).fit(sp.csr_array(income[:, :5])).explain()[0] == said
+        assert MOSAIC(4, scale=False).fit(sp.csr_array(income)).explain()[0] == "Columns are taken as they are."
+        MOSAIC(4).fit(sp.csr_array(RNG.poisson(2.0 / np.arange(1, 401), (300, 400))))
 
 
 def test_a_refused_change_of_parameters_has_changed_nothing():

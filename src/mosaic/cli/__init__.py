@@ -63,7 +63,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Within, signals end the command at once: libhdf5 never lets go of the interpreter in some damaged files, and ``_end`` waits."""
+    """Within, signals end the command at once: in some damaged files libhdf5 never lets go of the interpreter for ``_end``."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     ours = handlers if handlers[signal.SIGTERM] is _end else {}
     try:

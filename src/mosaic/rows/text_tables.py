@@ -11,7 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
@@ -350,16 +350,17 @@ def open_workbook(request: Request) -> Rows:
             there = f"It has {listed(sheets)}." if sheets else "It has none."
             raise FileFault(path, f"has no sheet {name!r} (`sheet`)", close_to(name or "", sheets) + there)
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+    request = replace(request, others=[other for other in sheets if other != name])
     rows = [row for row in rows if any(cell != "" for cell in row)]
     if not rows:
-        raise no_rows(path, f"its sheet {name!r} is empty")
+        raise request.fault(f"its sheet {name!r} is empty", "Write it again with its rows.")
     notes = []
     if len(sheets) > 1:
         notes.append(f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}.")
     names, has_header = names_and_header([_text(cell) for cell in rows[0]], ".", notes)
     body = rows[1:] if has_header else rows
     if not body:
-        raise no_rows(path, f"its sheet {name!r} has a header and no rows")
+        raise request.fault(f"its sheet {name!r} has a header and no rows", "Write it again with its rows.")
     check_names(request, names)
     columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
     return Rows.of_table(request, InMemory.of_arrow(pa.table(columns)), notes=notes)

@@ -34,7 +34,7 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".json": lambda table, path: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
     ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
-#: Characters that a formula may begin with, also as wide as those of Chinese and Japanese writing; a number with its sign is none.
+#: Characters that a formula may begin with, also in full width; a number with its sign is none.
 FORMULAS, NUMBER = "=+-@\t\r\n＝＋－＠", re.compile(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?")
 REPLACE = "Use `force=True` to replace it, or name another file."
 
@@ -48,7 +48,8 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as
     of lists, which .csv and .tsv files cannot hold.
 
     Unless texts stay ``as_written``, an apostrophe is put in .csv and .tsv files before those that a spreadsheet would compute:
-    they begin with ``=``, ``+``, ``-``, ``@``, one of these in full width, a tab or a line break, and are no numbers. A ``SelectionWarning`` says so.
+    they begin with ``=``, ``+``, ``-``, ``@``, one of these in full width, a tab or a line break, and are no numbers. A
+    ``SelectionWarning`` says so.
     """
     target = Path(path)
     check_output(target, force, rows=True)
@@ -112,7 +113,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
         temporary.unlink(missing_ok=True)
 
 
-def escape_formulas(table: pa.Table) -> tuple[pa.Table, int]:
+def escape_formulas(table: Any) -> tuple[Any, int]:
     """A table of which a spreadsheet computes no text, and how many were changed: an apostrophe is put before them."""
     changed = 0
 
