@@ -22,6 +22,7 @@ from mosaic.arrays.codes import equal_rows
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Settings, counted
+from mosaic.choosing.budget import budget_of, may_load
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
@@ -227,7 +228,10 @@ verbose : as for ``MOSAIC``
         everything = self._fitted(X, 1)
         points = numbers_of(everything, X)
         if isinstance(points, Source):
-            raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
+            if not may_load(8.0 * points.n * points.n_features, budget_of(everything.selection_.settings.memory_budget)):
+                fault = "labels need rows that fit into memory"
+                raise InvalidInputError(fault, "Raise `memory_budget`, or choose class by class.")
+            points = points.take(np.arange(points.n))
         rows = on_host(everything.selection_.data.geometry.prepare(points))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)

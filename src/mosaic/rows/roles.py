@@ -195,7 +195,7 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
     if not isinstance(table, InMemory):
         if not by_name:
             return None, []
-        said = f"Rows are named by column {by_name[0]!r}; whether its values all differ was not checked in a file of this size."
+        said = f"Rows are named by column {by_name[0]!r}; whether all of its values differ was not checked, as they are many."
         return by_name[0], [f"{said} Name another one with `id`."]
     others = without([name for name in single if kinds[name] in texts], by_name)
     for name in (*by_name, *others):
