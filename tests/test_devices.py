@@ -137,6 +137,14 @@ def test_answers_come_back_where_the_data_is(other, blobs, tmp_path):
     assert isinstance(model.predict(blobs[:7]), np.ndarray)
 
 
+def test_the_proof_for_all_rows_is_that_of_the_host(other):
+    X = np.random.default_rng(0).normal(size=(17_000, 3))
+    ours, theirs = (MOSAIC(5).fit(given).certify(all_rows=True) for given in (X, other(X)))
+    assert ours.n_rows == theirs.n_rows > 16_384
+    assert (theirs.confidence, theirs.n_candidates) == (ours.confidence, ours.n_candidates)
+    np.testing.assert_allclose([theirs.value, theirs.bound], [ours.value, ours.bound], atol=1e-4)
+
+
 def similarities(A, B):
     """exp(−‖a − b‖²), by functions of NumPy."""
     assert type(A) is type(B) is np.ndarray

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.xp import is_on_device, rows_of
 
 #: The result for the rows of one block or several: named arrays, which can be sent and saved directly.
 BlockResult: TypeAlias = dict[str, Any]
@@ -74,7 +75,8 @@ class TakeRows:
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
         here = self.numbers[(self.numbers >= start) & (self.numbers < start + rows.shape[0])]
-        return {"rows": np.asarray(rows[here - start])}
+        taken = rows_of(rows, here - start)
+        return {"rows": taken if is_on_device(taken) else np.asarray(taken)}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         return {"rows": np.concatenate([left["rows"], right["rows"]])}

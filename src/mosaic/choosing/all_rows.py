@@ -13,6 +13,7 @@ since f_i and c_i go up and down together. The picks' own mean(c) comes from a p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
 from mosaic.arrays.codes import row_codes
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
-from mosaic.arrays.xp import on_host, rows_of, stacked
+from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, at_least_zero, is_on_device, namespace, on_host, rows_of, stacked, to_device_of
 from mosaic.choosing.bound import bound_of
 from mosaic.choosing.budget import DECISION_SAMPLE, refuse_certificate_beyond
 from mosaic.choosing.choose import Chooser
@@ -38,9 +39,8 @@ if TYPE_CHECKING:
 CONFIDENCE, RANDOM_ROWS = 0.95, DECISION_SAMPLE
 #: √v that λ is best for. Half or twice as much costs a thousandth of the bound.
 USUAL_DIFFERENCE = 0.05
-#: Looks at all rows, at most, and rows that join the candidates after a look, at most. Another look is worth its time if it can
-#: take away this share of the bound.
-MOST_LOOKS, MOST_JOINING, WORTH_A_LOOK = 3, 1024, 0.1
+#: Looks at all rows, and rows that join the candidates after a look, at most.
+MOST_LOOKS, MOST_JOINING = 3, 2048
 #: Allowed for similarities in single precision, whose distances are known to 1e-4: s · 0.5e-4 d/h is below this.
 SINGLE_PRECISION = 2e-5
 
@@ -74,10 +74,10 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
         price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, found.thresholds)))["price"][distinct]
         order = np.argsort(-price, kind="stable")
         bound = min(bound, float(found.thresholds.mean() + price[order[:k]].sum()))
-        if bound - found.bound <= WORTH_A_LOOK * bound:
-            break
         new = distinct[order[:MOST_JOINING]]
         new = new[~np.isin(seen["code"][new], joined)]
+        if not len(new):
+            break
         S, joined = np.hstack([S, targets.similarities(taken(new))]), np.append(joined, seen["code"][new])
     excess = most_above(bound, m, n, targets.rate)
     covered = float(seen["covered"][belongs].mean())
@@ -138,16 +138,27 @@ class Targets:
 
 def _covered(picks: Cover, rows: Any) -> FloatArray:
     """The similarity of each row to the nearest pick."""
-    nearest, distances = np.zeros(rows.shape[0]), picks.kernel.in_single_at(picks.reach)
-    for part in row_blocks(len(nearest), picks.kernel.n, CACHED_SIMILARITIES):
-        nearest[part] = on_host(distances(rows_of(rows, part))).min(axis=1)
+    nearest = np.zeros(rows.shape[0])
+    for part, D in _distances(picks, rows, CACHED_SIMILARITIES):
+        nearest[part] = on_host(namespace(D).min(D, axis=1))
     return np.exp(-(nearest ** (1.0 / picks.kernel.order)))
+
+
+def _distances(cover: Cover, rows: Any, entries: int) -> Iterator[tuple[slice, Any]]:
+    """(d / h)^order of rows to those of the cover, in blocks, where the rows are: in single precision on the host, in double on a
+    device, which does not correct what is near.
+    """
+    kernel, on_device = cover.kernel, is_on_device(rows)
+    in_single, unit = kernel.in_single_at(cover.reach), cover.reach**-kernel.order
+    for part in row_blocks(rows.shape[0], kernel.n, DEVICE_BLOCK_ENTRIES if on_device else entries):
+        some = rows_of(rows, part)
+        yield part, kernel.device_distances_at(some) * unit if on_device else in_single(some)
 
 
 def _seen(selection: Selection, prepare: Any, picks: Cover, rows: Any, start: int) -> BlockResult:
     """For each row how far it is covered, whether it is an outlier, and its code, which equal rows share."""
     Y = prepare(rows)
-    is_outlier = selection.outliers_at(Y) if selection.rejects else np.zeros(len(rows), dtype=bool)
+    is_outlier = selection.outliers_at(Y) if selection.rejects else np.zeros(rows.shape[0], dtype=bool)
     return {"covered": _covered(picks, Y), "is_outlier": is_outlier, "code": row_codes(Y)}
 
 
@@ -157,11 +168,20 @@ def _prices(prepare: Any, targets: Targets, u: FloatArray, rows: Any, start: int
     least = targets.covered - np.expm1(-u) / rate  # the s with g = u
     with np.errstate(divide="ignore", invalid="ignore"):
         farthest = np.where(least > 0, (-np.log(least)) ** order, np.inf).astype(np.float32)
-    price, distances = np.zeros(Y.shape[0]), targets.cover.kernel.in_single_at(targets.cover.reach)
-    for part in row_blocks(len(price), len(u), 4 * CACHED_SIMILARITIES):
-        D = on_host(distances(rows_of(Y, part)))
+    price = np.zeros(Y.shape[0])
+    for part, D in _distances(targets.cover, Y, 4 * CACHED_SIMILARITIES):
+        if is_on_device(D):
+            price[part] = _prices_on_device(targets, u, D)
+            continue
         row, target = np.divmod(np.flatnonzero(farthest > D), len(u))
         similar = np.exp(-(D[row, target].astype(np.float64) ** (1.0 / order)))
         above = -np.log1p(-rate * (similar - targets.covered[target])) - u[target]
         price[part] = np.bincount(row, np.maximum(above, 0.0), len(D)) / len(u)
     return {"price": price}
+
+
+def _prices_on_device(targets: Targets, u: FloatArray, D: Any) -> FloatArray:
+    xp, covered = namespace(D), to_device_of(D, targets.covered)
+    similar = targets.cover.similarities(D)
+    above = -xp.log1p(-targets.rate * (similar - covered)) - to_device_of(D, u)
+    return np.asarray(on_host(xp.sum(at_least_zero(above), axis=1))) / len(u)

@@ -40,13 +40,21 @@ class AllInMemory:
         as_often = np.bincount(points.point_of + 1, minlength=points.n + 1)
         if self.weights is not None or (self.X is None and (as_often != np.append(0, points.weights)).any()):
             raise InvalidInputError("a proof for all rows knows no weights", "Fit without `sample_weight`.")
-        source = ArraySource(rows_of(data.kernel.X, points.point_of) if self.X is None else self.X)
-        return (lambda name, task: source.run(task)), np.asarray if self.X is None else data.geometry.prepare
+        X = rows_of(data.kernel.X, points.point_of) if self.X is None else self.X
+        prepare = _as_it_is if self.X is None else data.geometry.prepare
+        if is_on_device(X):
+            return (lambda name, task: task.map_block(X, 0)), prepare
+        source = ArraySource(X)
+        return (lambda name, task: source.run(task)), prepare
 
     def answers(self, selection: Selection, question: Question) -> FloatArray:
         if sp.issparse(self.X) or is_on_device(self.X):
             return np.asarray(question(selection, selection.data.geometry.prepare(self.X)))
         return answers_by_pass(selection, question, ArraySource(self.X).run)
+
+
+def _as_it_is(rows: Any) -> Any:
+    return rows
 
 
 def answers_by_pass(selection: Selection, question: Question, run: Callable[[Task], BlockResult]) -> FloatArray:

@@ -123,7 +123,12 @@ class Kernel(ABC):
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The same distance between new points and own points, len(Y) × n."""
-        return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
+        return on_host(self.device_distances_at(Y))
+
+    def device_distances_at(self, Y: Any) -> Any:
+        K = self.device_cross(Y)
+        lengths, others = to_device_of(K, self.diagonal_at(Y)), to_device_of(K, self.diagonal())
+        return at_least_zero((lengths[:, None] + others) - 2.0 * K)
 
 
 @dataclass(frozen=True)
@@ -191,8 +196,8 @@ class StationaryKernel(PointKernel):
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         return self._distances(self._rows(rows), self._rows(columns))
 
-    def distances_at(self, Y: Any) -> FloatArray:
-        return on_host(self._distances(self.prepared(Y), self._rows(slice(None))))
+    def device_distances_at(self, Y: Any) -> Any:
+        return self._distances(self.prepared(Y), self._rows(slice(None)))
 
     def _between(self, A: Any, B: Any) -> Any:
         return self._decayed(self._distances(A, B))
