@@ -153,6 +153,16 @@ class TestWorkbooks:
         with pytest.raises(FileFault, match="unpacks to"):
             read(file, memory_budget=1e6)
 
+    @pytest.mark.parametrize("first", [[], [["Report 2024"]], [["note"], ["Data of May"], ["See there"]]])
+    def test_a_first_sheet_without_numbers_names_the_others(self, first, tmp_path):
+        file = workbook(tmp_path / "people.xlsx", {"Read me": first, "People": PEOPLE, "Old": PEOPLE})
+        with pytest.raises(FileFault, match=r"Or name another sheet \(sheet\): People, Old\."):
+            MOSAIC(3).fit(file)
+        with pytest.raises(FileFault, match=r"has no column 'wieght' .*Or name another sheet \(sheet\): Read me, Old\."):
+            read(file, sheet="People", weight="wieght")
+        with read(file, sheet="People") as rows:
+            assert len(MOSAIC(3).fit(rows).representative_indices_) == 3
+
     @pytest.mark.parametrize("cut", [30, 400, -50])
     def test_a_damaged_workbook_is_refused(self, tmp_path, cut):
         file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE})

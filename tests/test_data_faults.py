@@ -1,9 +1,14 @@
 """A bad file is answered with its name, the line or column, what is wrong, and what to do."""
 
+import csv
 import gzip
+import io
 import os
 import pickle
+import signal
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -14,7 +19,7 @@ import pytest
 import scipy.sparse as sp
 from pyarrow import feather
 
-from cli_runs import run
+from cli_runs import default_signals, environment, run
 from mosaic import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.rows import FileFault, read
@@ -51,6 +56,10 @@ CSV = {
     "ragged after a break": ('a,b\n1,"x\ny"\n3\n', "line 4", "has 1 cell instead of 2, as the header has", "Correct the line"),
     "ragged without header": ("1,2\n3,4\n5\n", "line 3", "as the first line has", "Correct the line"),
     "ragged far down": (LONG + "3\n", "line 400,002", "has 1 cell instead of 2", "Correct the line"),
+    "quote at the end": ('a,b\n1,2\n3,"4\n', "line 3", "quotation mark is opened and not closed", "Close it"),
+    "quote without a line break": ('a,b\n1,2\n3,"say ""no""', "line 3", "quotation mark is opened and not closed", "Close it"),
+    "quote alone": ('a,b\n1,2\n3,"', "line 3", "quotation mark is opened and not closed", "Close it"),
+    "quote of the last column": ('a\n1\n"2\n', "line 3", "quotation mark is opened and not closed", "Close it"),
     "open quote": ('a,b\n1,2\n"3,4\n5,6\n', "line 3", "quotation mark is opened and not closed", "Close it"),
     "endless quote": ('a,b\n1,2\n"3,4\n' + "5,6\n" * 2_000_000, "line 3", "not closed", "Close it"),
     "latin1": ("name,x\nMüller,1\n".encode("latin1"), "line 2", "byte 8 (0xfc) is not UTF-8", "iconv -f latin1 -t utf-8"),
@@ -77,6 +86,21 @@ def test_a_bad_text_table_says_where_and_why(case, budget, tmp_path, scratch):
     fault = fault_of(path, said, remedy, memory_budget=budget)
     assert (fault.file, fault.where) == (str(path), where)
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("last", ['"4"', '"4""', '"""', '""', '"a\n"', '4"', '4"5', '"x,""y"', "'4", '"\n"', '""""'])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_an_open_quotation_mark_at_the_end_is_refused_and_no_other_text(last, end, ending, tmp_path):
+    text = f"a,b\n1,two\n3,{last}{end}"
+    write(tmp_path, gzip.compress(text.encode()) if ending == "csv.gz" else text, f"t.{ending}")
+    try:
+        expected = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error:
+        fault_of(tmp_path / f"t.{ending}", "quotation mark is opened and not closed")
+        return
+    with read(tmp_path / f"t.{ending}") as rows:
+        assert rows.table.texts("b") == [record[1] for record in expected[1:] if record]
 
 
 OPTIONS = {
@@ -216,6 +240,46 @@ def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, 
         fault = fault_of(write(tmp_path, content, name))
         assert fault.file == str(tmp_path / name)
         assert fault.remedy.endswith(".")
+
+
+#: A command that says when libhdf5 begins to read.
+READING = """
+import sys
+import h5py
+from mosaic.cli import main
+
+def file(path, mode, opened=h5py.File):
+    print("reading", flush=True)
+    return opened(path, mode)
+
+h5py.File = file
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_ends_a_command_that_a_damaged_file_keeps_busy(name, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("anndata")
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file["X"] = np.zeros((2, 2))
+        file.create_group("obs").attrs["encoding-type"] = "dataframe"
+    content = bytearray((tmp_path / "x.h5ad").read_bytes())
+    content[content.index(b"GCOL") + 24] = 1  # the length of a text, which libhdf5 looks for without end
+    (tmp_path / "x.h5ad").write_bytes(content)
+    words = [sys.executable, "-c", READING, "select", str(tmp_path / "x.h5ad"), "-q"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with default_signals(), subprocess.Popen(words, env=environment(), **pipes) as child:
+        try:
+            assert child.stdout.readline() == "reading\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(2)
+            child.send_signal(getattr(signal, name))
+            child.wait(60)
+        finally:
+            child.kill()
+    assert child.returncode == -getattr(signal, name)
 
 
 def test_texts_whose_lengths_are_wrong_are_refused(tmp_path):

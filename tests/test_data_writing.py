@@ -154,6 +154,26 @@ def test_cells_that_a_spreadsheet_would_compute_are_made_inert_and_told(tmp_path
     assert float(rows[0][1]) == -1
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([b"=1+1", b"@x"]),
+        pa.array([b"=1+1"], pa.large_binary()),
+        pa.array([b"=1+1"]).dictionary_encode(),
+        pa.array([b"=1+1"], pa.binary(4)),
+        pa.array(["＝1+1", "＋1", "－1", "＠x"]),
+        pa.array(["\n=1+1", "\r=1"]),
+    ],
+    ids=["bytes", "large bytes", "categories of bytes", "bytes of one length", "full width", "line breaks"],
+)
+def test_formulas_in_bytes_or_wide_characters_are_made_inert_too(cells, tmp_path):
+    with pytest.warns(SelectionWarning, match=f"{len(cells)} cells? begins? with"):
+        write_rows(tmp_path / "a.csv", pa.table({"a": cells}), as_written=False)
+    with (tmp_path / "a.csv").open(newline="") as file:
+        _, *rows = csv.reader(file)
+    assert [row[0][0] for row in rows] == ["'"] * len(cells)
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
 def test_cells_stay_as_they_are_where_that_is_asked_for_or_no_spreadsheet_reads_them(tmp_path, name):
     write_rows(tmp_path / name, FORMULAS, as_written=name == "a.csv")

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from mosaic import MOSAIC
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import ArraySource
 from mosaic.exceptions import InvalidInputError, MosaicError
@@ -24,7 +25,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-from mosaic.rows.dask import DaskSource  # noqa: E402
+from mosaic.rows.dask import DaskSource, InDask  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 
@@ -83,15 +84,29 @@ def test_chunks_of_any_layout_and_type_give_what_the_array_gives(layout, width):
     agree(found, ArraySource(given).run(Sums()))
 
 
-def test_data_frames_give_their_columns_of_numbers_and_lengths_that_are_unknown_are_computed():
+def test_a_data_frame_is_a_table_whose_partitions_stay_where_they_are():
     frame = pd.DataFrame({"a": X[:, 0], "name": "Ada", "b": np.arange(len(X)), "c": X[:, 1] > 0, 4: X[:, 2]})
     frame["d"] = pd.array(np.arange(len(X)) % 5, dtype="Int64")
     frame.loc[7, "d"] = None
-    frame["when"] = pd.Timestamp("2026-01-01")
-    numbers = np.column_stack([frame[name].to_numpy(dtype=float, na_value=np.nan) for name in ["a", "b", "c", 4, "d"]])
-    source = DaskSource.of(dd.from_pandas(frame, npartitions=7))
-    assert (source.kind, source.names) == ("Dask dataframe", ["a", "b", "c", "4", "d"])
-    agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
+    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "high", "low"))
+    table = InDask(dd.from_pandas(frame, npartitions=7))
+    assert (table.n, table.columns, table.levels) == (len(X), ["a", "name", "b", "c", "4", "d", "kind"], ["kind"])
+    assert table.missing(["a", "d"]).tolist() == [0, 1]
+    blocks = list(table.blocks(["b", "4"], 100, len(X) - 100))
+    assert np.concatenate([cells.columns["b"].to_numpy() for cells in blocks]).tolist() == list(range(100, len(X) - 100))
+    rows = [len(X) - 1, 3, 7, 3]
+    assert table.take(rows, ["b", "kind", "d"]).to_pydict() == {
+        "b": rows,
+        "kind": frame["kind"][rows].tolist(),
+        "d": [number if row != 7 else None for row, number in zip(rows, np.array(rows) % 5, strict=True)],
+    }
+    assert table.texts("d", np.array([7, 8])) == ["", "3"]
+    numbers = ["a", "b", "4", "c"]
+    source = table.encoded(lambda cells: cells.only(numbers).matrix(), numbers)
+    agree(source.run(Sums()), ArraySource(frame[["a", "b", 4, "c"]].to_numpy(float)).run(Sums()))
+
+
+def test_lengths_that_are_unknown_are_computed():
     lazy = da.from_array(X, chunks=(5000, 2))
     lazy = lazy[lazy[:, 0] > 0]
     agree(DaskSource.of(lazy).run(Sums()), ArraySource(X[X[:, 0] > 0]).run(Sums()))
@@ -129,7 +144,9 @@ def test_a_fault_that_the_task_finds_comes_out_as_it_is_and_a_chunk_of_other_row
         (lambda: da.zeros((0, 3)), r"at least one point.*\(0, 3\)"),
         (lambda: da.zeros((3, 2))[:, da.zeros(2) > 0], r"at least one.*feature.*\(3, 0\)"),
         (lambda: da.zeros((3, 2))[da.zeros(3) > 0], r"at least one point.*\(0, 2\)"),
-        (lambda: dd.from_pandas(pd.DataFrame({"name": ["Ada"]}), npartitions=1), r"no column of numbers.*'name'"),
+        (lambda: dd.from_pandas(pd.DataFrame({"name": ["Ada"]}), npartitions=1), r"no column of numbers.*name \(String\)"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)[[]], r"at least one point and one feature.*\(1, 0\)"),
+        (lambda: (dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)).query("a > 2"), r"at least one point.*\(0, 1\)"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"got a Dask Series.*to_frame"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1).index, r"array or a Dask dataframe; got.*Index"),
         (lambda: dask.delayed(1), r"Dask array or a Dask dataframe; got a Dask Delayed"),
@@ -137,12 +154,11 @@ def test_a_fault_that_the_task_finds_comes_out_as_it_is_and_a_chunk_of_other_row
 )
 def test_collections_without_rows_of_numbers_are_refused(bad, fault):
     with pytest.raises(InvalidInputError, match=fault):
-        DaskSource.of(bad())
+        MOSAIC(2).fit(bad())
 
 
 def test_a_cluster_gives_what_the_array_gives_says_when_it_is_done_and_keeps_nothing(cluster):
-    frame = pd.DataFrame(X, columns=list("abc")).assign(name="Ada")
-    for given in (da.from_array(X, chunks=(9999, 2)), da.from_array(X, chunks=(RAGGED, 3)), dd.from_pandas(frame, npartitions=5)):
+    for given in (da.from_array(X, chunks=(9999, 2)), da.from_array(X, chunks=(RAGGED, 3))):
         seen = []
         agree(DaskSource.of(given).run(Sums(), watch=seen.append))
         assert seen == [len(X)]

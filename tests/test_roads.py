@@ -1,15 +1,25 @@
-"""Every road to a fit and to answers gives the same: frames, files, open files, arrays."""
+"""Every road to a fit and to answers gives the same: frames, files, open files, Dask, arrays."""
 
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import mosaic
 from mixed_tables import TABLES, customers
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, SelectionWarning
+from mosaic import (
+    MOSAIC,
+    InvalidInputError,
+    MOSAICOutlierDetector,
+    MOSAICSampler,
+    NotPositiveSemidefiniteError,
+    Paper,
+    SelectionWarning,
+)
+from small_tables import SMALL_TABLES
 
 pytest.importorskip("pyarrow")
 RNG = np.random.default_rng(0)
@@ -46,10 +56,15 @@ def as_parquet(frame, folder):
     return folder / "t.parquet"
 
 
+def as_dask(frame, folder):
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
 ROADS = {
     "frame": lambda frame, folder: frame,
     "csv": as_csv,
     "parquet": as_parquet,
+    "dask": as_dask,
     "open file": lambda frame, folder: mosaic.read(as_parquet(frame, folder)),
 }
 
@@ -59,15 +74,31 @@ def answers(model, X):
     return [model.predict(X), model.transform(X), model.score_samples(X), model.score(X), told.is_outlier, told.reason]
 
 
-@pytest.mark.parametrize("name", TABLES)
+ALL_TABLES = TABLES | {name: lambda name=name: SMALL_TABLES[name] for name in SMALL_TABLES}
+
+
+@pytest.fixture(scope="module", params=ALL_TABLES)
+def of_frame(request):
+    frame = ALL_TABLES[request.param]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        return frame, MOSAIC(6).fit(frame)
+
+
 @pytest.mark.parametrize("road", [road for road in ROADS if road != "frame"])
-def test_a_table_gives_one_answer_on_every_road(name, road, tmp_path):
-    frame = TABLES[name]()
-    expected = MOSAIC(6).fit(frame)
+def test_a_table_gives_one_answer_on_every_road(of_frame, road, tmp_path):
+    frame, expected = of_frame
     X = ROADS[road](frame, tmp_path)
     model = MOSAIC(6).fit(X)
     np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
     np.testing.assert_array_equal(model.is_outlier_, expected.is_outlier_)
+    picks, others = (fitted.facts_.picks for fitted in (model, expected))
+    if road != "dask" or "link" not in frame:  # a column that is not called as ids are names rows in memory only
+        assert [(pick.name, pick.reason) for pick in picks] == [(pick.name, pick.reason) for pick in others]
+    chosen = model.select(X)
+    assert (chosen.column_names, chosen.num_rows) == (list(frame.columns), 6)
+    if "y" in frame:
+        np.testing.assert_allclose(chosen["y"].to_numpy(), frame["y"].to_numpy()[model.representative_indices_])
     new = frame.iloc[::-1].head(40).reset_index(drop=True)
     for one, two in zip(answers(expected, new), answers(model, ROADS[road](new, tmp_path)), strict=True):
         if isinstance(one, list):
@@ -100,7 +131,7 @@ def test_groups_and_weights_that_a_file_was_read_with_count_in_the_fit(ending, t
     np.testing.assert_array_equal(later.representative_indices_, expected.representative_indices_)
 
 
-@pytest.mark.parametrize("road", ["csv", "parquet", "open file"])
+@pytest.mark.parametrize("road", ["csv", "parquet", "dask", "open file"])
 def test_select_gives_the_cells_of_a_file(road, tmp_path):
     frame = shops()
     X = ROADS[road](frame, tmp_path)
@@ -147,18 +178,48 @@ def test_a_list_of_labels_names_columns_only_if_all_are_there():
         ({"a": [1.0, 2.0], "b": [3.0, 4.0]}, r"X is a dict\. Pass a data frame"),
         ([{"a": 1.0}, {"a": 2.0}], r"X is a list of dicts\. Pass a data frame"),
         (["one text", "another"], r"X is a list of texts\. Pass a data frame"),
-        (pd.Series(["one text", "another"]), "X "),
+        (pd.Series(["one text", "another"]), r"X is a single column\. Pass a data frame: X\.to_frame\(\)"),
+        (pd.Series([1.0, 2.0]), r"X is a single column\. Pass a data frame: X\.to_frame\(\)"),
         (np.zeros((4, 3, 2)), "X is no table of numbers"),
         (np.zeros((4, 3), complex), "X is no table of numbers: Complex data not supported"),
         (np.array([[object(), 1.0]] * 4), "X holds what is no number"),
         ([[1.0, 2.0], [3.0]], "X must be a rectangular array of numbers"),
     ],
-    ids=["dict", "dicts", "texts", "series of texts", "three dimensions", "complex", "objects", "ragged"],
+    ids=["dict", "dicts", "texts", "series of texts", "series of numbers", "three dimensions", "complex", "objects", "ragged"],
 )
 @pytest.mark.parametrize("model", [MOSAIC(2), MOSAICOutlierDetector()], ids=lambda model: type(model).__name__)
 def test_what_is_no_table_is_refused_at_the_door(model, X, told):
     with pytest.raises(InvalidInputError, match=told):
         model.fit(X)
+
+
+KERNELS = {
+    "negative distances": lambda A, B: -((A[:, None] - B[None]) ** 2).sum(axis=2),
+    "tanh": lambda A, B: np.tanh(A @ B.T - 1.0),
+    "sin": lambda A, B: np.sin(50.0 * A @ B.T),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("model", [MOSAIC(4), MOSAICOutlierDetector()], ids=lambda model: type(model).__name__)
+def test_a_function_that_is_no_similarity_is_refused(name, model):
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    with pytest.raises(NotPositiveSemidefiniteError, match="must be positive semi-definite; the smallest eigenvalue is -"):
+        model.set_params(kernel=KERNELS[name]).fit(X)
+
+
+def test_that_sparse_columns_are_not_divided_by_their_spread_is_said():
+    income = np.c_[np.eye(5)[RNG.integers(0, 5, 300)], 1e4 * RNG.random(300)]
+    assert MOSAIC(4).fit(income).explain()[0].startswith("Columns are divided by their spread")
+    with pytest.warns(SelectionWarning, match=r"A few columns dominate all distances.*MaxAbsScaler, or set scale=False"):
+        model = MOSAIC(4).fit(sp.csr_array(income))
+    said = "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
+    assert model.explain()[0] == said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MOSAIC(4).fit(sp.csr_array(income[:, :5])).explain()[0] == said
+        assert MOSAIC(4, scale=False).fit(sp.csr_array(income)).explain()[0] == "Columns are taken as they are."
+        MOSAIC(4).fit(sp.csr_array(RNG.poisson(2.0 / np.arange(1, 401), (300, 400))))
 
 
 def test_a_refused_change_of_parameters_has_changed_nothing():

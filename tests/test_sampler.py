@@ -97,6 +97,12 @@ def test_strategies_of_imbalanced_learn_mean_what_they_mean_there(strategy, y):
     assert dict(zip(*np.unique(few, return_counts=True), strict=True)) == expected
 
 
+@pytest.mark.parametrize("strategy", [{0: 0, 1: 0}, lambda y: {0: 0, 1: 0}, True, None])
+def test_strategies_that_ask_for_nothing_are_refused(strategy):
+    with pytest.raises(InvalidInputError, match=r"sampling_strategy (asks for no row at all|must be a dict)"):
+        MOSAICSampler(sampling_strategy=strategy).fit(X, np.repeat([0, 1], [150, 50]))
+
+
 @pytest.mark.parametrize("strategy", ["minority", 0.0, 1.5, 0.1, {0: -1}, {0: 151}, {9: 1}, lambda y: {9: 1}])
 def test_strategies_that_imbalanced_learn_refuses_are_refused(strategy):
     y = np.repeat([0, 1], [150, 50])
@@ -104,6 +110,22 @@ def test_strategies_that_imbalanced_learn_refuses_are_refused(strategy):
         check_sampling_strategy(strategy, y, "under-sampling")
     with pytest.raises(InvalidInputError, match="sampling_strategy"):
         MOSAICSampler(sampling_strategy=strategy).fit(X, y)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=repr)
+def test_rows_without_a_label_are_refused_with_their_number(missing):
+    y = np.array(["a", "b", "c"], dtype=object)[Y]
+    y[[3, 7]] = missing
+    with pytest.raises(InvalidInputError, match=r"2 rows have no label\. Leave them out, or name a label for them"):
+        MOSAICSampler(9).fit(X, y)
+
+
+def test_one_warning_names_all_classes_that_are_not_judged():
+    y = Y.copy()
+    y[[5, 25]], y[[7, 130]] = 3, 4
+    with pytest.warns(SelectionWarning, match=r"labels of class 3, 4 were not judged: most of their rows") as told:
+        MOSAICSampler(20).fit(X, y)
+    assert len(told) == 1
 
 
 def test_a_rare_class_that_lies_among_others_keeps_all_rows_that_are_asked_for():

@@ -1,10 +1,15 @@
 """Saved models: the same answers in another process, small files, and nothing but a clear refusal of everything else."""
 
+import io
 import json
 import pickle
+import struct
 import subprocess
 import sys
+import tracemalloc
 import warnings
+import zipfile
+import zlib
 from functools import partial
 from typing import ClassVar
 
@@ -264,6 +269,40 @@ def test_compressed_members_and_pickled_objects_are_refused_before_they_are_read
     trap = np.array([Trap()], dtype=object)
     refused(forged(file, array0=trap, save=partial(np.savez, allow_pickle=True)), DAMAGED)
     assert not Trap.sprung
+
+
+def header_of_array(*shape):
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
+def nested(path, depth):
+    """A zip file whose stored members lie in one another: each is an array of bytes, the next member and all after it."""
+    parts, content = [], bytes(1 << 16)
+    for level in reversed(range(depth)):
+        name, content = f"array{level}.npy".encode(), header_of_array(len(content)) + content
+        checksum = zlib.crc32(content)
+        about = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, checksum, len(content), len(content), len(name), 0)
+        content = b"PK\x03\x04" + about + name + content
+        parts.append((name, about, len(content)))
+    directory = b"".join(
+        b"PK\x01\x02" + struct.pack("<H", 20) + about + struct.pack("<HHHII", 0, 0, 0, 0, len(content) - size) + name
+        for name, about, size in parts
+    )
+    end = struct.pack("<HHHHIIH", 0, 0, depth, depth, len(directory), len(content), 0)
+    path.write_bytes(content + directory + b"PK\x05\x06" + end)
+
+
+def test_what_would_take_more_memory_than_the_file_has_bytes_is_refused(tmp_path, file):
+    nested(tmp_path / "nested.mosaic", 300)
+    tracemalloc.start()
+    refused(tmp_path / "nested.mosaic", "its members lie in one another")
+    assert tracemalloc.get_traced_memory()[1] < 2 * (tmp_path / "nested.mosaic").stat().st_size
+    tracemalloc.stop()
+    with zipfile.ZipFile(file, "a") as packed:
+        packed.writestr("large.npy", header_of_array(10**13))
+    refused(file, r"large\.npy has less numbers than it says")
 
 
 def test_other_files_are_refused(tmp_path):

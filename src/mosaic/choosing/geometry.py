@@ -24,7 +24,7 @@ from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_h
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma, stationary
 from mosaic.text import figure
 
@@ -70,7 +70,12 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
     check_size(X)
     scale = column_scale(X, weights, settings.scale, ours=settings.similarity_is_ours)
     ours = settings.similarity_is_ours and scale is None and settings.scale is not False
-    return Prepare(scale, ours and compares_directions(X))
+    directions = ours and compares_directions(X)
+    if ours and not directions and sp.issparse(X) and unequal(_sparse_deviations(X, weights)):
+        fault = "A few columns dominate all distances, and those of a sparse matrix are not divided by their spread."
+        remedy = "Divide them first, as with MaxAbsScaler, or set `scale=False` if their units are the same."
+        warn(SelectionWarning(f"{fault} {remedy}"))
+    return Prepare(scale, directions)
 
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
@@ -116,6 +121,13 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
     found = np.sqrt(np.maximum(variance, 0.0))
     return np.where(found > 1e-12 * largest, found, 0.0)
+
+
+def _sparse_deviations(X: Any, weights: FloatArray | None) -> FloatArray:
+    """Standard deviations of the columns of a CSR matrix, (Σ ω_i x_ij² − (Σ ω_i x_ij)²)^½ with Σ ω_i = 1."""
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+    Y = X.astype(np.float64)
+    return np.asarray(np.sqrt(np.maximum(share @ Y.multiply(Y) - (share @ Y) ** 2, 0.0)))
 
 
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
@@ -165,6 +177,8 @@ def compares_directions(X: Any) -> bool:
 def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int) -> Geometry:
     kernel = _kernel(X, points, settings, prepare, seed)
     columns, scale = "Columns are taken as they are.", prepare.scale
+    if sp.issparse(X) and not prepare.directions and is_auto(settings.scale):
+        columns = "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
     if prepare.directions:
         columns = "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is not None:

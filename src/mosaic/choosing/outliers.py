@@ -47,7 +47,7 @@ from mosaic.arrays.xp import (
     with_entries,
 )
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import Kernel, check_similarities
+from mosaic.kernels import Kernel, check_eigenvalues, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
@@ -240,7 +240,7 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
     everyone, kernel = np.arange(len(members)), reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
     K = kernel.block(everyone, everyone)
-    F = _factor(0.5 * (K + K.T))
+    F = _factor(0.5 * (K + K.T), float(np.finfo(kernel.dtype).eps) ** 0.5)
     problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.abs(weights - 1.0).max() < 1e-12))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
@@ -251,14 +251,17 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
     return lam * eta, complement
 
 
-def _factor(K: FloatArray) -> FloatArray:
-    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not."""
+def _factor(K: FloatArray, allowed: float) -> FloatArray:
+    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not. One that is below zero by more
+    than the share ``allowed`` of their sizes is refused.
+    """
     rounding = 1e-12  # as a share of the largest eigenvalue
     try:
         cholesky(with_diagonal(K.copy(), -rounding * float(np.abs(K).sum(axis=1).max())))
         return np.asarray(cholesky(K.copy()))
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(K)
+        check_eigenvalues(values, allowed * float(np.abs(values).sum()))
         kept = values > rounding * max(float(values[-1]), 0.0)
         return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 

@@ -10,7 +10,8 @@ import signal
 import sys
 import traceback
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -58,6 +59,21 @@ def main(argv: list[str] | None = None) -> int:
 
 def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)  # as after Ctrl-C, so that temporary files are removed
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Within, signals end the command at once: in some damaged files libhdf5 never lets go of the interpreter for ``_end``."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ours = handlers if handlers[signal.SIGTERM] is _end else {}
+    try:
+        for number in ours:
+            if handlers[number] is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
 def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:

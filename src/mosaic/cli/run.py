@@ -8,14 +8,14 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mosaic.cli import command_line, fault_of
+from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICSampler, listening, load
@@ -207,7 +207,9 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
             if saved is not None:
                 table = rows_of_model(saved, args.file)
             else:
-                table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
+                is_hdf5 = ".h5ad" in (Path(args.file).suffix.lower(), f".{options.get('format')}")
+                with ended_by_signals() if is_hdf5 else nullcontext():
+                    table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
             with table:
                 run.table = table
                 run.assumed = [run.wording(text) for text in table.notes]

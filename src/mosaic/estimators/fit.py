@@ -86,7 +86,7 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     """What a plan has to know of rows before their numbers are there."""
     weighted, held = rows.weights is not None, rows.held
     if rows.array is None:
-        place: Place = "file" if rows.stays else "table"
+        place: Place = "cluster" if hasattr(rows.table, "encoded") else "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
         return Shape(rows.n, encoder.width, place, weighted, held, buffers)
     if isinstance(rows.array, Source):

@@ -22,6 +22,7 @@ from mosaic.arrays.codes import equal_rows
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Settings, counted
+from mosaic.choosing.budget import budget_of, may_load
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
@@ -30,7 +31,7 @@ from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.parameters import CHOICES, is_whole, one_of, real_number
 from mosaic.rows.frames import take_rows
 from mosaic.rows.rows import chosen_rows
-from mosaic.text import listed
+from mosaic.text import group_label, listed
 
 #: Neighbours of a row that judge its label.
 VOTERS = 10
@@ -122,22 +123,30 @@ def checked(asked: Any, counts: Numbers) -> Numbers:
         if not is_whole(number, 0) or number > counts[label]:
             fault = f"asks for {number!r} rows of class {label!r}, which has {counts[label]}"
             raise InvalidInputError(fault, "Give a whole number, at most that.", parameter="sampling_strategy")
-    return {label: int(asked.get(label, count)) for label, count in counts.items()}
+    numbers = {label: int(asked.get(label, count)) for label, count in counts.items()}
+    if not any(numbers.values()):
+        raise InvalidInputError("asks for no row at all", "Give a number above 0.", parameter="sampling_strategy", value=asked)
+    return numbers
 
 
 def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
     """How many rows of each class a strategy of imbalanced-learn asks for."""
     if isinstance(strategy, str):
         return reduced(one_of("sampling_strategy", strategy, (*DIVISIONS, *REDUCTIONS)), counts)
-    if isinstance(strategy, Real):
+    if isinstance(strategy, Real) and not isinstance(strategy, bool):
         return with_ratio(float(strategy), counts)
     return checked(strategy(y) if callable(strategy) else strategy, counts)
 
 
 def labels_of(y: Any) -> NDArray[Any]:
     """Labels as one column; of a column for each class, the number of the one that is 1."""
-    check_classification_targets(y)
     labels = np.asarray(y)
+    may_miss = labels.ravel().tolist() if labels.dtype.kind in "Of" else []
+    missing = sum(group_label(label) == "missing" for label in may_miss if not isinstance(label, str))
+    if missing:
+        fault = f"{counted(missing, 'row')} {'has' if missing == 1 else 'have'} no label"
+        raise InvalidInputError(fault, "Leave them out, or name a label for them, such as 'missing'.")
+    check_classification_targets(y)
     one_column_each = labels.ndim == 2 and labels.shape[1] > 1 and bool((labels.sum(axis=1) == 1).all())
     return np.asarray(labels.argmax(axis=1) if one_column_each else column_or_1d(labels))
 
@@ -227,7 +236,10 @@ verbose : as for ``MOSAIC``
         everything = self._fitted(X, 1)
         points = numbers_of(everything, X)
         if isinstance(points, Source):
-            raise InvalidInputError("labels need rows that fit into memory", "Raise `memory_budget`, or choose class by class.")
+            if not may_load(8.0 * points.n * points.n_features, budget_of(everything.selection_.settings.memory_budget)):
+                fault = "labels need rows that fit into memory"
+                raise InvalidInputError(fault, "Raise `memory_budget`, or choose class by class.")
+            points = points.take(np.arange(points.n))
         rows = on_host(everything.selection_.data.geometry.prepare(points))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
@@ -295,8 +307,11 @@ verbose : as for ``MOSAIC``
 
     def _notes(self, counts: Numbers, room: Numbers, total: int | None) -> Iterator[str]:
         """What is not as a user may think who reads the chosen rows alone."""
-        for label in self.suspects_.not_judged.tolist():
-            yield f"The labels of class {label!r} were not judged: most of its rows have more neighbours of another class."
+        not_judged = [repr(label) for label in self.suspects_.not_judged.tolist()]
+        if not_judged:
+            whose = "its" if len(not_judged) == 1 else "their"
+            said = f"were not judged: most of {whose} rows have more neighbours of another class."
+            yield f"The labels of class {listed(not_judged, 10)} {said}"
         left_out = {label: counts[label] - room[label] for label in counts}
         many = [
             f"{n} of {counts[label]} of class {label!r}" for label, n in left_out.items() if n > MANY_SUSPECTS * counts[label]

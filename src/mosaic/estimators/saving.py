@@ -1,13 +1,14 @@
 """Saved models: ``save`` writes a fitted estimator to one file, ``load`` reads it in another process, without pickle.
 
 The file is NumPy's ``.npz`` of arrays of numbers, with their structure as JSON in one of them. Only the classes below are built,
-and arrays are read with ``allow_pickle=False``, so that reading runs no code of the file. Members are not compressed, so that
-none takes more memory than the file has bytes. The checksums of the zip find damage.
+and arrays are read with ``allow_pickle=False``, so that reading runs no code of the file. Members are not compressed and lie side
+by side, so that all together take no more memory than the file has bytes. The checksums of the zip find damage.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import fields
@@ -34,6 +35,7 @@ from mosaic.parameters import BY_NAME, Sketch
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
 from mosaic.rows import Encoder, Rows
+from mosaic.rows.arrays import header_of
 from mosaic.rows.faults import FileFault, check_there
 from mosaic.rows.frames import Values
 from mosaic.rows.kinds import Category, Number, Text
@@ -101,9 +103,7 @@ def load(path: str | PathLike[str]) -> Any:
     if target.is_dir() or not zipfile.is_zipfile(target):
         raise FileFault(target, "is no saved model, or not all of it", "Copy or write it again.")
     try:
-        with zipfile.ZipFile(target) as file:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in file.infolist()):
-                raise ValueError("its members are compressed, which those of a saved model are not")
+        check_members(target)
         with np.load(target, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         content = _value(json.loads(arrays[STRUCTURE].tobytes()), arrays)
@@ -120,6 +120,21 @@ def load(path: str | PathLike[str]) -> Any:
         said = error.fault if isinstance(error, MosaicError) else " ".join(str(error).split())
         raise FileFault(target, f"is damaged or no saved model ({said[:200]})", "Copy or write it again.") from error
     raise FileFault(target, fault, "Fit and save it again, or load it with that version.")
+
+
+def check_members(path: Path) -> None:
+    """Refuse a file whose arrays would take more memory than it has bytes: compressed, one within another, or cut off."""
+    with zipfile.ZipFile(path) as file:
+        members = file.infolist()
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("its members are compressed, which those of a saved model are not")
+        if sum(member.file_size for member in members) > path.stat().st_size:
+            raise ValueError("its members lie in one another")
+        for member in members:
+            with file.open(member) as stored:
+                shape, dtype = header_of(stored)
+            if math.prod(shape) * dtype.itemsize > member.file_size:
+                raise ValueError(f"{member.filename} has less numbers than it says")
 
 
 def _plain(value: Any, arrays: dict[str, Any]) -> Any:

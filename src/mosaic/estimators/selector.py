@@ -206,8 +206,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     def select(self, X: Any, *, with_reasons: bool = False) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file, the
-        answer is a ``pyarrow.Table`` of its cells, or an array.
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file or a
+        Dask data frame, the answer is a ``pyarrow.Table`` of its cells, or an array.
         ``with_reasons``: a data frame, or ``obs`` of AnnData, gets the columns mosaic_rank, mosaic_stands_for and mosaic_reason.
 
         Examples

@@ -112,7 +112,11 @@ def _check_definite(K: FloatArray, tolerance: float) -> None:
     ΔG = K @ G - F @ (F.T @ G)
     if float(np.vdot(ΔG, ΔG)) <= 4 * (2.0 * tolerance) ** 2:
         return
-    eigenvalues = np.linalg.eigvalsh(K)
+    check_eigenvalues(np.linalg.eigvalsh(K), tolerance)
+
+
+def check_eigenvalues(eigenvalues: FloatArray, tolerance: float) -> None:
+    """Refuse a similarity whose smallest eigenvalue, the first, is below zero by more than rounding."""
     if eigenvalues[0] < -tolerance:
         raise NotPositiveSemidefiniteError(
             f"a similarity must be positive semi-definite; the smallest eigenvalue is {eigenvalues[0]:.3g} "

@@ -136,7 +136,7 @@ def open_npz(request: Request) -> Rows:
             for member in packed.namelist():
                 if member.endswith(".npy"):
                     with packed.open(member) as file:
-                        shapes[member[:-4]] = _header(file)
+                        shapes[member[:-4]] = header_of(file)
         if set(shapes) >= {"format", "shape", "data"} and request.array is None:  # as scipy.sparse.save_npz writes it
             return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
@@ -203,7 +203,7 @@ def _as_csr(request: Request, X: Any) -> Any:
     return X.tocsr()
 
 
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a .npy file. Versions 2 and 3 differ in names of fields only, which numbers have not."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

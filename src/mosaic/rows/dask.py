@@ -1,10 +1,13 @@
-"""Dask: chunks are cut into runs of whole blocks, which the active scheduler maps and merges by a tree of tasks."""
+"""Dask: a table of partitions, and a source of numbers whose chunks are cut into runs of whole blocks.
+
+The active scheduler maps the runs and merges them by a tree of tasks.
+"""
 
 from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -20,15 +23,18 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.sources import Source, Watch, dense_rows, map_run, merge_last, merge_runs
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.frames import cells_of, features_of, to_matrix
-from mosaic.text import readable_size
+from mosaic.rows.frames import Cells, cells_of
+from mosaic.rows.tables import InMemory
+from mosaic.text import Library, readable_size
+
+pd = Library("pandas")
 
 
 class DaskSource(Source):
-    """Rows of a Dask array of two dimensions whose chunks have known lengths, or of the numbers of a Dask dataframe."""
+    """Rows of a Dask array of two dimensions whose chunks have known lengths."""
 
-    def __init__(self, rows: Any, kind: str, names: Sequence[str] | None = None):
-        self.n, self.n_features, self.kind, self.names = int(rows.shape[0]), int(rows.shape[1]), kind, names
+    def __init__(self, rows: Any, kind: str):
+        self.n, self.n_features, self.kind = int(rows.shape[0]), int(rows.shape[1]), kind
         check_shape((self.n, self.n_features))
         # Runs are about as long as the chunks, so that a worker holds about as much in memory as the user planned.
         self._run_rows = BLOCK_ROWS << (max(1, max(rows.chunks[0]) // BLOCK_ROWS).bit_length() - 1)
@@ -38,32 +44,23 @@ class DaskSource(Source):
 
     @classmethod
     def of(cls, X: Any) -> DaskSource:
-        """A source of the rows of a Dask collection. Only unknown lengths of chunks are computed."""
+        """A source of the rows of a Dask array. Only unknown lengths of chunks are computed."""
         import dask.array as da
 
-        if isinstance(X, da.Array):
-            if X.ndim != 2:
-                fault = f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}"
-                raise InvalidInputError(fault, "Reshape it.")
-            check_numbers(X.dtype)
-            if any(isnan(size) for size in X.shape):
-                X = X.copy()  # compute_chunk_sizes changes it in place
-                with cluster_faults():
-                    X.compute_chunk_sizes()
-            return cls(X, "Dask array")
-        cells = cells_of(getattr(X, "_meta", None))
-        if cells is None:
+        if not isinstance(X, da.Array):
             raise InvalidInputError(
                 f"X must be a Dask array or a Dask dataframe; got a Dask {type(X).__name__}",
                 "Convert it, for example with to_frame, dask.array.from_delayed or Bag.to_dataframe.",
             )
-        columns = [cells.columns[name].name for name in features_of(cells)]
-        # Column-oriented formats read one column for the lengths.
-        with cluster_faults():
-            lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
-        rows = X[columns].map_partitions(to_matrix, columns, meta=to_matrix(X._meta, columns))
-        rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
-        return cls(rows, "Dask dataframe", [str(column) for column in columns])
+        if X.ndim != 2:
+            fault = f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}"
+            raise InvalidInputError(fault, "Reshape it.")
+        check_numbers(X.dtype)
+        if any(isnan(size) for size in X.shape):
+            X = X.copy()  # compute_chunk_sizes changes it in place
+            with cluster_faults():
+                X.compute_chunk_sizes()
+        return cls(X, "Dask array")
 
     def take(self, numbers: IntArray) -> Any:
         """The rows with these numbers; only chunks that hold them are computed."""
@@ -103,6 +100,80 @@ class DaskSource(Source):
         if watch is not None:
             watch(self.n)
         return result
+
+
+class InDask:
+    """Rows of a Dask data frame: columns are found by the text of their names, and partitions stay where they are."""
+
+    is_whole, held = False, 0.0
+
+    def __init__(self, X: Any):
+        import narwhals.stable.v2 as nw
+
+        self._X, self._first = X, cells_of(X._meta)
+        self.columns = list(self._first)
+        check_shape((1, len(self.columns)))
+        # Column-oriented formats read one column for the lengths.
+        with cluster_faults():
+            lengths = X[X.columns[:1]].map_partitions(len).compute()
+        self._ends = np.cumsum([0, *lengths])
+        self.n = int(self._ends[-1])
+        check_shape((self.n, len(self.columns)))
+        self.levels = [name for name, kind in self.kinds().items() if kind in (nw.Categorical, nw.Enum)]
+
+    def kinds(self) -> Mapping[str, Any]:
+        return {name: column.dtype for name, column in self._first.columns.items()}
+
+    def _only(self, columns: Sequence[str]) -> Any:
+        return self._X[[self._first.columns[name].name for name in columns]]
+
+    def missing(self, columns: Sequence[str]) -> IntArray:
+        """How many values of each column are missing."""
+        with cluster_faults():
+            return np.asarray(self._only(columns).isnull().sum().compute().to_numpy(), np.intp)
+
+    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        last = self.n if stop is None else stop
+        for part in range(len(self._ends) - 1):
+            begin, end = (int(row) for row in self._ends[part : part + 2])
+            if begin < last and start < end:
+                with cluster_faults():
+                    frame = self._only(columns).partitions[part].compute()
+                yield cells_of(frame.iloc[max(start - begin, 0) : last - begin], levels=self.levels)
+
+    def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
+        """The cells of some rows; only partitions that hold them are computed, and only these rows are fetched."""
+        import dask
+
+        numbers, back = np.unique(np.asarray(rows, np.int64), return_inverse=True)
+        chosen, cuts = self._only(columns), np.searchsorted(numbers, self._ends)
+        here = [(part, numbers[cuts[part] : cuts[part + 1]] - self._ends[part]) for part in np.flatnonzero(np.diff(cuts))]
+        found = [chosen.partitions[int(part)].map_partitions(rows_at, of_part, meta=chosen._meta) for part, of_part in here]
+        with cluster_faults():
+            frames = dask.compute(*found)
+        return InMemory(cells_of(pd.concat(frames or [chosen._meta]))).take(back, columns)
+
+    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
+        cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)
+        return ["" if value is None else str(value) for value in cells.to_pylist()]
+
+    def encoded(self, encode: Callable[[Cells], Any], columns: Sequence[str]) -> DaskSource:
+        """The numbers of the rows, made of these columns where the partitions are."""
+        import dask.array as da
+
+        chosen = self._only(columns)
+        meta = numbers_of_part(chosen._meta, encode, self.levels)
+        rows = chosen.map_partitions(numbers_of_part, encode, self.levels, meta=meta)
+        lengths = tuple(int(length) for length in np.diff(self._ends))
+        return DaskSource(da.Array(rows.dask, rows.name, (lengths, (meta.shape[1],)), meta=meta), "Dask dataframe")
+
+
+def rows_at(frame: Any, rows: IntArray) -> Any:
+    return frame.iloc[rows]
+
+
+def numbers_of_part(frame: Any, encode: Callable[[Cells], Any], levels: Sequence[str]) -> Any:
+    return encode(cells_of(frame, levels=levels))
 
 
 @contextmanager

@@ -196,7 +196,9 @@ class Encoder:
     def source(self, rows: Rows, n_jobs: int | None = None) -> Source:
         """The numbers of rows, read in passes."""
         if rows.array is None:
-            source: Source = EncodedRows(self, rows)
+            encoded = getattr(rows.table, "encoded", None)  # where the rows are
+            of_cells = replace(self, texts={}, text_rows=None).encode
+            source: Source = EncodedRows(self, rows) if encoded is None else encoded(of_cells, self.known_columns(rows))
         elif shape_of(rows.array)[1] != self.width:
             fault = f"has {shape_of(rows.array)[1]} columns of numbers, the data of fit had {self.width}"
             raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
@@ -309,7 +311,10 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
     seen, missing = 0, np.zeros(len(columns), np.intp)
-    for cells in table.blocks(columns) if columns else ():
+    counted = getattr(table, "missing", None)  # where the rows are
+    if columns and counted is not None:
+        seen, missing = table.n, counted(columns)
+    for cells in table.blocks(columns) if columns and counted is None else ():
         matrix = cells.matrix()
         if not hasattr(matrix, "indptr"):
             missing += np.isnan(matrix).sum(axis=0)

@@ -15,6 +15,7 @@ from mosaic.arrays.sources import Source, Watch, dense_rows
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of, features_of, is_feature_name, to_matrix
+from mosaic.rows.rules import LeftOut
 
 
 class RaySource(Source):
@@ -25,6 +26,7 @@ class RaySource(Source):
     """
 
     kind = "Ray data set"
+    left_out: tuple[LeftOut, ...] = ()
 
     def __init__(self, X: Any, columns: Sequence[str], n: int, n_features: int | None = None):
         self.columns, self.vectors = list(columns), n_features is not None
@@ -51,9 +53,10 @@ class RaySource(Source):
         kinds = dict(zip(schema.names, known, strict=True))
         tensors = {name: kind for name, kind in kinds.items() if hasattr(kind, "shape") or hasattr(kind, "ndim")}
         rest = pa.schema({name: kind for name, kind in kinds.items() if name not in tensors}).empty_table()
-        if not tensors:
-            return cls(X, features_of(cells_of(rest)), n)
-        return cls(X, list(tensors), n, _width(tensors, rest))
+        source = cls(X, list(tensors), n, _width(tensors, rest)) if tensors else cls(X, features_of(cells_of(rest)), n)
+        said = "holds no numbers, which alone are compared of a Ray data set", "pass a data frame to compare it"
+        source.left_out = tuple(LeftOut(name, *said) for name in kinds if name not in source.columns and is_feature_name(name))
+        return source
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         import ray

@@ -27,7 +27,7 @@ NO_FILE = Path("X")
 @dataclass(frozen=True)
 class Request:
     """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called. Rows that come from no
-    file have the path ``NO_FILE``.
+    file have the path ``NO_FILE``. ``others`` are the sheets of a workbook that are not read.
     """
 
     path: Path = NO_FILE
@@ -42,6 +42,7 @@ class Request:
     weight: str | None = None
     array: str | None = None
     sheet: str | None = None
+    others: Sequence[str] = ()
     image_size: int = 32
     colour: bool = False
     progress: Progress | None = None
@@ -59,6 +60,8 @@ class Request:
 
     def fault(self, said: str, remedy: str, column: str | None = None, **where: Any) -> InvalidInputError:
         """What is wrong with the rows: of a file with its name, of others as what X has."""
+        if self.others and column is None:
+            remedy = f"{remedy} Or name another sheet (`sheet`): {listed(self.others)}."
         if self.is_of_file:
             return FileFault(self.path, said, remedy, column=column, **where)
         subject = "X" if column is None else f"column {column!r}"
@@ -192,7 +195,7 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
     if not isinstance(table, InMemory):
         if not by_name:
             return None, []
-        said = f"Rows are named by column {by_name[0]!r}; whether its values all differ was not checked in a file of this size."
+        said = f"Rows are named by column {by_name[0]!r}; whether all of its values differ was not checked, as they are many."
         return by_name[0], [f"{said} Name another one with `id`."]
     others = without([name for name in single if kinds[name] in texts], by_name)
     for name in (*by_name, *others):

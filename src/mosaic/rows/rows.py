@@ -364,8 +364,7 @@ def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
     if as_text:
         rows = chain.from_iterable(zip(*(column.to_list() for column in block), strict=True) for block in blocks)
         return np.array([group_label(*cells) for cells in rows], dtype=np.str_)
-    (whole,) = blocks
-    values = [column.to_numpy() for column in whole]
+    values = [np.concatenate([column.to_numpy() for column in parts]) for parts in zip(*blocks, strict=True)]
     return values[0] if len(columns) == 1 else np.stack([each.astype(object) for each in values], axis=1)
 
 
@@ -381,16 +380,23 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         return Rows(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), array=X)
     if isinstance(X, list | tuple):
         return Rows(Request(kind="list"), array=array_of(X))
+    if arrays.owner_of(X) == "dask" and type(X).__name__ == "DataFrame":
+        from mosaic.rows.dask import InDask
+
+        return Rows.of_table(Request(kind="Dask dataframe"), InDask(X))
     source = arrays.stored_source(X)
     if source is not None and arrays.owner_of(X) == "anndata":
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
     if source is not None:
-        return Rows(Request(kind=source.kind), array=source, array_names=source.names)
+        roles = Roles(left_out=getattr(source, "left_out", ()))
+        return Rows(Request(kind=source.kind), array=source, array_names=source.names, roles=roles)
     if source is None and isinstance(X, Mapping):
         raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     cells = cells_of(X)
+    if cells is None and hasattr(X, "to_frame"):
+        raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
     if cells is None:
         return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
     request, table = Request(kind="data frame"), InMemory(cells)

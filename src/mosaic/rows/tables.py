@@ -170,13 +170,6 @@ def pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
     return index, [column["field_name"] for column in categories if column["field_name"]]
 
 
-def is_text(kind: Any) -> bool:
-    """Whether a type of pyarrow is text, or categories of text."""
-    if types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
 def without_categories(column: Any) -> Any:
     """A column of categories as a column of their values; other columns as they are."""
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column

@@ -11,7 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
@@ -75,16 +75,30 @@ class TextTable:
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
         }
-        size = path.stat().st_size
+        size, last = path.stat().st_size, ""
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             try:
                 for batch in arrow.open_csv(stream, **options):
                     if batch.num_rows:
+                        last = batch.column(len(self.names) - 1)[-1].as_py()
                         yield batch
                     if request.progress is not None:
                         request.progress(min(raw.tell(), size), size)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 raise self._fault(str(error)) from error
+        self._check_end(last)
+
+    def _check_end(self, last: str) -> None:
+        """Refuse a file that ends in an open quotation mark, which pyarrow takes for closed; ``last`` is the cell after it."""
+        before, doubled = self.delimiter if len(self.names) > 1 else "\n", last.replace('"', '""')
+        wanted, end = f'{before}"{doubled}'.encode(), b""
+        with readable(self.request.path), open_stream(self.request) as stream:
+            if stream.seekable():
+                stream.seek(max(stream.size() - len(wanted), 0))
+            while block := stream.read(1 << 20):
+                end = (end + block)[-len(wanted) :]
+        if end == wanted:
+            raise self._fault("the file ends in it")
 
     def typed(self) -> Iterator[Any]:
         """All rows, as cells of the kinds that the first ones have. If others differ, all kinds are found before it is told."""
@@ -336,16 +350,17 @@ def open_workbook(request: Request) -> Rows:
             there = f"It has {listed(sheets)}." if sheets else "It has none."
             raise FileFault(path, f"has no sheet {name!r} (`sheet`)", close_to(name or "", sheets) + there)
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+    request = replace(request, others=[other for other in sheets if other != name])
     rows = [row for row in rows if any(cell != "" for cell in row)]
     if not rows:
-        raise no_rows(path, f"its sheet {name!r} is empty")
+        raise request.fault(f"its sheet {name!r} is empty", "Write it again with its rows.")
     notes = []
     if len(sheets) > 1:
         notes.append(f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}.")
     names, has_header = names_and_header([_text(cell) for cell in rows[0]], ".", notes)
     body = rows[1:] if has_header else rows
     if not body:
-        raise no_rows(path, f"its sheet {name!r} has a header and no rows")
+        raise request.fault(f"its sheet {name!r} has a header and no rows", "Write it again with its rows.")
     check_names(request, names)
     columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
     return Rows.of_table(request, InMemory.of_arrow(pa.table(columns)), notes=notes)

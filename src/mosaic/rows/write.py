@@ -18,7 +18,7 @@ from typing import Any
 
 from mosaic.exceptions import NotWrittenError, SelectionWarning
 from mosaic.rows.faults import FileFault
-from mosaic.rows.tables import is_text, values_of, without_categories
+from mosaic.rows.tables import values_of, without_categories
 from mosaic.text import Library, json_text, jsonable
 
 pa, pq = Library("pyarrow"), Library("pyarrow.parquet")
@@ -34,6 +34,8 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".json": lambda table, path: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
     ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
+#: Characters that a formula may begin with, also in full width; a number with its sign is none.
+FORMULAS, NUMBER = "=+-@\t\r\n＝＋－＠", re.compile(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?")
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
@@ -46,7 +48,8 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as
     of lists, which .csv and .tsv files cannot hold.
 
     Unless texts stay ``as_written``, an apostrophe is put in .csv and .tsv files before those that a spreadsheet would compute:
-    they begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and are no numbers. A ``SelectionWarning`` says so.
+    they begin with ``=``, ``+``, ``-``, ``@``, one of these in full width, a tab or a line break, and are no numbers. A
+    ``SelectionWarning`` says so.
     """
     target = Path(path)
     check_output(target, force, rows=True)
@@ -111,20 +114,19 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
 
 
 def escape_formulas(table: Any) -> tuple[Any, int]:
-    """A table whose texts no spreadsheet computes, and how many were changed: an apostrophe is put before them."""
+    """A table of which a spreadsheet computes no text, and how many were changed: an apostrophe is put before them."""
     changed = 0
 
     def inert(text: str | None) -> str | None:
         nonlocal changed
-        # One of these characters alone is no formula, and a number with its sign is none.
-        if not text or len(text) == 1 or text[0] not in "=+-@\t\r" or re.fullmatch(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?", text):
-            return text
-        changed += 1
-        return f"'{text}"
+        is_formula = text is not None and len(text) > 1 and text[0] in FORMULAS and not NUMBER.fullmatch(text)
+        changed += is_formula
+        return f"'{text}" if is_formula else text
 
     for i, column in enumerate(table.columns):
-        if is_text(column.type):
-            cells = [inert(cell) for cell in without_categories(column).to_pylist()]
+        kind = column.type
+        if not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_nested(kind)):
+            cells = [inert(text) for text in _as_text(column)]
             table = table.set_column(i, table.column_names[i], pa.array(cells, pa.large_string()))
     return table.rename_columns([inert(name) for name in table.column_names]), changed
 
