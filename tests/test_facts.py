@@ -54,6 +54,22 @@ def test_facts_agree_with_the_estimator(model):
     assert set(plain(facts)) >= {"picks", "outliers", "certificate", "curve", "map", "decisions", "settings"}
 
 
+def test_facts_of_many_rows_have_the_lowest_of_all_outliers_and_their_number():
+    X = np.random.default_rng(0).normal(size=(17_000, 3))
+    X[::500] *= 1000.0
+    model = MOSAIC(5).fit(X)
+    facts = model.facts_
+    found = facts.to_dict("sentence", "outliers")
+    odd = np.flatnonzero(model.is_outlier_)
+    counts = model.effective_count_[odd]
+    assert [one["effective_count"] for one in found["outliers"]["lowest"]] == pytest.approx(np.sort(counts)[:50])
+    assert {one["row"] for one in found["outliers"]["lowest"]} <= set(odd.tolist())
+    assert found["sentence"].endswith(f"; {len(odd)} outliers set aside.")
+    assert (found["outliers"]["n"], sum(found["outliers"]["outlying"])) == (len(odd), len(odd))
+    assert set(odd.tolist()) <= set(facts.map.row[np.array(facts.map.status) == "outlier"].tolist())
+    assert model.facts_ is facts
+
+
 def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
     model = MOSAIC(12).fit(BLOBS.X)
     facts = model.facts_

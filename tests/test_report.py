@@ -110,6 +110,74 @@ def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
     assert sum(facts["bins"]["rows"]) == 3000  # numbers are those of all
 
 
+@pytest.fixture(scope="module")
+def crowd():
+    """More rows than a fit decides with, and thirty-four far from all others, which no sample has all of."""
+    X = np.random.default_rng(0).normal(size=(17_000, 3))
+    X[::500] *= 1000.0
+    return X
+
+
+def test_all_outliers_of_many_rows_are_on_the_page_and_their_number_is_no_estimate(crowd):
+    model = MOSAIC(5).fit(crowd)
+    page = report_html(model, certificate=False)
+    facts, outliers = facts_in(page), np.flatnonzero(model.is_outlier_)
+    assert facts["scaled"]
+    assert set(range(0, 17_000, 500)) <= set(outliers.tolist())
+    listed = [item for item in facts["lowest"] if item["bin"] < facts["bins"]["threshold"]]
+    assert sorted(item["row"] for item in listed) == outliers.tolist()
+    np.testing.assert_allclose([item["count"] for item in listed], np.sort(model.effective_count_[outliers]), rtol=1e-3)
+    assert np.isin(outliers, unpacked(facts["map"]["row"], "u4")).all()
+    assert sum(facts["bins"]["rows"][: facts["bins"]["threshold"]]) == facts["n_outliers"] == len(outliers)
+    assert sum(entry["stands_for"] for entry in facts["ranking"]) == pytest.approx(17_000 - len(outliers), abs=5)
+    assert f"; **{len(outliers)} outliers** set aside." in facts["texts"]["sentence"]
+    assert "Outliers were looked for among all rows" in page
+
+
+@pytest.mark.usefixtures("by_passes")
+def test_a_page_that_cannot_look_at_all_rows_says_that_it_has_a_sample(crowd):
+    model = pickle.loads(pickle.dumps(MOSAIC(5).fit(open_source(crowd))))
+    page = report_html(model, certificate=False)
+    facts = facts_in(page)
+    listed = [item for item in facts["lowest"] if item["bin"] < facts["bins"]["threshold"]]
+    assert len(listed) < facts["n_outliers"]
+    assert (facts["is_estimate"], facts["has_lowest"], facts["bins"]["exact"]) == (True, False, 0)
+    assert f"**about {facts['n_outliers']} outliers**" in facts["texts"]["sentence"]
+    assert "This page has a sample." in page
+
+
+def test_columns_at_fault_come_first_whatever_their_number_and_their_cells_are_marked():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 30)).round(3), columns=[f"c{j}" for j in range(30)])
+    frame["note"] = "n"
+    for row, column in enumerate(range(10, 26)):
+        frame.loc[row, f"c{column}"] = 1000.0 + row
+    numbers = frame.drop(columns="note")
+    facts = facts_of(MOSAIC(5).fit(numbers), columns=frame, certificate=False)
+    assert set(facts["columns"][:16]) == {f"c{column}" for column in range(10, 26)}
+    assert len(facts["columns"]) == 16
+    for item in facts["lowest"][:16]:
+        assert facts["columns"][item["faults"][0]] == f"c{10 + item['row']}"
+        assert item["cells"][item["faults"][0]] == str(1000 + item["row"])
+    assert facts["left_out"] == "This page and the files that it saves have 16 of 31 columns, those at fault in outliers first."
+    plain = facts_of(MOSAIC(5, outliers="keep").fit(numbers), columns=frame, certificate=False)
+    assert plain["columns"] == [f"c{j}" for j in range(12)]
+    assert plain["left_out"] == "This page and the files that it saves have 12 of 31 columns."
+    page = report_html(MOSAIC(5).fit(numbers), columns=frame, certificate=False)
+    cell = facts["lowest"][0]["cells"][facts["lowest"][0]["faults"][0]]
+    assert f'<td class="fault"><bdi class="clip">{cell}</bdi></td>' in page  # without JavaScript, too
+
+
+def test_texts_that_the_fit_takes_as_missing_are_missing_on_the_page():
+    gaps = ["NA", "n/a", "-", "", None]
+    columns = {"visits": [gaps[row % 5] if row % 8 == 0 else str(row % 7) for row in range(400)]}
+    column = facts_of(MOSAIC(5).fit(BLOBS.X), columns=columns, certificate=False)["map_columns"][0]
+    assert {column["texts"][code] for code in column["missing"]} == {"NA", "n/a", "-", ""}
+    codes = unpacked(column["codes"], f"u{column['bytes']}")
+    assert np.isin(codes, column["missing"]).sum() == 50
+
+
 def test_rows_that_must_be_included_are_never_outliers_and_those_without_weight_have_no_representative():
     odd, weights = int(np.flatnonzero(BLOBS.is_outlier)[0]), np.arange(400) % 2
     weights[odd] = 1
@@ -152,7 +220,7 @@ def test_a_fit_by_passes_is_reported_in_rows_of_the_data_and_a_copy_of_it_as_wel
     page = report_html(by_passes, facts=Facts(by_passes, outliers_only=True))
     found = facts_in(page)
     assert (found["scaled"], found["k"]) == (True, 0)
-    assert "The page shows a sample of" in page
+    assert "of the others this page has a sample." in page
     assert sum(facts["bins"]["rows"]) == sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
 
 

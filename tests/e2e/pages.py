@@ -33,7 +33,12 @@ def unpacked(text: str, kind: str) -> np.ndarray:
 def coded(texts: list[str]) -> dict[str, Any]:
     """A column of the map: its distinct texts and the place of each row's text among them."""
     distinct = list(dict.fromkeys(texts))
-    return {"texts": distinct, "codes": packed([distinct.index(text) for text in texts], "u2"), "bytes": 2}
+    return {
+        "texts": distinct,
+        "missing": [distinct.index(text) for text in ("", "NA", "n/a", "-") if text in distinct],
+        "codes": packed([distinct.index(text) for text in texts], "u2"),
+        "bytes": 2,
+    }
 
 
 def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +133,8 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         cells = [f"{points[row, 0]:.2f}", f"{points[row, 1]:.2f}", f"kind {crowd[row]}"]
         return {
             "row": int(row), "name": names[row], "full": None, "reason": reason, "count": round(float(counts[row]), 4),
-            "bin": int(bins[row]), "safe": False, "copies": 1, "group": int(crowd[row]), "cells": cells, "picture": None,
+            "bin": int(bins[row]), "safe": False, "copies": 1, "group": int(crowd[row]), "picture": None,
+            "cells": cells, "faults": [],
         }  # fmt: skip
 
     ranking = []
@@ -149,9 +155,10 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
     grid = np.round(65535 * (points - [x0, y0]) / [x1 - x0, y1 - y0])
     facts = {
         "title": f"{k} representatives of {n:,} rows", "file": {"name": "items.csv", "kind": "CSV file"},
-        "n": n, "n_features": 2, "k": k, "n_outliers": int(is_outlier.sum()), "scaled": False, "outliers": "reject",
+        "n": n, "n_features": 2, "k": k, "n_outliers": int(is_outlier.sum()), "outliers": "reject",
+        "scaled": False, "is_estimate": False, "has_lowest": True,
         "ranking": ranking, "columns": ["width", "height", "kind"], "n_compared": 3, "places": [0, 1, 2],
-        "compared_with": 128, "static_cells": True,
+        "compared_with": 128, "static_cells": True, "static_rows": 300, "left_out": "",
         "map_columns": [
             coded([f"{x:.2f}" for x in points[:, 0]]),
             coded([f"{y:.2f}" for y in points[:, 1]]),
@@ -160,7 +167,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         "coverage": shares.round(5).tolist(), "bound": (0.3 + 0.7 * shares).tolist(), "suggested": 7, "moves": moves,
         "bins": {
             "edges": edges.tolist(), "rows": np.bincount(bins, minlength=n_bins).tolist(), "safe": [0] * n_bins,
-            "threshold": threshold, "grouped": 0, "must": 0,
+            "threshold": threshold, "exact": n_bins, "grouped": 0, "must": 0,
         },
         "lowest": [entry(row, f"width {points[row, 0]:.2f}, usual -1 to 5.") | {"members": []} for row in low],
         "map": {

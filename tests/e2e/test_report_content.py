@@ -109,18 +109,42 @@ def test_page_works_without_optional_facts(visit):
     page.click("#picks-list .link")
 
 
-def test_thinned_map_and_scaled_numbers_are_marked(visit):
-    facts = invented() | {"n": 1_000_000, "scaled": True, "n_outliers": 33_000}
+def of_a_sample():
+    """The facts of a million rows of which the page has six hundred."""
+    facts = invented() | {"n": 1_000_000, "scaled": True, "n_outliers": 33_000, "is_estimate": True, "has_lowest": False}
+    facts["bins"]["exact"] = 0
     facts["map"] |= {"of": 40_000, "n_outside": 3}
-    page = visit(facts)
+    return facts
+
+
+def test_thinned_map_and_scaled_numbers_are_marked(visit):
+    page = visit(of_a_sample())
     assert "600 of 40,000 points shown" in page.text("#map-text")
     assert "3 points beyond the frame are drawn at its edge" in page.text("#map-text")
     assert "coverage 88.0 % of at most 91.7 %; about 33,000 outliers set aside" in page.text()
     assert page.text("#t-text").startswith("About 33,000 rows with an effective count below 2")
-    assert "This page and the files that it saves have the lowest 20 of about 33,000." in page.text("#outliers-list")
+    told = "This page and the files that it saves have 20 of about 33,000, those in the sample. Others may be odder."
+    assert told in page.text("#outliers-list")
     assert all(text.startswith("about ") for text in page.stands_for())
     page.locator("#search").fill("nobody")
     assert page.text("#matches") == "No row has this name. The page has 600 rows of 1,000,000."
+
+
+def test_numbers_of_outliers_are_exact_as_far_as_all_of_them_are_known(visit):
+    facts = of_a_sample() | {"n_outliers": 20, "is_estimate": False, "has_lowest": True}
+    facts["bins"]["exact"] = facts["bins"]["threshold"]
+    page = visit(facts)
+    assert page.text().endswith("; 20 outliers set aside.")
+    assert (page.text("#outliers-tally"), page.text("#t-first")) == ("20", "Found: 20 outliers")
+    assert page.text("#t-text").startswith("20 rows with an effective count below 2")
+    assert "This page and the files" not in page.text("#outliers-list")
+    assert all(text.startswith("about ") for text in page.stands_for())
+    page.set(t=7)
+    assert "about" not in page.text().partition(";")[2]
+    page.set(t=9)
+    assert re.search(r"; about \d+ outliers set aside", page.text())
+    assert page.text("#t-text").startswith("About ")
+    assert page.text("#outliers-tally").startswith("about ")
 
 
 def test_hostile_strings_are_shown_as_text(visit):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 
@@ -144,6 +145,47 @@ def test_histograms_have_all_rows_and_mark_picks_outliers_and_the_pinned_row(pag
     labels = third.locator("text:not(.value)").all_text_contents()
     chosen = [pick["cells"][2] for pick in facts["ranking"][:3]]
     assert dict(zip(labels, kinds, strict=True)) == {f"kind {g}": chosen.count(f"kind {g}") for g in range(3)}
+
+
+def test_charts_say_in_words_what_they_show_before_anybody_comes_near(visit):
+    ages = [str(20 + row % 40) for row in range(598)] + ["n/a", "-"]
+    page = visit(with_columns(invented(), {"age": ages, "kind": ["a", "b", "b"] * 200}))
+    labels = [page.attribute("#column-charts svg", "aria-label", nth).replace("\u00a0", " ") for nth in (0, 1)]
+    assert re.match(r"Histogram of age: 20 to 59, most often \d+ to \d+, 0.3 % missing. Representatives have \d+, ", labels[0])
+    assert labels[1].startswith("Histogram of kind: b 66.7 %, a 33.3 %. Representatives have ")
+
+
+def test_all_that_the_fit_takes_as_missing_is_one_value_in_charts_and_colours(visit):
+    gaps = ["", "NA", "n/a", "-"]
+    columns = {
+        "visits": [gaps[row % 4] if row < 60 else str(row % 9) for row in range(600)],
+        "plan": [gaps[row % 4] if row < 60 else "ab"[row % 2] for row in range(600)],
+    }
+    page = visit(with_columns(invented(), columns))
+    page.show("#columns")
+    assert [" ".join(text.split()) for text in page.texts("#column-charts figcaption")] == [
+        "visits 10.0 % missing",
+        "plan 10.0 % missing",
+    ]
+    assert page.locator("#column-charts figure").nth(1).locator("text:not(.value)").all_text_contents() == ["a", "b", "missing"]
+    page.locator("#colour").select_option(label="plan")
+    page.settle()
+    assert page.texts("#legend li bdi") == ["a", "b", "missing"]
+    find(page, "item-0001")
+    assert compared(page)[0][1] == "NA"  # as it is written
+
+
+def test_cells_at_fault_are_marked_in_the_list_and_beside_the_map(visit):
+    facts = invented()
+    for item in facts["lowest"]:
+        item["faults"] = [1]
+    facts["left_out"] = "This page and the files that it saves have 3 of 9 columns, those at fault in outliers first."
+    page = visit(facts)
+    assert page.texts("#outliers-list .odd:first-child .fault") == [facts["lowest"][0]["cells"][1]]
+    assert page.count("#picks-list .fault") == 0
+    assert page.text("#outliers .left-out") == page.text("#picks .left-out") == facts["left_out"]
+    page.click("#outliers-list .link")
+    assert page.texts("#detail .fault") == [facts["lowest"][0]["cells"][1]]
 
 
 def test_numbers_dates_and_currency_have_histograms_and_long_texts_none(visit):

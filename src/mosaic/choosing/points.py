@@ -232,16 +232,20 @@ class FitData:
 
     def with_rows(self, places: IntArray) -> FitData:
         """The same data with rows of the larger sample in memory, too, which stand for themselves."""
-        kernel, more, points = self.kernel, self.larger, self.points
+        more = self.larger
         assert more is not None
+        places = places[np.argsort(more.numbers[places])]
+        rows = self.geometry.prepare(rows_of(more.rows, places))
+        return self.joined(more.numbers[places], rows, more.allowed[places], more.group[places])
+
+    def joined(self, new: IntArray, rows: Any, allowed: BoolArray | bool, group: IntArray | int) -> FitData:
+        """The same data with more rows in memory, prepared ones, which stand for themselves; their numbers are ascending."""
+        kernel, points = self.kernel, self.points
         assert self.row_numbers is not None
         assert isinstance(kernel, PointKernel)
-        places = places[np.argsort(more.numbers[places])]
-        new = more.numbers[places]
         at = np.searchsorted(self.row_numbers, new)
         numbers = np.insert(self.row_numbers, at, new)
         before, added = np.searchsorted(numbers, self.row_numbers), np.searchsorted(numbers, new)
-        rows = self.geometry.prepare(rows_of(more.rows, places))
         both = replace(kernel, X=stacked(kernel.X, kernel.over(rows).X))
         joined = Points(
             np.concatenate([before[points.first], added]),
@@ -251,8 +255,8 @@ class FitData:
         )
         constraints = replace(
             self.constraints,
-            allowed=np.insert(self.constraints.allowed, at, more.allowed[places]),
-            group=np.insert(self.constraints.group, at, more.group[places]),
+            allowed=np.insert(self.constraints.allowed, at, allowed),
+            group=np.insert(self.constraints.group, at, group),
             must=before[self.constraints.must],
             start=None if self.constraints.start is None else before[self.constraints.start],
         )

@@ -27,6 +27,8 @@ from mosaic.text import listed
 if TYPE_CHECKING:
     from mosaic.choosing.cover_certificate import CoverCertificate
 
+#: Outliers that are brought into memory beside a sample.
+MOST_OUTLIERS = 5000
 #: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
 NEARLY_AS_NEAR, SMALLEST_IN_SINGLE = np.float32(1.01), np.float32(1e-30)
 
@@ -255,6 +257,11 @@ class Selection:
     def counts_at(self, Y: Any) -> FloatArray:
         return self.data.counts_at(Y)
 
+    def counts_of_outliers_at(self, Y: Any) -> FloatArray:
+        """Infinite for rows that belong."""
+        counts = self.counts_at(Y)
+        return np.where(self.outliers_at(Y, counts), counts, np.inf)
+
     def log_counts_at(self, Y: Any) -> FloatArray:
         return np.log(self.data.counts_at(Y))
 
@@ -318,6 +325,29 @@ class Selection:
         if not self.has_cut:
             return np.zeros(self.n_rows, dtype=bool)
         return np.asarray(self._of_all_rows(self.outlier_rows, Selection.outliers_at), bool)
+
+    def with_outliers(self) -> Selection:
+        """The same findings, of a sample with the outliers of all rows in memory, ``MOST_OUTLIERS`` with the lowest counts: one
+        pass looks for them. The selection itself where all rows are in memory, or can no longer be read.
+        """
+        data, kernel = self.data, self.kernel
+        can_join = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
+        if data.row_numbers is None or not (self.has_cut and can_join and data.all_rows.is_possible):
+            return self
+        in_memory = np.where(self.outlier_rows, self.counts_of_rows, np.inf)
+        counts = np.asarray(self._of_all_rows(in_memory, Selection.counts_of_outliers_at))
+        self.computed["outlier_mask"] = counts < np.inf
+        lowest = np.argsort(counts, kind="stable")[: min(MOST_OUTLIERS, self.n_outliers)]
+        new = np.setdiff1d(lowest, data.row_numbers)
+        if not len(new):
+            return self
+        joined = data.joined(new, data.all_rows.rows(new, data), allowed=False, group=0)
+        kept = self.groups
+        if kept is not None:
+            kept = replace(kept, group=np.pad(kept.group, (0, len(new))))
+        assert joined.row_numbers is not None
+        members = np.searchsorted(joined.row_numbers, self.rows)
+        return replace(self, data=joined, groups=kept, members=members)
 
     @property
     def program(self) -> Solved:

@@ -44,7 +44,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
             run.bar.update("certificate")
             facts.certificate  # noqa: B018 - from now on it is known
         if facts.scaled:
-            run.notes.append("Counts of represented rows and of outliers are estimated from a sample.")
+            run.notes.append("Counts of represented rows are estimated from a sample.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
         names = ("rank", "row", "stands_for", "effective_count", "reason")
         picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})

@@ -126,7 +126,7 @@ class FittedAttributes:
     def facts_(self) -> Facts:
         """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
         selection = self._found
-        if self._facts is None or self._facts.selection is not selection or self._facts.is_estimated != selection.is_estimated:
+        if self._facts is None or self._facts.selection is not selection:
             self._facts = Facts(self)
         return self._facts
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import (
     CoverCertificate,
@@ -28,6 +28,7 @@ from mosaic.choosing import (
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.rows import Rows
 from mosaic.text import jsonable
 
 #: Largest number of points on the map.
@@ -95,7 +96,8 @@ class Facts:
 
     Notes
     -----
-    1. After a fit by passes the facts are about the rows in memory, and numbers of rows are scaled up from them.
+    1. Of many rows, outliers are looked for among all of them, by a pass; the 5000 with the lowest counts are known. All else is
+       about the rows in memory, and numbers of rows are scaled up from them.
 
     Examples
     --------
@@ -109,22 +111,36 @@ class Facts:
     8
     """
 
-    def __init__(self, model: Any, file: Any = None, *, outliers_only: bool = False):
-        self.model, self.file = model, file  # the open table of its rows, which numbers and names them
+    def __init__(self, model: Any, file: Rows | None = None, *, outliers_only: bool = False):
+        self.model = model
+        self.file = file  # the open table of its rows, which numbers and names them
         self.selection: Selection = model.selection_
-        self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
-        self.n_rows, self.k = self.selection.n_rows, 0 if self.detects else len(self.selection.rows)
+        self.detects = outliers_only or not len(self.selection.rows)
+        self.scaled = self.selection.is_sampled
+        self.n_rows = self.selection.n_rows
+        self.k = 0 if self.detects else len(self.selection.rows)
         names = getattr(model, "feature_names_in_", None)
         self.feature_names = None if names is None else [str(name) for name in names]
-        self.is_estimated = self.selection.is_estimated
+
+    @cached_property
+    @one_thread()
+    def complete(self) -> Selection:
+        """The selection with its outliers in memory, too."""
+        return self.selection.with_outliers()
+
+    @property
+    def has_lowest(self) -> bool:
+        """Whether no outlier that is not known has a lower count than one that is."""
+        n_known = int(self.complete.outlier_rows.sum())
+        return not self.scaled or self.complete is not self.selection or n_known == self.selection.n_outliers
 
     @cached_property
     def rows(self) -> RowsInMemory:
-        return RowsInMemory(self.selection)
+        return RowsInMemory(self.complete)
 
     @cached_property
     def bins(self) -> CountBins:
-        return bins_of(self.selection)
+        return bins_of(self.complete)
 
     @property
     def decisions(self) -> tuple[str, ...]:
@@ -148,16 +164,27 @@ class Facts:
     @cached_property
     @one_thread()
     def outliers(self) -> Outliers:
-        selection, bins = self.selection, self.bins
-        odd = np.flatnonzero(selection.outlier_rows)
-        odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:50]]  # these are listed
-        rows = selection.data.rows_in_data(odd).tolist()
-        lowest, cut = tuple(explain_rows(selection, rows, self.columns, self.file)), float(selection.cut.count)
-        is_odd, threshold = selection.outlier_rows, cut if cut > 0 else None
-        sides = (np.cumsum(bins.sums(self.rows.weight_of * side)) for side in (~is_odd, is_odd))
-        below, above = (np.diff(np.rint(side), prepend=0.0).astype(int).tolist() for side in sides)  # the sums are kept
-        kept, n = selection.n_protected, selection.n_outliers
-        return Outliers(n, selection.cut.rule, threshold, lowest, bins.edges.tolist(), below, above, kept)
+        selection, bins, weights = self.complete, self.bins, self.rows.weight_of
+        is_odd = selection.outlier_rows
+        odd = np.flatnonzero(is_odd)
+        listed = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:50]]
+        rows = selection.data.rows_in_data(listed).tolist()
+
+        def in_bins(those: BoolArray) -> list[int]:
+            below = np.rint(np.cumsum(bins.sums(weights * those)))  # so that the sums are kept
+            return [int(number) for number in np.diff(below, prepend=0.0)]
+
+        cut = float(selection.cut.count)
+        return Outliers(
+            n=self.selection.n_outliers,
+            rule=selection.cut.rule,
+            threshold=cut if cut > 0 else None,
+            lowest=tuple(explain_rows(self.selection, rows, self.columns, self.file)),
+            edges=bins.edges.tolist(),
+            belonging=in_bins(~is_odd),
+            outlying=in_bins(is_odd),
+            protected=self.selection.n_protected,
+        )
 
     @cached_property
     def certificate(self) -> SimpleNamespace:
@@ -177,19 +204,32 @@ class Facts:
     def curve(self) -> Curve | None:
         if self.detects:
             return None
-        rows, ranking, bound = self.selection.data.rows_in_data(self.ranking.members).tolist(), self.ranking, self.bound
-        highest = None if bound is None else bound.tolist()
-        return Curve(rows, ranking.similarity.tolist(), ranking.coverage.tolist(), highest, self.suggested)
+        ranking = self.ranking
+        return Curve(
+            row=self.selection.data.rows_in_data(ranking.members).tolist(),
+            similarity=ranking.similarity.tolist(),
+            coverage=ranking.coverage.tolist(),
+            bound=None if self.bound is None else self.bound.tolist(),
+            suggested=self.suggested,
+        )
 
     @cached_property
     @one_thread()
     def map(self) -> Map:
-        selection, shown = self.selection, self.shown
-        rest = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
-        chosen = np.isin(shown, selection.chosen[: self.k])
-        status, counts = np.where(chosen, "representative", rest).tolist(), np.asarray(selection.data.counts)[shown]
-        plane, rows, (x, y) = self.plane, self.row_of_point[shown], self.plane.points.T
-        return Map(plane.method, list(plane.axes), rows, x, y, status, selection.labels[shown], counts)
+        selection, shown, plane = self.complete, self.shown, self.plane
+        rest = "belongs" if self.detects else "represented"
+        status = np.where(selection.is_outlier[shown], "outlier", rest)
+        status = np.where(np.isin(shown, selection.chosen[: self.k]), "representative", status)
+        return Map(
+            method=plane.method,
+            axes=plane.axes,
+            row=self.row_of_point[shown],
+            x=plane.points[:, 0],
+            y=plane.points[:, 1],
+            status=status.tolist(),
+            label=selection.labels[shown],
+            effective_count=np.asarray(selection.data.counts)[shown],
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -220,6 +260,14 @@ class Facts:
     def ranking(self) -> Ranking:
         return NO_RANKING if self.detects else ranking_of(self.selection, self.suggested or 0)
 
+    @property
+    def ranked_members(self) -> IntArray:
+        """The ranked rows, as numbers of the rows in memory with all outliers."""
+        data = self.selection.data
+        numbers = self.complete.data.row_numbers
+        members = self.ranking.members
+        return members if numbers is None else np.searchsorted(numbers, data.rows_in_data(members))
+
     @cached_property
     @one_thread()
     def bound(self) -> FloatArray | None:
@@ -229,58 +277,66 @@ class Facts:
     @cached_property
     def row_of_point(self) -> IntArray:
         """For each point, the row of the data that names it: the ranked one, or the first."""
-        data = self.selection.data
+        data = self.complete.data
         rows = data.rows_in_data(data.points.first).copy()
-        rows[self.ranking.points] = data.rows_in_data(self.ranking.members)
+        rows[self.ranking.points] = self.selection.data.rows_in_data(self.ranking.members)
         return rows
 
     @cached_property
     def shown(self) -> IntArray:
-        """Points on the map: the ranked ones, those with the lowest counts, and others drawn at random."""
-        data = self.selection.data
-        counts, everybody, rng = np.asarray(data.counts), np.arange(data.points.n), np.random.default_rng(data.seed)
-        few = len(everybody) <= MOST_POINTS
-        return everybody if few else thinned(self.ranking.points, everybody, counts, MOST_POINTS, rng)
+        """Points on the map: the ranked ones, outliers, those with the lowest counts, and others drawn at random."""
+        data = self.complete.data
+        if data.points.n <= MOST_POINTS:
+            return np.arange(data.points.n)
+        always = np.union1d(self.ranking.points, np.flatnonzero(self.complete.is_outlier))
+        return thinned(always, np.asarray(data.counts), MOST_POINTS, self._rng)
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.selection.data.seed)
+
+    @cached_property
+    def belongs(self) -> BoolArray:
+        """Which of the points on the map are no outliers."""
+        return ~self.complete.is_outlier[self.shown]
 
     @cached_property
     def plane(self) -> Plane:
         """Coordinates of the points on the map; numbers that a table became are no columns."""
         names = None if self.model.encoder_.has_rules else self.feature_names
-        belongs = ~self.selection.is_outlier[self.shown]
-        return plane_of(self.selection, self.shown, belongs, names, np.random.default_rng(self.selection.data.seed))
+        return plane_of(self.complete, self.shown, self.belongs, names, self._rng)
 
     @cached_property
     @one_thread()
     def neighbours(self) -> Plane:
         """The points on the map, moved so that those that are similar lie together."""
-        selection, shown = self.selection, self.shown
-        start = framed(self.plane.points, ~selection.is_outlier[shown]).shares
-        first, rng = np.flatnonzero(np.isin(shown, self.ranking.points)), np.random.default_rng(selection.data.seed)
-        return plane_of_neighbours(selection.kernel, shown, first, start, rng)
+        start = framed(self.plane.points, self.belongs).shares
+        first = np.flatnonzero(np.isin(self.shown, self.ranking.points))
+        return plane_of_neighbours(self.complete.kernel, self.shown, first, start, self._rng)
 
     @cached_property
     @one_thread()
     def changes(self) -> Changes:
-        selection = self.selection
+        selection = self.complete
         aside = selection.is_outlier & (selection.settings.outliers == "reject")
         return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, self.k, aside)
 
     # Texts
 
     @property
+    def n_outliers(self) -> str:
+        return outliers_in_words(self.selection.n_outliers, self.selection.is_estimated)
+
+    @property
     def title(self) -> str:
-        points, n = counted(self.n_rows, "row"), self.selection.n_outliers
-        outliers = counted(n, "outlier") if n else "no outliers"
         if self.detects:
-            return f"{outliers[0].upper()}{outliers[1:]} among {points}"
-        return f"{counted(self.k, 'representative')} of {points}, {outliers}"
+            return self.sentence.removesuffix(".")
+        return f"{counted(self.k, 'representative')} of {counted(self.n_rows, 'row')}, {self.n_outliers}"
 
     @property
     def sentence(self) -> str:
-        if self.detects:
-            return f"{self.title}."
-        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.selection.is_estimated)
-        return sentence(templates, self.k, share_text(self.coverage or 0.0), self.selection.n_outliers).replace("**", "")
+        templates = headline(self.n_rows, self.selection.settings.outliers, picks=not self.detects)
+        return sentence(templates, self.k, share_text(self.coverage or 0.0), self.n_outliers).replace("**", "")
 
     def __str__(self) -> str:
         proof = self.known_certificate.sentence
@@ -291,10 +347,14 @@ class Facts:
     @one_thread()
     def to_dict(self, *parts: str) -> dict[str, Any]:
         """Some parts, or all, as dicts and lists of plain values, for ``json.dumps``; all include the certificate."""
-        found = {name: getattr(self, name) for name in parts or PARTS}
+        wanted = parts or PARTS
+        if "outliers" in wanted:
+            self.outliers  # noqa: B018 - from now on the number of outliers is exact, in the sentence, too
+        found = {name: getattr(self, name) for name in wanted}
         found |= {name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)}
         found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
-        found |= {"picks": [asdict(pick) for pick in self.picks]} if "picks" in found else {}
+        if "picks" in found:
+            found["picks"] = [asdict(pick) for pick in self.picks]
         return jsonable(found)  # type: ignore[no-any-return]
 
 
@@ -319,27 +379,29 @@ def facts_of(model: Any) -> Facts:
     return model.facts_  # type: ignore[no-any-return]
 
 
-def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
-    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``."""
-    points, about = counted(n_points, "row"), "about " if scaled else ""
+def headline(n_points: int, outliers: str, *, picks: bool) -> dict[str, str]:
+    """Templates of the parts of the sentence: with the coverage, without it, and the outliers; emphasis stands between ``**``."""
+    points = counted(n_points, "row")
     if not picks:
-        many = f"**{about.capitalize()}{{n}} outliers** among {points}"
-        found = [f"**No outliers** among {points}", many.replace("{n} outliers", "1 outlier"), many]
-        return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found}
-    done = "set aside" if outliers == "reject" else "reported"
-    found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    chosen = f"**{{k}} representatives** of {points}"
-    cover = f"{chosen}, coverage **{{share}}**"
-    return {
-        "covering": [cover, cover.replace("{k} representatives", "1 representative"), cover],
-        "chosen": [chosen, chosen.replace("{k} representatives", "1 representative"), chosen],
-        "outliers": [""] * 3 if outliers == "keep" else found,
-    }
+        return {"covering": "", "chosen": "", "outliers": f"**{{n}}** among {points}"}
+    chosen = f"**{{k}}** of {points}"
+    done = {"reject": "; **{n}** set aside", "report": "; **{n}** reported", "keep": ""}
+    return {"covering": f"{chosen}, coverage **{{share}}**", "chosen": chosen, "outliers": done[outliers]}
 
 
-def sentence(templates: dict[str, list[str]], k: int, share: str, n_outliers: int) -> str:
-    text = f"{templates['covering'][min(k, 2)]}{templates['outliers'][min(n_outliers, 2)]}."
-    return text.format(k=f"{k:,}", share=share, n=f"{n_outliers:,}")
+def outliers_in_words(number: int, is_estimated: bool) -> str:
+    """How many there are: "no outliers", "8 outliers", "about 8 outliers"."""
+    if not number:
+        return "no outliers"
+    return f"{'about ' if is_estimated else ''}{counted(number, 'outlier')}"
+
+
+def sentence(templates: dict[str, str], k: int, share: str, outliers: str) -> str:
+    """The result with this coverage; without representatives it begins with the outliers."""
+    if not k:
+        outliers = f"{outliers[0].upper()}{outliers[1:]}"
+    text = f"{templates['covering']}{templates['outliers']}."
+    return text.format(k=counted(k, "representative"), share=share, n=outliers)
 
 
 def coverage_text(share: float, bound: float | None) -> str:

@@ -32,11 +32,11 @@ class Plane(NamedTuple):
     points: FloatArray
 
 
-def thinned(always: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator) -> IntArray:
-    """About ``limit`` points: ``always``, of the others those with the lowest counts, and a random part of the rest."""
-    lowest = others[np.argsort(counts[others], kind="stable")[: limit // 4]]
+def thinned(always: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator) -> IntArray:
+    """About ``limit`` points: ``always``, those with the lowest counts, and a random part of the rest."""
+    lowest = np.argsort(counts, kind="stable")[: limit // 4]
     kept = np.union1d(always, lowest)
-    others = np.setdiff1d(others, kept)
+    others = np.setdiff1d(np.arange(len(counts)), kept)
     room = min(max(limit - len(kept), 0), len(others))
     return np.union1d(kept, rng.choice(others, room, replace=False)).astype(np.intp)
 

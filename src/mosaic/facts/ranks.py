@@ -19,7 +19,7 @@ from mosaic.kernels import Kernel
 
 class RowsInMemory:
     """Rows in memory, their points (-1 without weight), and how many rows of the data each stands for, outliers for as many as
-    there are; ``copies`` is the same for points.
+    there are, others for all others; ``copies`` is the same for points.
     """
 
     def __init__(self, selection: Selection):
@@ -27,7 +27,9 @@ class RowsInMemory:
         self.point_of: IntArray = group
         self.weight_of: FloatArray = selection.rows_for.copy()
         odd, present = selection.outlier_rows, group >= 0
-        self.weight_of[odd] *= selection.n_outliers / (self.weight_of[odd].sum() or 1.0)
+        if selection.is_sampled:
+            for rows, number in ((odd, selection.n_outliers), (~odd, selection.n_rows - selection.n_outliers)):
+                self.weight_of[rows] *= number / (self.weight_of[rows].sum() or 1.0)
         copies = np.bincount(group[present], self.weight_of[present], len(weights))
         self.copies: FloatArray = np.asarray(copies, np.float64)
         self.n_without_weight = int((~present).sum())

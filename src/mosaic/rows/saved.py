@@ -51,6 +51,7 @@ class SavedRows:
     @classmethod
     def of(cls, rows: Rows, selection: Selection) -> SavedRows:
         """Of rows and what was found in them."""
+        selection = selection.with_outliers()
         in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
         odd = np.flatnonzero(selection.outlier_rows)
         odd = selection.data.rows_in_data(odd[np.argsort(selection.counts_of_rows[odd], kind="stable")])

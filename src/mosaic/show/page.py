@@ -7,19 +7,27 @@ import hashlib
 import json
 import os
 import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.choosing.explain import likeness
-from mosaic.exceptions import MissingDependencyError
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.facts import Facts, facts_of
-from mosaic.facts.facts import bound_text, coverage_text, headline, sentence, share_text
-from mosaic.rows import check_output, replacing
-from mosaic.show.page_columns import map_columns
-from mosaic.show.page_facts import GivenRows, page_facts
+from mosaic.facts.facts import bound_text, coverage_text, headline, outliers_in_words, sentence, share_text
+from mosaic.rows import Rows, check_output, replacing
+from mosaic.rows.frames import columns_as_lists, n_rows
+from mosaic.rows.images import thumbnails
+from mosaic.rows.names import RowNames
+from mosaic.rows.roles import Request
+from mosaic.show.page_facts import page_facts
 
 
 @one_thread()
@@ -61,13 +69,13 @@ def report_html(
     (True, True)
     """
     facts = facts or facts_of(model)
-    rows_of = facts.file
-    if rows_of is None:
+    rows = facts.file
+    if rows is None:
+        rows = rows_beside(facts.n_rows, names, columns, images, groups)
         known = model.row_names_
-        names = known.names if names is None and known is not None and known.rows is None else names
-        rows_of = GivenRows(facts.n_rows, names, columns, images, groups)
-    page = page_facts(facts, rows_of, title, command, certificate)
-    return page_of(page | {"map_columns": map_columns(rows_of, facts.row_of_point[facts.shown], page["columns"], page)})
+        if rows.index is None and known is not None and known.rows is None:
+            rows.index = known
+    return page_of(page_facts(facts, rows, title, command, certificate))
 
 
 def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
@@ -80,6 +88,41 @@ def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
     with replacing(path, force=force) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
+
+
+@dataclass(eq=False, repr=False)
+class RowsBeside(Rows):
+    """Rows of which names, columns, pictures and groups were given beside a fit."""
+
+    length: int = 0
+    given: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return self.length
+
+    def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        numbers = np.asarray(rows).tolist()
+        return {name: [self.given[name][row] for row in numbers] for name in columns or self.given}
+
+
+def rows_beside(n: int, names: Any, columns: Any, images: Any, groups: Any) -> RowsBeside:
+    lists = {} if columns is None else columns_as_lists(columns)
+    given = [("names", names), ("images", images), ("groups", groups), *(("columns", values) for values in lists.values())]
+    for parameter, values in given:
+        if values is not None and n_rows(values) != n:
+            fault = f"must have one entry for each of {n} rows; got {n_rows(values)}"
+            raise InvalidInputError(fault, "Give one for each row of the fitted data, in their order.", parameter=parameter)
+    column = getattr(groups, "name", None)
+    rows = RowsBeside(Request(group=() if column is None else (str(column),)), length=n, given=lists)
+    if names is not None:
+        called = (str(row if name is None or name != name else name) for row, name in enumerate(names))  # NaN is no name
+        rows.index = RowNames(tuple(called), "names")
+    if groups is not None:
+        rows.groups = list(groups)
+    if images is not None:
+        rows.pictures_of = lambda numbers, side: thumbnails([images[row] for row in numbers.tolist()], side)
+    return rows
 
 
 def page_of(facts: dict[str, Any]) -> str:
@@ -113,19 +156,20 @@ def page_of(facts: dict[str, Any]) -> str:
 
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
-    k, n_columns, proof, bounds = facts["k"], len(facts["columns"]), facts["proof"], facts["bound"] or []
-    templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0)
+    k, proof, bounds = facts["k"], facts["proof"], facts["bound"] or []
+    templates = headline(facts["n"], facts["outliers"], picks=k > 0)
     coverage = coverage_text(facts["coverage"][k - 1], bounds[k - 1] if bounds else None) if k else ""
-    number = "one" if k == 1 else f"{k:,}"
+    found = outliers_in_words(facts["n_outliers"], facts["is_estimate"])
 
     def not_printed(shown: int) -> str:
-        left_out = n_columns - min(facts["n_compared"], shown)
+        left_out = len(facts["columns"]) - min(facts["n_compared"], shown)
         return f"{counted(left_out, 'more column')} on the page itself." if left_out > 0 else ""
 
     return templates | {
-        "sentence": sentence(templates, k, coverage, facts["n_outliers"]),
+        "sentence": sentence(templates, k, coverage, found),
+        "found": found,
         "bounds": [bound_text(bound) for bound in bounds],
-        "proof_elsewhere": f"For the chosen {number}: {proof[0].lower()}{proof[1:]}",
+        "proof_elsewhere": f"For the chosen {'one' if k == 1 else f'{k:,}'}: {proof[0].lower()}{proof[1:]}",
         # A printed table has nine columns (the style sheet hides others), four or three of which are no cells; a card has three.
         "not_printed": {"picks": not_printed(9 - 4), "outliers": not_printed(9 - 3), "cards": not_printed(3)},
     }

@@ -5,124 +5,146 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import IntArray, in_double
 from mosaic.choosing import contrasts, counted, odd_columns, oddities, typical_columns
-from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
-from mosaic.rows.frames import columns_as_lists, n_rows
-from mosaic.rows.images import thumbnails
+from mosaic.rows import Rows
+from mosaic.show.page_columns import LONGEST_NAME, cells_of, columns_shown, lines_of, map_columns, packed, page_bytes, shortened
 
-#: Largest number of characters of a shown name and of a cell.
-LONGEST_NAME, LONGEST_CELL = 80, 200
+#: Rows in the list of outliers: so many, and as many more as are outliers, up to the second number. Readers without JavaScript
+#: have the first.
+USUALLY_LISTED, MOST_LISTED = 300, 1000
+#: Groups by name; all others are shown as one.
+MOST_GROUPS = 40
+
+Part: TypeAlias = dict[str, Any]
 
 
-def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | None, certificate: bool) -> dict[str, Any]:
-    """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian bytes.
-
-    ``rows_of`` has names, cells, pictures and groups of the rows: an open file, or ``GivenRows``.
+def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None, certificate: bool) -> Part:
+    """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian
+    bytes. ``rows`` has names, cells, pictures and groups: an open file, or what was given beside the fit.
     """
-    selection, bins, rows_for, n = facts.selection, facts.bins, facts.rows.weight_of, facts.n_rows
-    k, notes = facts.k, list(rows_of.notes)
-    proven = facts.certificate if certificate and k else facts.known_certificate
-    if certificate and k and proven.gap is None:
-        notes.append(proven.sentence)
-    if facts.rows.n_without_weight:
-        rows = counted(facts.rows.n_without_weight, "row")
-        notes.append(f"{rows} without weight {'was' if facts.rows.n_without_weight == 1 else 'were'} not compared with others.")
-    n_outliers = selection.n_outliers
-    found = counted(n_outliers, "outlier") if n_outliers else "No outliers"
-    points = counted(n, "row")
-    group_of, groups = _groups(facts, rows_of)
-    suggested, ranking = facts.suggested if k else None, facts.ranking
-    return {
-        "title": title or (f"{counted(k, 'representative')} of {points}" if k else f"{found} among {points}"),
-        "file": None if rows_of.path is None else {"name": shortened(rows_of.path.name, 200), "kind": rows_of.kind},
-        "n": n,
+    bins, selection, weights = facts.bins, facts.complete, facts.rows.weight_of
+    n_known = int(facts.complete.outlier_rows.sum())
+    group_of, groups = _groups(facts, rows)
+    file = None
+    if rows.path is not None:
+        file = {"name": shortened(rows.path.name, 200), "kind": rows.kind}
+    suggested = facts.suggested if facts.k else None
+    if suggested is not None and suggested > len(facts.ranking.points):
+        suggested = None
+    shown, lists = _lists(facts, rows, group_of)
+    page = {
+        "title": title or facts.title,
+        "file": file,
+        "n": facts.n_rows,
         "n_features": int(facts.model.n_features_in_),
-        "k": k,
-        "n_outliers": n_outliers,
+        "k": facts.k,
+        "n_outliers": selection.n_outliers,
         "compared_with": round(selection.data.count_total),
         "scaled": facts.scaled,
+        "is_estimate": selection.is_estimated,
+        "has_lowest": facts.has_lowest,
         "outliers": selection.settings.outliers,
-        **_lists(facts, rows_of, group_of),
-        "coverage": [round(share, 8) for share in ranking.coverage.tolist()],
+        **lists,
+        "coverage": [round(share, 8) for share in facts.ranking.coverage.tolist()],
         "bound": None if facts.bound is None else facts.bound.tolist(),
-        "suggested": suggested if suggested is not None and suggested <= len(ranking.points) else None,
+        "suggested": suggested,
         "moves": _moves(facts),
         "bins": {
             "edges": [float(f"{edge:.6g}") for edge in bins.edges],
-            "rows": _numbers(bins.sums(rows_for)),
-            "safe": _numbers(bins.sums(rows_for * bins.safe_rows)),
+            "rows": _numbers(bins.sums(weights)),
+            "safe": _numbers(bins.sums(weights * bins.safe_rows)),
             "threshold": bins.threshold,
+            # Up to here all outliers are on the page, so that their numbers are exact.
+            "exact": len(bins.edges) if not facts.scaled else bins.threshold if n_known == selection.n_outliers else 0,
             "grouped": selection.n_protected,
             "must": round(float(facts.rows.copies[bins.must].sum())),
         },
-        "map": _map(facts, rows_of, group_of),
+        "map": _map(facts, rows, group_of),
         "groups": groups,
-        "proof": proven.details or proven.sentence,
-        "settings": _settings(facts, notes, command),
+        **_settings(facts, rows, command, certificate),
     }
+    return page | {"map_columns": map_columns(rows, facts.row_of_point[facts.shown], shown, page)}
 
 
-def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None]:
+def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
     """The group of each point, -1 without groups, and for each group its rows, and by bin those that may be outliers."""
-    rows, bins, data = facts.rows, facts.bins, facts.selection.data
-    of_point, names = np.full(len(rows.copies), -1, np.intp), data.constraints.names
-    if rows_of.groups is not None:
-        labels = [rows_of.groups[int(row)] for row in data.rows_in_data(np.arange(len(rows.point_of)))]
+    known, bins, data = facts.rows, facts.bins, facts.complete.data
+    of_point = np.full(len(known.copies), -1, np.intp)
+    names = data.constraints.names
+    if rows.groups is not None:
+        labels = [rows.groups[row] for row in data.rows_in_data(np.arange(len(known.point_of))).tolist()]
     elif len(names) > 1:
         labels = [names[group] for group in data.constraints.group]
     else:
         return of_point, None
     values, of = np.unique(np.array([shortened(label, LONGEST_NAME) for label in labels]), return_inverse=True)
-    order = np.argsort(-np.bincount(of, weights=rows.weight_of), kind="stable")
-    most = 40  # all other groups are shown as one
-    named = [str(values[i]) for i in order[:most]]
-    if len(order) > most:
-        named.append(counted(len(order) - most, "other"))
+    order = np.argsort(-np.bincount(of, weights=known.weight_of), kind="stable")
+    named = values[order[:MOST_GROUPS]].tolist()
+    if len(order) > MOST_GROUPS:
+        named.append(counted(len(order) - MOST_GROUPS, "other"))
     place = np.empty(len(order), np.intp)
-    place[order] = np.minimum(np.arange(len(order)), most)
+    place[order] = np.minimum(np.arange(len(order)), MOST_GROUPS)
     of = place[of]
     low = np.zeros((len(named), len(bins.edges) - 1))
-    np.add.at(low, (of, bins.of_row), rows.weight_of * ~bins.safe_rows)
-    present = np.flatnonzero(rows.point_of >= 0)[::-1]
-    of_point[rows.point_of[present]] = of[present]  # the first of equal rows
-    of_point[facts.ranking.points] = of[facts.ranking.members]
+    np.add.at(low, (of, bins.of_row), known.weight_of * ~bins.safe_rows)
+    present = np.flatnonzero(known.point_of >= 0)[::-1]
+    of_point[known.point_of[present]] = of[present]  # the first of equal rows
+    of_point[data.points.point_of[facts.ranked_members]] = of[facts.ranked_members]
     return of_point, {
-        "column": shortened(rows_of.group_name or "group", LONGEST_NAME),
+        "column": shortened(rows.group_name or "group", LONGEST_NAME),
         "labels": named,
-        "rows": _numbers(np.bincount(of, weights=rows.weight_of, minlength=len(named))),
-        "low": [_numbers(row) for row in low],
+        "rows": _numbers(np.bincount(of, weights=known.weight_of, minlength=len(named))),
+        "low": [_numbers(counts) for counts in low],
     }
 
 
-def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
-    """The ranked rows and the rows with the lowest counts, with names, cells and pictures within limits of bytes."""
+def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Part]:
+    """The columns that are shown; the ranked rows, and those with the lowest counts, with names, cells and pictures within limits
+    of bytes.
+    """
     ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
-    counts, n_ranks = np.asarray(facts.selection.data.counts), len(ranked)
-    most = min(300, int((~bins.safe).sum()))
-    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
+    counts = np.asarray(facts.complete.data.counts)
+    candidates = np.flatnonzero(~bins.safe)
+    n_outliers = int(facts.complete.is_outlier.sum())
+    most = max(USUALLY_LISTED, min(n_outliers, MOST_LISTED))
+    low = candidates[np.argsort(counts[candidates], kind="stable")[:most]]
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
-    rows = facts.row_of_point[np.concatenate([points, *beside])]
-    listed, others = rows[: len(points)], rows[len(points) :]
-    pictures = [*pictures_of(rows_of, listed, side=96), *pictures_of(rows_of, others, side=48)]
-    columns, cells = cells_of(facts, rows_of, listed)
-    names = within(names_of(rows_of, rows), limit=200_000)
-    long_names = zip(names_of(rows_of, listed, longest=500), names, strict=False)
+    numbers = facts.row_of_point[np.concatenate([points, *beside])]
+    listed, others = numbers[: len(points)], numbers[len(points) :]
+
+    why_odd = _named(facts, odd_columns, low)
+    at_fault = [[reason.column for reason in reasons] for reasons in why_odd]
+    cells = cells_of(rows, listed)
+    cells.pop(rows.id_name or "", None)
+    compared = set(facts.feature_names or cells)
+    first = [
+        column for point, columns in zip(low, at_fault, strict=True) if facts.complete.is_outlier[point] for column in columns
+    ]
+    shown, about = columns_shown(cells, compared, list(dict.fromkeys(first)))
+    lines = lines_of(cells, shown, len(listed))
+
+    names = within(names_of(rows, numbers), limit=200_000)
+    long_names = zip(names_of(rows, listed, longest=500), names, strict=False)
     full = within([name if name != short else None for name, short in long_names], limit=80_000)
-    shown = zip(rows.tolist(), names, within(pictures, limit=650_000), strict=True)
-    called = [{"row": row, "name": name, "picture": picture} for row, name, picture in shown]
-    reasons = [*_why_chosen(facts), *_why_odd(facts, low)]
-    ends = len(points) + np.cumsum([len(some) for some in beside])
-    entries: list[dict[str, Any]] = [
+    pictures = within([*pictures_of(rows, listed, side=96), *pictures_of(rows, others, side=48)], limit=650_000)
+    called = [
+        {"row": row, "name": name, "picture": picture}
+        for row, name, picture in zip(numbers.tolist(), names, pictures, strict=True)
+    ]
+    reasons = [*_why_chosen(facts), *(f"{oddities(columns)}." if columns else "" for columns in why_odd)]
+    faults = [[] for _ in ranked] + at_fault
+    ends = len(points) + np.cumsum([len(places) for places in beside])
+    entries: list[Part] = [
         called[i]
         | {
             "full": full[i],
@@ -131,75 +153,71 @@ def _lists(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
             "safe": bool(bins.safe[point]),
             "group": int(group_of[point]),
             "copies": 1 if facts.scaled else int(facts.rows.copies[point]),
-            "cells": cells[i],
+            "cells": lines[i],
+            "faults": [shown.index(name) for name in faults[i] if name in shown],
             "reason": reasons[i],
             "members": called[ends[i] - len(beside[i]) : ends[i]],
         }
         for i, point in enumerate(points.tolist())
     ]
-    for j, entry in enumerate(entries[:n_ranks]):
-        entry["stands_for"] = round(float(changes.stands_for[j])) if j < len(changes.stands_for) else 0
-    lists = {"ranking": entries[:n_ranks], "lowest": entries[n_ranks:]}
+    for j, entry in enumerate(entries[: len(ranked)]):
+        entry["stands_for"] = round(float(changes.stands_for[j])) if j < facts.k else 0
     # Few cells are in the page a second time, for readers without JavaScript.
-    return lists | columns | {"static_cells": page_bytes(cells) <= 100_000}
+    about |= {"static_cells": page_bytes(lines) <= 100_000, "static_rows": USUALLY_LISTED}
+    return shown, about | {"ranking": entries[: len(ranked)], "lowest": entries[len(ranked) :]}
 
 
 def _usual_beside(facts: Facts, low: IntArray) -> list[IntArray]:
     """The three nearest points that belong, for the lowest counts, where no columns say what is odd about these points."""
-    usual = np.intersect1d(np.flatnonzero(~facts.selection.is_outlier), facts.shown)
-    if _has_columns(facts) or not len(usual):
-        return [np.zeros(0, np.intp)] * len(low)
-    some, rest = low[:24], low[24:]
-    D = facts.selection.kernel.distances(some, usual)
-    D[some[:, None] == usual] = np.inf
-    order = np.argsort(D, axis=1, kind="stable")[:, : min(3, len(usual) - 1)]
-    return [*usual[order], *[np.zeros(0, np.intp)] * len(rest)]
+    found = [np.zeros(0, np.intp)] * len(low)
+    usual = facts.shown[facts.belongs]
+    if facts.columns is None and len(usual):
+        some = low[:24]
+        D = facts.complete.kernel.distances(some, usual)
+        D[some[:, None] == usual] = np.inf
+        order = np.argsort(D, axis=1, kind="stable")[:, : min(3, len(usual) - 1)]
+        found[: len(some)] = list(usual[order])
+    return found
 
 
-def _has_columns(facts: Facts) -> bool:
-    return facts.columns is not None and facts.selection.usual is not None
-
-
-def _reasons(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> list[Any]:
-    """What columns say about points; None where columns have no names."""
-    if not _has_columns(facts) or not len(points):
-        return [None] * len(points)
-    kernel: Any = facts.selection.kernel
+def _named(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> list[Any]:
+    """What columns say about points; nothing where columns have no names."""
+    if facts.columns is None or not len(points):
+        return [[] for _ in points]
+    kernel: Any = facts.complete.kernel
     return named(facts.selection, facts.columns, in_double(kernel.X[points]), facts.row_of_point[points], points)
-
-
-def _why_odd(facts: Facts, low: IntArray) -> list[str]:
-    return [f"{oddities(some)}." if some else "" for some in _reasons(facts, odd_columns, low)]
 
 
 def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
     selection, ranked, told = facts.selection, facts.ranking.points, []
-    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _reasons(facts, typical_columns, ranked), strict=True)):
-        reason = "" if reasons is None else contrasts(reasons)
-        if reasons is None and selection.settings.mode == "paper" and rank < len(selection.gains):
+    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)):
+        reason = contrasts(reasons)
+        if facts.columns is None and selection.settings.mode == "paper" and rank < len(selection.gains):
             reason = f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
         if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
-        reason = "must be included" if facts.bins.must[point] else reason
+        if facts.bins.must[point]:
+            reason = "must be included"
         told.append(f"{reason}." if reason else "")
     return told
 
 
-def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
+def _map(facts: Facts, rows: Rows, group_of: IntArray) -> Part:
     shown, bins, copies = facts.shown, facts.bins, facts.rows.copies
-    view, other = _view(facts, facts.plane), None
+    planes = [facts.plane]
     if facts.plane.method != "features":
-        view, other = _view(facts, facts.neighbours), view
+        planes.insert(0, facts.neighbours)
+    view, *other = [_view(facts, plane) for plane in planes]
     left_out = np.setdiff1d(np.arange(len(copies)), shown)
-    rows = facts.row_of_point[shown]
-    names = names_of(rows_of, rows) if rows_of.has_names else None
+    numbers = facts.row_of_point[shown]
+    names = names_of(rows, numbers) if rows.has_names else None
     return {
         **view,
-        "other": other,
+        "other": other[0] if other else None,
         "n": len(shown),
         "of": len(copies),
-        "row": packed(rows, "u4"),
+        "row": packed(numbers, "u4"),
         "bin": packed(bins.of[shown], "u1"),
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
         "copies": packed(np.round(copies[shown]), "u4") if (copies != 1).any() else None,
@@ -212,13 +230,14 @@ def _map(facts: Facts, rows_of: Any, group_of: IntArray) -> dict[str, Any]:
     }
 
 
-def _view(facts: Facts, plane: Plane) -> dict[str, Any]:
-    frame = framed(plane.points, ~facts.selection.is_outlier[facts.shown])
+def _view(facts: Facts, plane: Plane) -> Part:
+    frame = framed(plane.points, facts.belongs)
     steps = np.round(65535 * frame.shares)
+    corners = np.column_stack([frame.low, frame.high])
     return {
         "method": plane.method,
         "axes": [shortened(name, LONGEST_NAME) for name in plane.axes],
-        "range": [float(f"{edge:.6g}") for edges in zip(frame.low, frame.high, strict=True) for edge in edges],
+        "range": [float(f"{edge:.6g}") for edge in corners.ravel()],
         "n_outside": int(frame.outside.sum()),
         "x": packed(steps[:, 0], "u2"),
         "y": packed(steps[:, 1], "u2"),
@@ -231,131 +250,62 @@ def _moves(facts: Facts) -> list[list[list[float]]]:
     n_ranks, taken = arrivals.shape[1], []
     for j in range(n_ranks):
         column = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
-        before, rows = arrivals.indices[column].tolist(), _numbers(arrivals.data[column])
-        taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, rows, strict=True)])
+        before, numbers = arrivals.indices[column].tolist(), _numbers(arrivals.data[column])
+        taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, numbers, strict=True)])
     return taken
 
 
-def _settings(facts: Facts, notes: list[str], command: str | None) -> dict[str, Any]:
-    settings, decisions = facts.settings, list(facts.decisions)
-    parameters = {name: value for name, value in settings["parameters"].items() if name not in ("random_state", "verbose")}
-    return {
-        "sentences": decisions,
+def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) -> Part:
+    """What is proven, and the settings to repeat the fit."""
+    wants_proof = certificate and facts.k > 0
+    proven = facts.certificate if wants_proof else facts.known_certificate
+    notes = [note for note in rows.notes if note not in facts.decisions]
+    if wants_proof and proven.gap is None:
+        notes.append(proven.sentence)
+    absent = facts.rows.n_without_weight
+    if absent:
+        notes.append(f"{counted(absent, 'row')} without weight {'was' if absent == 1 else 'were'} not compared with others.")
+    parameters = dict(facts.settings["parameters"])
+    seed = str(parameters.pop("random_state", None))
+    parameters.pop("verbose", None)
+    settings = {
+        "sentences": list(facts.decisions),
         "parameters": [[name, shortened(json.dumps(value), 200)] for name, value in parameters.items()],
-        "versions": list(settings["versions"].items()),
-        "seed": str(settings["parameters"].get("random_state")),
+        "versions": list(facts.settings["versions"].items()),
+        "seed": seed,
         "command": command,
-        "notes": [note for note in notes if note not in decisions],
+        "notes": notes,
     }
+    return {"proof": proven.details or proven.sentence, "settings": settings}
 
 
-def packed(values: Any, kind: str) -> str:
-    return base64.b64encode(np.asarray(values).astype(f"<{kind}").tobytes()).decode()
-
-
-def _numbers(values: Any) -> list[float]:
+def _numbers(values: ArrayLike) -> list[float]:
     """Whole numbers as integers, others with one digit after the point."""
-    return [int(value) if float(value).is_integer() else round(float(value), 1) for value in values]
+    return [int(value) if float(value).is_integer() else round(float(value), 1) for value in np.asarray(values)]
 
 
-# ------------------------------------------------------------------------------------------ names, cells and pictures
+# ------------------------------------------------------------------------------------------ names and pictures
 
 
-class GivenRows:
-    """Names, columns, pictures and groups that were given beside a fit, asked for as those of an open table are."""
-
-    path: Path | None = None
-    kind: str | None = None
-    notes: Sequence[str] = ()
-
-    def __init__(self, n: int, names: Any, columns: Any, images: Any, groups: Any):
-        self._columns = {} if columns is None else columns_as_lists(columns)
-        given = [("names", names), ("images", images), ("groups", groups)]
-        for parameter, values in [*given, *(("columns", values) for values in self._columns.values())]:
-            if values is not None and n_rows(values) != n:
-                raise InvalidInputError(
-                    f"must have one entry for each of {n} rows; got {n_rows(values)}",
-                    "Give one for each row of the fitted data, in their order.",
-                    parameter=parameter,
-                )
-        self._names, self._images = None if names is None else list(names), images
-        self.has_names, self.id_name = names is not None, None
-        self.groups, self.group_name = None if groups is None else list(groups), getattr(groups, "name", None)
-
-    def names(self, rows: IntArray) -> list[Any]:
-        found = [(row, self._names[row]) for row in rows.tolist()] if self._names is not None else []
-        return [row if name is None or name != name else name for row, name in found]  # NaN is no name
-
-    def cells(self, rows: IntArray, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-        return {name: [self._columns[name][row] for row in rows.tolist()] for name in columns or self._columns}
-
-    def pictures(self, rows: IntArray, side: int) -> list[bytes] | None:
-        return None if self._images is None else thumbnails([self._images[row] for row in rows.tolist()], side)
+def names_of(rows: Rows, numbers: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
+    if not rows.has_names:
+        return [None] * len(numbers)
+    return [shortened(name, longest) or None for name in rows.names(numbers)]
 
 
-def names_of(rows_of: Any, rows: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
-    return [shortened(name, longest) for name in rows_of.names(rows)] if rows_of.has_names else [None] * len(rows)
-
-
-def cells_of(facts: Facts, rows_of: Any, rows: IntArray) -> tuple[dict[str, Any], list[list[str]]]:
-    """Twelve columns, those that rows are compared by first, with their places in the file, and the text of each row's cells."""
-    columns: dict[str, list[Any]] = {}
-    if len(rows):
-        found = rows_of.cells(rows)
-        columns = found if isinstance(found, dict) else found.to_pydict()
-    columns.pop(rows_of.id_name or "", None)
-    columns = {name: values for name, values in columns.items() if list not in set(map(type, values))}
-    compared = set(facts.feature_names or ()) & set(columns) or set(columns)
-    order = sorted(columns, key=lambda name: name not in compared)[:12]
-    longest = int(np.clip(300_000 / max(len(rows) * len(order), 1), 16, LONGEST_CELL))  # 300,000 letters in all
-    texts = [_texts(columns[name], longest) for name in order]
-    about = {
-        "columns": [shortened(name, LONGEST_NAME) for name in order],
-        "n_compared": len(compared.intersection(order)),
-        "places": [list(columns).index(name) for name in order],
-    }
-    return about, [list(cells) for cells in zip(*texts, strict=True)] or [[] for _ in rows]
-
-
-def _texts(values: list[Any], longest: int) -> list[str]:
-    told = []
-    for value in values:
-        if value is None or value != value:
-            told.append("")
-        elif isinstance(value, float):
-            told.append(str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}")
-        else:
-            told.append(shortened(value, longest))
-    return told
-
-
-def pictures_of(rows_of: Any, rows: IntArray, side: int) -> list[str | None]:
-    found = rows_of.pictures(rows, side) if len(rows) else None
+def pictures_of(rows: Rows, numbers: IntArray, side: int) -> list[str | None]:
+    found = rows.pictures(numbers, side) if len(numbers) else None
     if found is None:
-        return [None] * len(rows)
-    kinds = ["jpeg" if picture and picture.startswith(b"\xff\xd8") else "png" for picture in found]
-    return [
-        None if picture is None else f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
-        for picture, kind in zip(found, kinds, strict=True)
-    ]
+        return [None] * len(numbers)
+    return [None if picture is None else _as_link(picture) for picture in found]
 
 
-def shortened(text: Any, longest: int) -> str:
-    """Valid text on one line of limited length; the middle is left out, because names of files often differ at their ends."""
-    line = " ".join(str(text).encode("utf-8", "replace").decode().split())
-    if len(line) <= longest:
-        return line
-    half = (longest - 1) // 2
-    return f"{line[: longest - 1 - half]}…{line[-half:]}"
+def _as_link(picture: bytes) -> str:
+    kind = "jpeg" if picture.startswith(b"\xff\xd8") else "png"
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
 
 
-def within(texts: list[str | None], limit: int) -> list[str | None]:
+def within(texts: Sequence[str | None], limit: int) -> list[str | None]:
     """The first texts that together take at most ``limit`` bytes of a page; None for the others."""
     sizes = np.cumsum([0 if text is None else page_bytes(text) for text in texts])
     return [text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)]
-
-
-def page_bytes(value: Any) -> int:
-    """Bytes that a text, or anything as JSON, takes in a page, where ``<`` is written with six characters."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return len(text.encode()) + 5 * text.count("<")

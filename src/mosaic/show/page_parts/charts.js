@@ -166,7 +166,7 @@ function countTicks(page) {
 
 function thresholdText() {
   if (!state.t) return "no threshold, no outliers";
-  return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
+  return `${isEstimate() ? "about " : ""}${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
 }
 
 /* Dragging on a chart moves its slider. */

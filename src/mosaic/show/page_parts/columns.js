@@ -5,14 +5,24 @@ const LEVEL_ROWS = 12; // values in a chart of a column of texts
 const CHART_BINS = 30;
 const CHART_WIDTH = 240, CHART_HEIGHT = 74; // of the bars, in units of the drawing
 
+/* The columns as charts and colours have them: all that is missing is one value, the last, at place ``gap``. */
+const chartColumns = mapColumns.map((column) => {
+  if (!column) return null;
+  const { texts, missing, code } = column;
+  const there = texts.filter((_, v) => !missing.has(v));
+  let place = 0;
+  const places = texts.map((_, v) => (missing.has(v) ? there.length : place++));
+  return { texts: missing.size ? [...there, "missing"] : there, gap: missing.size ? there.length : -1, code: code.map((v) => places[v]) };
+});
+
 // ---------------------------------------------------------------- colours
 
 /* What points can be coloured by: names of the values and the value of each point; the most frequent values have a colour. */
 const colourings = facts.columns.flatMap((name, c) => {
-  const column = mapColumns[c];
+  const column = chartColumns[c];
   const isFew = column && column.texts.length > 1 && column.texts.length <= Math.min(FEW_VALUES, points.n / 2);
   if (!isFew || name === groups?.column) return [];
-  return [{ name, labels: column.texts.map((text) => text || "missing"), code: column.code, rows: null }];
+  return [{ name, labels: column.texts, code: column.code, rows: null }];
 });
 if (groups && points.group) {
   colourings.unshift({ name: groups.column, labels: groups.labels, code: points.group, rows: groups.rows });
@@ -49,11 +59,12 @@ function numberOf(text) {
 }
 
 /* Values of the texts of a column, if nearly all but missing ones are numbers or dates; else null. */
-function valuesOf(texts) {
-  const isMissing = texts.includes("") ? 1 : 0;
+function valuesOf({ texts, gap }) {
+  const nThere = texts.length - (gap < 0 ? 0 : 1);
   for (const read of [numberOf, dayOf]) {
-    const values = Float64Array.from(texts, read), nRead = values.filter(Number.isFinite).length;
-    if (nRead > 0 && nRead >= 0.9 * (texts.length - isMissing)) {
+    const values = Float64Array.from(texts, (text, v) => (v === gap ? NaN : read(text)));
+    const nRead = values.filter(Number.isFinite).length;
+    if (nRead > 0 && nRead >= 0.9 * nThere) {
       return { values, told: read === dayOf ? (day) => new Date(864e5 * day).toISOString().slice(0, 10) : shortNumber };
     }
   }
@@ -117,7 +128,9 @@ function numberChart(column, { values, told }, svg) {
   shape("text", { x: 0, y: CHART_HEIGHT + 31 }, svg, told(low));
   shape("text", { x: CHART_WIDTH, y: CHART_HEIGHT + 31, "text-anchor": "end" }, svg, told(high));
   const strokes = (isThere, from, to) => Array.from(isThere, (there, x) => (there ? `M${x} ${from}V${to}` : "")).join("");
-  return (pickedAt, oddAt, pinnedAt) => {
+  const tallest = bars.indexOf(Math.max(...bars));
+  const summary = `${told(low)} to ${told(high)}, most often ${told(low + tallest * step)} to ${told(Math.min(low + (tallest + 1) * step, high))}`;
+  const paint = (pickedAt, oddAt, pinnedAt) => {
     const marksOf = (codes) => {
       const isThere = new Uint8Array(CHART_WIDTH + 1);
       for (const c of codes) if (at[c] >= 0) isThere[at[c]] = 1;
@@ -127,6 +140,7 @@ function numberChart(column, { values, told }, svg) {
     odd.setAttribute("d", strokes(marksOf(oddAt), CHART_HEIGHT + 12, CHART_HEIGHT + 18));
     pinned.setAttribute("d", strokes(marksOf(pinnedAt), 0, CHART_HEIGHT + 18));
   };
+  return { paint, summary };
 }
 
 /* A bar for each of the most frequent values. */
@@ -136,14 +150,15 @@ function levelChart(column, svg) {
   const most = Math.max(...all, 1);
   svg.setAttribute("viewBox", `-4 -2 ${CHART_WIDTH + 8} ${18 * order.length + 4}`);
   const rows = new Map(order.map((v, r) => {
-    const [text, y] = [column.texts[v] || "missing", 18 * r];
+    const [text, y] = [column.texts[v], 18 * r];
     shape("text", { x: 84, y: y + 13, "text-anchor": "end" }, svg, text.length > 14 ? `${text.slice(0, 13)}…` : text);
     shape("rect", { x: 90, y: y + 3, width: Math.max((all[v] / most) * 84, 1), height: 12, class: "column" }, svg);
     const odd = shape("rect", { x: 90, y: y + 3, width: 0, height: 12, class: "column low" }, svg);
     return [v, { odd, told: shape("text", { x: CHART_WIDTH, y: y + 13, "text-anchor": "end", class: "value" }, svg), y }];
   }));
   const pinned = shape("path", { class: "pinned" }, svg);
-  return (pickedAt, oddAt, pinnedAt, oddRows) => {
+  const summary = order.map((v) => `${column.texts[v]} ${percent(all[v] / facts.n)}`).join(", ");
+  const paint = (pickedAt, oddAt, pinnedAt, oddRows) => {
     const picked = new Map(), odd = new Map();
     for (const c of pickedAt) picked.set(c, (picked.get(c) ?? 0) + 1);
     oddAt.forEach((c, o) => odd.set(c, (odd.get(c) ?? 0) + oddRows[o]));
@@ -154,20 +169,22 @@ function levelChart(column, svg) {
     const there = rows.get(pinnedAt[0]);
     pinned.setAttribute("d", there ? `M88 ${there.y + 2}v14` : "");
   };
+  return { paint, summary };
 }
 
 function buildColumns() {
   facts.columns.forEach((name, c) => {
-    const column = mapColumns[c];
-    const numbers = column && valuesOf(column.texts);
+    const column = chartColumns[c];
+    const numbers = column && valuesOf(column);
     if (!column || column.texts.length < 2 || (!numbers && column.texts.length > FEW_VALUES)) return;
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("role", "img");
-    const gaps = column.texts.indexOf("");
-    const isMissing = gaps < 0 ? "" : `${percent(countValues(column).all[gaps] / facts.n)} missing`;
-    const caption = el("figcaption", {}, dataText(name), el("span", { className: "fine", textContent: isMissing }));
+    const gaps = column.gap < 0 ? 0 : countValues(column).all[column.gap];
+    const missing = gaps ? `${facts.scaled ? "about " : ""}${percent(gaps / facts.n)} missing` : "";
+    const caption = el("figcaption", {}, dataText(name), el("span", { className: "fine", textContent: missing }));
     byId("column-charts").append(el("figure", {}, caption, svg));
-    columnCharts.push({ c, name, svg, column, paint: numbers ? numberChart(column, numbers, svg) : levelChart(column, svg) });
+    const { paint, summary } = numbers ? numberChart(column, numbers, svg) : levelChart(column, svg);
+    columnCharts.push({ label: `Histogram of ${name}: ${summary}${numbers && missing ? `, ${missing}` : ""}`, svg, column, paint });
   });
   byId("columns").hidden = !columnCharts.length;
   new IntersectionObserver(([{ isIntersecting }]) => {
@@ -176,18 +193,20 @@ function buildColumns() {
   }, { rootMargin: "200px" }).observe(byId("columns"));
 }
 
-/* Picks, outliers and the pinned row in each chart. */
+/* Picks, outliers and the pinned row in each chart; what it shows in words is there before anybody comes near. */
 function paintColumns() {
-  if (!columnCharts.areNear && !isPrinting()) return;
   const picked = now.shown.map((j) => points.at.get(ranking[j].row)).filter((i) => i !== undefined);
+  for (const { label, svg, column } of columnCharts) {
+    const values = [...new Set(picked.map((i) => column.code[i]))].slice(0, 5).map((v) => column.texts[v]);
+    svg.setAttribute("aria-label", `${label}${values.length ? `. Representatives have ${values.join(", ")}` : ""}.`);
+  }
+  if (!columnCharts.areNear && !isPrinting()) return;
   const odd = [];
   now.out.forEach((isOut, i) => isOut && odd.push(i));
   const oddRows = odd.map(rowsOf);
   const pinned = points.at.has(state.pin) ? [points.at.get(state.pin)] : [];
-  for (const { name, svg, column, paint } of columnCharts) {
+  for (const { column, paint } of columnCharts) {
     const codes = (some) => some.map((i) => column.code[i]);
     paint(codes(picked), codes(odd), codes(pinned), oddRows);
-    const values = [...new Set(codes(picked))].slice(0, 5).map((v) => column.texts[v] || "missing");
-    svg.setAttribute("aria-label", `Histogram of ${name}${values.length ? `. Representatives have ${values.join(", ")}` : ""}.`);
   }
 }

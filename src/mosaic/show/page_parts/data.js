@@ -88,7 +88,12 @@ const lowOf = new Map(facts.lowest.map((item) => [item.row, item]));
 
 /* The column's distinct texts and which of them each point has; null for columns that are not on the page. */
 const mapColumns = facts.map_columns.map(
-  (column) => column && { texts: column.texts, code: decode(column.codes, column.bytes === 1 ? Uint8Array : Uint16Array) },
+  (column) =>
+    column && {
+      texts: column.texts,
+      missing: new Set(column.missing), // codes of what the fit takes as missing: "", "n/a", "-"
+      code: decode(column.codes, column.bytes === 1 ? Uint8Array : Uint16Array),
+    },
 );
 
 /* Cells of a row that is on the page: those of the list, else those of its point; null where the page has none. */
@@ -212,17 +217,27 @@ function shareOfMost(k) {
   return `${percent(facts.coverage[k - 1])}${most}`;
 }
 
-/* The template for zero, one or several, with its numbers filled in. */
-function filled(templates, number, values) {
-  return templates[Math.min(Math.round(number), 2)].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+/* The number of outliers is an estimate where not all of them are on the page. */
+function isEstimate() {
+  return state.t === first.t ? facts.is_estimate : state.t > bins.exact;
+}
+
+function outliersInWords() {
+  if (!now.outliers) return "no outliers";
+  return `${isEstimate() ? "about " : ""}${counted(now.outliers, "outlier")}`;
+}
+
+/* A template with its parts filled in. */
+function filled(template, parts) {
+  return template.replace(/\{(\w+)\}/g, (_, name) => parts[name]);
 }
 
 /* The headline at k and t; emphasis stands between **. */
 function sentence() {
-  const shown = now.shown.length;
-  const covering = { k: whole(shown), share: maxK ? shareOfMost(state.k) : "" };
-  const outliers = filled(texts.outliers, now.outliers, { n: whole(now.outliers) });
-  return `${filled(knowsShare() ? texts.covering : texts.chosen, shown, covering)}${outliers}.`;
+  const share = maxK ? shareOfMost(state.k) : "";
+  const n = maxK ? outliersInWords() : capitalised(outliersInWords());
+  const template = `${knowsShare() ? texts.covering : texts.chosen}${texts.outliers}.`;
+  return filled(template, { k: counted(now.shown.length, "representative"), share, n });
 }
 
 // ---------------------------------------------------------------- the selection as files

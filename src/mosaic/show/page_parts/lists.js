@@ -67,12 +67,20 @@ function mostLike(members) {
   return members.length ? `most like ${members.slice(0, CARD_MEMBERS).map(called).join(", ")}` : "";
 }
 
-function cellList(cells, from = 0, to = Infinity) {
+/* The first cells, those at fault before others. */
+function cellList({ cells, faults }) {
   const list = el("dl", { className: "cells" });
-  cells.slice(from, to).forEach((cell, c) => {
-    list.append(el("div", {}, el("dt", {}, dataText(facts.columns[from + c])), el("dd", {}, dataText(cell))));
-  });
+  const order = [...new Set([...faults, ...cells.keys()])].slice(0, CARD_CELLS);
+  for (const c of order) {
+    const value = el("dd", { className: faultOf(faults, c) }, dataText(cells[c]));
+    list.append(el("div", {}, el("dt", {}, dataText(facts.columns[c])), value));
+  }
   return list;
+}
+
+/* A cell that makes its row an outlier is marked, for those who hear the page, too. */
+function faultOf(faults, c) {
+  return faults.includes(c) ? "fault" : "";
 }
 
 /* Columns of numbers are aligned right. */
@@ -116,8 +124,12 @@ function paintFolds() {
   }
 }
 
-function cellNode(cell, c) {
-  return el("td", { className: `${kindOf(c)} ${shortness(cell)}` }, dataText(cell));
+function cellNodes({ cells, faults }) {
+  return cells.map((cell, c) => {
+    const node = el("td", { className: `${kindOf(c)} ${shortness(cell)} ${faultOf(faults, c)}` }, dataText(cell));
+    if (faults.includes(c)) node.title = "makes the row an outlier";
+    return node;
+  });
 }
 
 /* A note, only in print, about columns that are not printed. */
@@ -174,7 +186,7 @@ function buildPicks() {
         el("div", { className: "frame" }, picture(pick.picture), el("span", { className: "rank", textContent: j + 1 })),
         el("h3", {}, pickButton(pick, dataText(called(pick)))),
         el("p", { className: "stands" }, entry.stands), bar, entry.note,
-        ...cardWhy([whyText(pick.reason), smallPictures(pick.members, "Most like it"), pick.cells.length ? cellList(pick.cells, 0, CARD_CELLS) : null]),
+        ...cardWhy([whyText(pick.reason), smallPictures(pick.members, "Most like it"), pick.cells.length ? cellList(pick) : null]),
       );
     } else {
       entry.node = el(
@@ -183,7 +195,7 @@ function buildPicks() {
         el("th", { scope: "row", className: shortness(called(pick)) }, pickButton(pick, dataText(called(pick))), entry.note, markButtons(pick.row)),
         el("td", { className: "num" }, entry.stands, bar),
         el("td", { className: "why", textContent: pick.reason || mostLike(pick.members) }),
-        ...pick.cells.map(cellNode),
+        ...cellNodes(pick),
       );
     }
     pointAt(entry.node, pick.row);
@@ -251,7 +263,7 @@ function nOutliersListed() {
 }
 
 function nShownOutliers() {
-  return showsAll ? nOutliersListed() : Math.min(nOutliersListed(), FEW_OUTLIERS);
+  return showsAll || isPrinting() ? nOutliersListed() : Math.min(nOutliersListed(), FEW_OUTLIERS);
 }
 
 /* What depends on k and the threshold. */
@@ -265,7 +277,7 @@ function whyOdd(item, isNext, reason) {
 function oddEntry(item) {
   const copies = !facts.scaled && item.copies > 1 ? ` (${item.copies} equal rows)` : "";
   const why = el(hasPictures ? "p" : "td", { className: "why" });
-  const parts = [why, smallPictures(item.members, "Nearest rows that belong"), item.cells.length ? cellList(item.cells, 0, CARD_CELLS) : null];
+  const parts = [why, smallPictures(item.members, "Nearest rows that belong"), item.cells.length ? cellList(item) : null];
   const node = hasPictures
     ? el(
         "li", { className: "pick odd" },
@@ -279,31 +291,30 @@ function oddEntry(item) {
         el("th", { scope: "row", className: shortness(called(item)) }, pickButton(item, dataText(called(item))), copies, markButtons(item.row)),
         el("td", { className: "num", textContent: significant(item.count) }),
         why,
-        ...item.cells.map(cellNode),
+        ...cellNodes(item),
       );
   pointAt(node, item.row);
   return { node, why, fold: parts.some((part, p) => p && part) ? null : why.parentElement };
 }
 
-/* The number of outliers on the page, and the number in the list. Equal rows are one point. */
-function outlierTexts(nPrinted, nListed) {
+/* What is said where the page or the list does not have all outliers. Equal rows are one point. */
+function outlierTexts(nListed) {
   let [n, rows] = [0, 0];
   const count = (copies) => ((n += 1), (rows += facts.scaled ? 1 : copies));
   now.out.forEach((isOut, i) => isOut && count(points.copies[i]));
   for (const item of oddities.slice(0, nListed)) if (!points.at.has(item.row)) count(item.copies);
-  const all = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
+  const all = `${isEstimate() ? "about " : ""}${whole(now.outliers)}`;
   const notes = [];
   if (rows > n) {
     const part = rows < now.outliers ? ` of ${all}; the others are not on this page` : "";
     notes.push(`${counted(n, "point")}, ${counted(rows, "row")}${part}.`);
   } else if (rows < now.outliers) {
-    notes.push(`This page and the files that it saves have the lowest ${whole(n)} of ${all}.`);
+    const isLowest = facts.has_lowest && !isEstimate();
+    const some = isLowest ? `the lowest ${whole(n)} of ${all}.` : `${whole(n)} of ${all}, those in the sample. Others may be odder.`;
+    notes.push(`This page and the files that it saves have ${some}`);
   }
   if (nListed < n) notes.push(`The list has the lowest ${whole(nListed)}; the others are on the map and in saved files.`);
-  const parts = notes.length ? [el("p", { className: "fine", textContent: notes.join(" ") })] : [];
-  const missing = nListed - nPrinted;
-  if (missing > 0) parts.push(...printNotes(`The lowest ${whole(nPrinted)}; ${whole(missing)} more on the page itself.`));
-  return parts;
+  return notes.length ? [el("p", { className: "fine", textContent: notes.join(" ") })] : [];
 }
 
 function noOutliersText() {
@@ -342,8 +353,8 @@ function paintOutliers() {
   none.textContent = noOutliersText();
   more.hidden = nListed <= FEW_OUTLIERS;
   more.textContent = showsAll ? `Show only the lowest ${FEW_OUTLIERS}` : `Show all ${whole(nListed)}`;
-  notes.replaceChildren(...outlierTexts(nShown, nListed));
-  byId("outliers-tally").textContent = facts.scaled && now.outliers ? `about ${whole(now.outliers)}` : whole(now.outliers);
+  notes.replaceChildren(...outlierTexts(nListed));
+  byId("outliers-tally").textContent = `${isEstimate() && now.outliers ? "about " : ""}${whole(now.outliers)}`;
   byId("outliers-tally").hidden = !detects && state.t === first.t;
   allow("save-outliers", now.outliers > 0);
   paintLit();

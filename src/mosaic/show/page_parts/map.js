@@ -213,9 +213,10 @@ function press(data, centre, steps, covers, alpha, rgb) {
 function paintMarks() {
   if (!map.width) return;
   const { palette } = map;
-  const context = map.over.getContext("2d");
+  // On paper Chromium clears what is below a canvas, too, so there the marks are drawn on the points.
+  const context = (isPrinting() ? map.under : map.over).getContext("2d");
   context.setTransform(map.dpr, 0, 0, map.dpr, 0, 0);
-  context.clearRect(0, 0, map.width, map.height);
+  if (!isPrinting()) context.clearRect(0, 0, map.width, map.height);
   const lit = litRank();
   paintRays(context, lit);
   paintPicks(context, lit);

@@ -168,7 +168,9 @@ function recolour() {
   repaint("points", "marks", "legend", "columns");
 }
 
-const isPrinting = () => document.documentElement.classList.contains("printing");
+function isPrinting() {
+  return document.documentElement.classList.contains("printing");
+}
 
 /* Both the event and the medium announce a print, in an order that differs between browsers. */
 function readyToPrint() {
@@ -177,7 +179,13 @@ function readyToPrint() {
   settings.dataset.was = settings.open ? "open" : "";
   settings.open = true;
   document.documentElement.classList.add("printing");
+  // A list that was scrolled would be printed without its beginning.
+  for (const box of document.querySelectorAll(".scroll")) {
+    box.dataset.was = `${box.scrollLeft} ${box.scrollTop}`;
+    box.scrollTo(0, 0);
+  }
   recolour();
+  repaint("outliers");
   paintNow();
 }
 
@@ -185,7 +193,9 @@ function printed() {
   if (!isPrinting() || matchMedia("print").matches) return;
   document.documentElement.classList.remove("printing");
   byId("settings").open = byId("settings").dataset.was === "open";
+  for (const box of document.querySelectorAll(".scroll[data-was]")) box.scrollTo(...box.dataset.was.split(" ").map(Number));
   recolour();
+  repaint("outliers");
 }
 
 // ---------------------------------------------------------------- the start

@@ -90,7 +90,7 @@ function paintDetail() {
 
 /* Cells of a row beside those of its representative; columns that rows are not compared by are folded. */
 function comparison(row, rank) {
-  const own = cellsOf(row);
+  const own = cellsOf(row), faults = itemOf(row)?.faults ?? [];
   if (!own.length) return [];
   const other = rank < 0 || ranking[rank].row === row ? null : cellsOf(ranking[rank].row);
   const heads = ["Column", "This row", ...(other ? [`Representative ${rank + 1}`] : [])];
@@ -98,6 +98,7 @@ function comparison(row, rank) {
     const lines = facts.columns.slice(from, to).map((name, place) => {
       const c = from + place;
       const cells = [own, ...(other ? [other] : [])].map((some) => el("td", { className: shortness(some[c] ?? "") }, dataText(some[c] ?? "–")));
+      if (faults.includes(c)) cells[0].classList.add("fault");
       const differs = other && own[c] !== null && own[c] !== other[c];
       return el("tr", { className: differs ? "differs" : "" }, el("th", { scope: "row" }, dataText(name)), ...cells);
     });
