@@ -33,7 +33,7 @@ Choice: TypeAlias = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
 #: Processor seconds that one run may take, as a trial of settings too; what takes longer is listed as such.
-LIMIT = 60.0
+LIMIT = 20.0
 TOO_LONG = "took more than"
 
 
