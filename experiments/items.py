@@ -19,6 +19,7 @@ COMPARED = (*SELECTORS[:7], "random")
 BY_DIRECTION = ("MOSAIC (cosine)", "K-medoids (unit rows)")
 #: The paper's variant for many points, and the same without refinement. They are compared with the method that they stand for.
 SCALABLE, UNREFINED = "MOSAIC (paper, scalable)", "MOSAIC (paper, not refined)"
+VARIANTS = (SCALABLE, UNREFINED)
 #: Running times with this library's solver, beside ``methods.all_solvers``: the algorithms as published.
 TIMED = ("MOSAIC", "MOSAIC (paper)", SCALABLE, "SMRS", "DS3", "SSM", "M-kmeans")
 #: Ratios of outliers to inliers: of the paper's robustness figure, of its table, and of its last figure, which states none.
@@ -88,13 +89,13 @@ def robustness(small: bool) -> Iterator[Job]:
 def classification(small: bool) -> Iterator[Job]:
     """Accuracy of classifiers that know the labels of k representatives only."""
     sets = ("digits",) if small else CLASSIFIED
-    for name, k, method in product(sets, (30,) if small else (10, 30, 100), (*COMPARED, SCALABLE, UNREFINED)):
+    for name, k, method in product(sets, (30,) if small else (10, 30, 100), (*COMPARED, *VARIANTS)):
         for seed in _seeds("classification", method, small):
             yield Job("classification", "classify", method, name, None, 0.0, 600, k, seed)
 
 
 def running_time(small: bool) -> Iterator[Job]:
-    """Seconds for patches of photographs and for whole pictures, growing in number: as published, and with this library's solver."""
+    """Seconds for patches of photographs and for whole pictures: as published, and with this library's solver."""
     from experiments.methods import all_solvers
 
     for n, name, method in product(SIZES[2:4] if small else SIZES, IMAGES, (*all_solvers(), *TIMED)):
@@ -110,12 +111,12 @@ def saliency(small: bool) -> Iterator[Job]:
 
 def structured(small: bool) -> Iterator[Job]:
     """Detection of natural images among faces."""
-    yield from _detection("structured", "detect", "frey", "images", (0.5,) if small else STRUCTURED_RATIOS, small)
+    yield from _detection("structured", "detect", "frey", "images", STRUCTURED_RATIOS[1:2] if small else STRUCTURED_RATIOS, small)
 
 
 def structured_defaults(small: bool) -> Iterator[Job]:
     """The paper's rivals with the settings of their authors, as far as these are known: our defaults."""
-    ratios = (0.5,) if small else STRUCTURED_RATIOS
+    ratios = STRUCTURED_RATIOS[1:2] if small else STRUCTURED_RATIOS
     yield from _detection("structured_defaults", "detect as is", "frey", "images", ratios, small)
 
 

@@ -200,8 +200,6 @@ def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
     -------
     light_groups_hit : #{(subject, light) of the picks} / #{(subject, light) that there are}; at most #picks of them can be hit
     lights_hit : distinct lights among the picks, of "left", "straight" and "right"
-    smallest_share_of_a_subject, largest_share_of_a_subject : min and max over the subjects of #{picks of it} / #picks;
-        None if nothing is picked
 
     Notes
     -----
@@ -212,17 +210,13 @@ def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
     """
     indices = _checked_picks(case, picks)
     if case.y is None or case.image_shape is None:
-        fields = ("light_groups_hit", "lights_hit", "smallest_share_of_a_subject", "largest_share_of_a_subject")
-        return dict.fromkeys(fields)
+        return dict.fromkeys(("light_groups_hit", "lights_hit"))
     inliers = np.flatnonzero(~case.is_outlier)
     taught = indices[~case.is_outlier[indices]]
     groups = np.column_stack([case.y, _lights(case.X.reshape(len(case.X), *case.image_shape))])
-    counts = [int((case.y[taught] == subject).sum()) for subject in np.unique(case.y[inliers])]
     return {
         "light_groups_hit": len(np.unique(groups[taught], axis=0)) / len(np.unique(groups[inliers], axis=0)),
         "lights_hit": len(np.unique(groups[taught, 1])),
-        "smallest_share_of_a_subject": min(counts) / len(taught) if len(taught) else None,
-        "largest_share_of_a_subject": max(counts) / len(taught) if len(taught) else None,
     }
 
 

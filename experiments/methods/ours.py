@@ -75,7 +75,7 @@ def select_by_candidates(
         warnings.simplefilter("ignore", MosaicWarning)
         paper = Paper(alpha=alpha, sketch=Sketch(*sketch))
         model = MOSAIC(k, algorithm=paper, gamma=_bandwidth(gamma), random_state=seed).fit(X)
-    data = model.selection_.data
+    data: Any = model.selection_.data
 
     def errors() -> Any:
         return (misrepresentation(data.encoding) / data.kernel.diagonal())[data.points.point_of]
@@ -102,7 +102,7 @@ def detect_like_the_paper(X: Any, seed: int, alpha: float = 10.0, gamma: Any = "
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # beyond that
         model = MOSAIC("auto", algorithm=Paper(alpha=alpha, max_rank=WHOLE), gamma=gamma, random_state=seed).fit(X)
-    data = model.selection_.data
+    data: Any = model.selection_.data
     point_of = data.points.point_of
     R = data.encoding.rows(point_of)[:, point_of] / np.bincount(point_of)[point_of, None]  # copies share a row
     return Scores(model.outlier_probability_, model.is_outlier_, R=R)
@@ -118,9 +118,11 @@ WHOLE = 2000
 #: The paper states neither strength, nor bandwidth, nor whether rows are divided by their length.
 STRENGTHS = (3.0, 5.0, 10.0, 50.0, 200.0)
 SETTINGS = tuple({"alpha": alpha, "gamma": gamma} for alpha, gamma in product(STRENGTHS, ("auto", 20.0)))
-SELECTOR_SETTINGS = (*SETTINGS, *({"alpha": alpha, "unit": True} for alpha in STRENGTHS))
+SELECTOR_SETTINGS: tuple[dict[str, Any], ...] = (*SETTINGS, *({"alpha": alpha, "unit": True} for alpha in STRENGTHS))
 #: Detection is asked for narrow bandwidths, too, as everybody is who has one.
-DETECTOR_SETTINGS = tuple({"alpha": alpha, "gamma": gamma} for alpha, gamma in product((3.0, 10.0, 50.0), ("auto", 20.0, 5.0, 2.0)))
+DETECTOR_SETTINGS = tuple(
+    {"alpha": alpha, "gamma": gamma} for alpha, gamma in product((3.0, 10.0, 50.0), ("auto", 20.0, 5.0, 2.0))
+)
 SELECTORS = (
     Selector("MOSAIC", "ours", select, largest=10_000_000),
     Selector("MOSAIC (cosine)", "ours", partial(select, kernel="cosine"), largest=10_000_000),

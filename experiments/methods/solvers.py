@@ -1,8 +1,8 @@
 """Algorithms as their papers publish them, for running times only: ADMM on a matrix of all points, and a generic convex solver.
 
-One stopping rule for every ADMM: it ends when the two sides of its constraint, and the iterate of one step and the next, differ by
-at most ``RESIDUAL`` of its norm. The picks are the k rows of largest norm. What follows in the papers, thinning and outliers, takes
-no time beside this and is left out for everybody.
+One stopping rule for every ADMM: it ends when the two sides of its constraint, and the iterate of one step and the next, differ
+by at most ``RESIDUAL`` of its norm. The picks are the k rows of largest norm. What follows in the papers, thinning and outliers,
+takes no time beside this and is left out for everybody.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 from experiments.methods import CannotRun, Picks, Selector
 from experiments.methods._ds3_program import largest_strength
 from experiments.methods._selecting import distances, generator, points, square
+from experiments.methods.detect_smrs import shortened
 from experiments.methods.kmedoids import select as k_medoids
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import equal_rows
 from mosaic.kernels import RBF, resolve_gamma
-from mosaic.program.factor import factorize
 from mosaic.program.problem import RowProgram
 
 #: Share of ‖C‖ (Frobenius) that constraint and step may differ by, and the most steps.
 RESIDUAL, MOST_STEPS = 1e-3, 10_000
-#: Strength of the paper's program as a multiple of the critical one, as in ``algorithm="paper"``; and of SMRS (its authors' value).
+#: Strength of the paper's program as a multiple of the critical one, as in ``algorithm="paper"``; and that of SMRS's authors.
 ALPHA, SMRS_ALPHA = 10.0, 5.0
 #: Strength of DS3 as a share of the largest, at which it has about 20 representatives of these points; its authors' step length.
 DS3_SHARE, DS3_STEP = 0.01, 0.1
@@ -41,8 +41,9 @@ PATIENCE = 20.0
 def alternate(
     solve: Callable[[FloatArray], FloatArray], shrink: Callable[[FloatArray], FloatArray], shape: tuple[int, int]
 ) -> tuple[FloatArray, int]:
-    """Z ← solve(C − U), C ← shrink(Z + U), U ← U + Z − C, until ‖Z − C‖ and the step of C are at most 10⁻³ ‖C‖; C and the steps."""
-    C, U = np.zeros(shape), np.zeros(shape)
+    """Z ← solve(C − U), C ← shrink(Z + U), U ← U + Z − C, until ‖Z − C‖ and the step of C are at most 10⁻³ ‖C‖."""
+    C: FloatArray = np.zeros(shape)
+    U = np.zeros(shape)
     for step in range(1, MOST_STEPS + 1):
         Z = solve(C - U)
         new = shrink(Z + U)
@@ -54,18 +55,12 @@ def alternate(
     raise CannotRun(f"took more than {MOST_STEPS} steps")
 
 
-def shorter(V: FloatArray, t: float) -> FloatArray:
-    """(1 − t / ‖v_i‖)₊ v_i for every row."""
-    lengths = np.linalg.norm(V, axis=1, keepdims=True)
-    return np.asarray(np.maximum(1.0 - t / np.maximum(lengths, t), 0.0) * V)
-
-
 def on_simplex(V: FloatArray) -> FloatArray:
     """For every column the nearest point z ≥ 0 with 1ᵀz = 1."""
     sizes = -np.sort(-V, axis=0)
     levels = (np.cumsum(sizes, axis=0) - 1.0) / np.arange(1, len(V) + 1)[:, None]
     last = (sizes > levels).sum(axis=0) - 1
-    return np.maximum(V - levels[last, np.arange(V.shape[1])], 0.0)
+    return np.asarray(np.maximum(V - levels[last, np.arange(V.shape[1])], 0.0))
 
 
 def largest_rows(norms: FloatArray, k: int, note: str) -> Picks:
@@ -74,7 +69,7 @@ def largest_rows(norms: FloatArray, k: int, note: str) -> Picks:
     return Picks(ranked[norms[ranked] > 0], note)
 
 
-def gamma_of(X: FloatArray, seed: int = 0) -> float:
+def gamma_of(X: FloatArray, seed: int) -> float:
     """1 / the median squared distance between distinct rows, as in ``algorithm="paper"``."""
     return resolve_gamma(RBF(X[equal_rows(X).first]), "median", generator(seed))
 
@@ -85,14 +80,19 @@ def encode(K_s: FloatArray, K_c: FloatArray, lam: float) -> tuple[FloatArray, in
     rho = lam * float(np.trace(K_s)) / r
     inverse = np.linalg.inv(lam * K_s + rho * np.eye(r))
     fixed = lam * K_c.T
-    return alternate(lambda V: inverse @ (fixed + rho * V), partial(shorter, t=1.0 / rho), (r, len(K_c)))
+    return alternate(lambda V: inverse @ (fixed + rho * V), partial(shortened, by=1.0 / rho), (r, len(K_c)))
+
+
+def similarities(X: FloatArray, seed: int) -> tuple[FloatArray, float]:
+    """K, and lam = 10 / max_j ‖K_j‖. Equal points are not merged."""
+    K = square(RBF(X, gamma_of(X, seed)))
+    return K, ALPHA / float(np.linalg.norm(K, axis=0).max())
 
 
 def paper_admm(X: Any, k: int, seed: int) -> Picks:
-    """Algorithm 1. Equal points are not merged."""
-    X = points(X, k, LARGEST)
-    K = square(RBF(X, gamma_of(X, seed)))
-    R, steps = encode(K, K, ALPHA / float(np.linalg.norm(K, axis=0).max()))
+    """Algorithm 1."""
+    K, lam = similarities(points(X, k, LARGEST), seed)
+    R, steps = encode(K, K, lam)
     return largest_rows(np.linalg.norm(R, axis=1), k, f"{steps} steps")
 
 
@@ -118,10 +118,10 @@ def paper_admm_scalable(X: Any, k: int, seed: int) -> Picks:
 
 
 def smrs_admm(X: Any, k: int, seed: int) -> Picks:
-    """min ‖C‖₁₂ + (μ/2) ‖Y − YC‖², 1ᵀC = 1ᵀ, the sums as a further row of the constraint; μ and the step are its authors'."""
+    """Min ‖C‖₁₂ + (μ/2) ‖Y − YC‖², 1ᵀC = 1ᵀ, the sums as a further row of the constraint; μ and the step are its authors'."""
     X = points(X, k, LARGEST)
     n, Y = len(X), X - X.mean(axis=0)
-    P = Y @ Y.T
+    P: FloatArray = Y @ Y.T
     P *= SMRS_ALPHA / np.linalg.norm(P, axis=1).max()
     inverse = np.linalg.inv(P + SMRS_ALPHA * (np.eye(n) + 1.0))
 
@@ -130,14 +130,14 @@ def smrs_admm(X: Any, k: int, seed: int) -> Picks:
         return np.vstack([Z, Z.sum(axis=0)])
 
     def shrink(V: FloatArray) -> FloatArray:
-        return np.vstack([shorter(V[:n], 1.0 / SMRS_ALPHA), np.ones(n)])
+        return np.vstack([shortened(np.asarray(V[:n], np.float64), 1.0 / SMRS_ALPHA), np.ones(n)])
 
     C, steps = alternate(solve, shrink, (n + 1, n))
     return largest_rows(np.linalg.norm(C[:n], axis=1), k, f"{steps} steps")
 
 
 def ds3_admm(X: Any, k: int, seed: int) -> Picks:
-    """min ρ Σ_i ‖z_i‖_∞ + tr(DᵀZ), columns of Z on the simplex, at a strength that is not searched for."""
+    """Min ρ Σ_i ‖z_i‖_∞ + tr(DᵀZ), columns of Z on the simplex, at a strength that is not searched for."""
     D = distances(points(X, k, LARGEST))
     D /= max(float(D.max()), np.finfo(np.float64).tiny)
     rows = RowProgram(D, D, 1.0, "linf")
@@ -146,37 +146,23 @@ def ds3_admm(X: Any, k: int, seed: int) -> Picks:
     return largest_rows(np.linalg.norm(Z, axis=1), k, f"{steps} steps")
 
 
-def program_of(X: FloatArray) -> RowProgram:
-    """min_R lam/2 ‖Fᵀ − Fᵀ R‖² + Σ_j ‖r_j‖, K = F Fᵀ to rounding, lam = 10 / max_j ‖K_j‖: the unknown is n×n."""
-    kernel = RBF(X, gamma_of(X))
-    lam = ALPHA / float(np.linalg.norm(square(kernel), axis=0).max())
-    F = np.asarray(factorize(kernel, tol=0.0).F, np.float64)
-    return RowProgram(F, np.ascontiguousarray(F.T), lam)
-
-
 def generic(X: Any, k: int, seed: int) -> Picks:
     """The paper's program as it stands, handed to CVXPY and Clarabel: interior point, as SeDuMi of the paper's CVX is."""
     X = points(X, k, LARGEST_GENERIC)
-    try:
-        import cvxpy as cp
-    except ImportError as error:
-        raise CannotRun("cvxpy is not installed") from error
-    program = program_of(X)
-    R: Any = cp.Variable(program.shape)
-    fit = 0.5 * program.lam * cp.sum_squares(program.T - program.F.T @ R)
-    task = cp.Problem(cp.Minimize(fit + cp.sum(cp.norm(R, 2, axis=1))))
-    limits = {"tol_gap_abs": RESIDUAL * program.scale, "tol_gap_rel": RESIDUAL, "tol_feas": RESIDUAL}
+    import cvxpy as cp
+
+    K, lam = similarities(X, seed)
+    w, U = np.linalg.eigh(K)
+    F = (U * np.sqrt(np.maximum(w, 0.0))).T  # K = FᵀF
+    R: Any = cp.Variable(K.shape)
+    task = cp.Problem(cp.Minimize(0.5 * lam * cp.sum_squares(F - F @ R) + cp.sum(cp.norm(R, 2, axis=1))))
+    limits = {"tol_gap_abs": 0.5 * RESIDUAL * lam * len(K), "tol_gap_rel": RESIDUAL, "tol_feas": RESIDUAL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate"
-        try:
-            task.solve(solver=cp.CLARABEL, time_limit=PATIENCE, **limits)
-        except cp.error.SolverError as error:
-            raise CannotRun(f"Clarabel: {error}") from error
+        task.solve(solver=cp.CLARABEL, time_limit=PATIENCE, **limits)
     if task.status == cp.USER_LIMIT:
         raise CannotRun(f"took more than {PATIENCE:g} s")
-    if R.value is None:
-        raise CannotRun(f"Clarabel ended as {task.status}")
-    return largest_rows(program.row_norms(np.asarray(R.value)), k, "")
+    return largest_rows(np.linalg.norm(R.value, axis=1), k, "")
 
 
 SOLVERS = (
