@@ -79,8 +79,8 @@ class Album:
 
 
 def open_images(request: Request) -> Rows:
-    """Pictures of a folder, in the order of their names: size × size numbers from 0 (black) to 1 (white), or × 3, and two that set
-    those apart that show nothing. If these are few, they do not count as rows: each is judged as if it were the only one.
+    """Pictures of a folder, in the order of their names: size × size numbers from 0 (black) to 1 (white), or × 3, and two that
+    set apart what shows nothing. If these are few, they do not count as rows: each is judged as if it were the only one.
     """
     path, size = request.path, request.image_size
     if not 1 <= size <= 4096:
