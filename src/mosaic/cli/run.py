@@ -154,8 +154,8 @@ class Run:
         if not self.table.unreadable:
             return 0
         if self.args.json or self.args.quiet or sys.stdout.isatty():  # else the notes have told it
-            names = visible(listed(list(self.table.unreadable)))
-            say(f"mosaic {self.args.command}: left out, because they cannot be read: {names}")
+            lost = visible(listed(list(self.table.unreadable)))
+            say(f"mosaic {self.args.command}: left out, because they cannot be read: {lost}")
         return UNREADABLE
 
     def write_end(self) -> None:
