@@ -130,7 +130,9 @@ def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bo
         except TypeError as error:
             raise NoNumbersError(f"X holds what is no number: {error}", "Convert it, or pass a data frame.") from error
         except ValueError as error:
-            raise InvalidInputError(f"X is no table of numbers: {error}", "Convert it, or pass a data frame.") from error
+            said = str(error).split("\n")
+            fault = " ".join(dict.fromkeys((said[0], said[-1]))).strip()  # between the first and the last line are numbers of X
+            raise InvalidInputError(f"X is no table of numbers: {fault}", "Convert it, or pass a data frame.") from error
         matrix = canonical(matrix) if sp.issparse(matrix) else matrix
         check_entries(matrix, encoder.number_names)
     if is_fit:
