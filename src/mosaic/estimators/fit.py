@@ -59,7 +59,8 @@ def take(
     encoder = Encoder.fit(rows, pairwise=settings.kernel == "precomputed")
     warn_of_left_out(encoder.left_out)
     settings = beside(settings, rows.held)
-    if encoder.has_rules and is_auto(settings.scale):  # their rules say how columns compare
+    compares_itself = encoder.has_rules or rows.pictures_of is not None
+    if compares_itself and is_auto(settings.scale):  # rules say how columns compare
         settings = replace(settings, scale=False)
     shape = shape_of_rows(rows, encoder)
     numbers: Any
