@@ -27,11 +27,11 @@ CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report"), "s
 class Named:
     """A class whose constructor and ``set_params`` answer a name that they do not know with the name that was meant."""
 
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+    def __new__(cls, *args: object, **parameters: object) -> Self:
         cls._refuse_unknown(parameters)
         return super().__new__(cls)
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change parameters, given by name; ``algorithm__alpha`` is alpha of the algorithm."""
         self._refuse_unknown(params)
         changed: dict[str, Any] = {}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mosaic.arrays.blocks import Prepare
@@ -56,7 +57,13 @@ class Taken:
 
 
 def take(
-    estimator: Any, X: Any, settings: Settings, *, groups: Any = None, sample_weight: Any = None, passes: bool = True
+    estimator: BaseEstimator,
+    X: object,
+    settings: Settings,
+    *,
+    groups: object = None,
+    sample_weight: object = None,
+    passes: bool = True,
 ) -> Taken:
     """X as a fit takes it. What its columns mean becomes known to the estimator."""
     rows = Rows.of(X, groups=groups, weights=sample_weight, memory_budget=settings.memory_budget)
@@ -105,7 +112,7 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     return Shape(rows.n, encoder.width, "array", weighted, held)
 
 
-def learn(estimator: Any, encoder: Encoder) -> None:
+def learn(estimator: BaseEstimator, encoder: Encoder) -> None:
     """What the columns mean becomes an attribute, and their names as scikit-learn calls them."""
     names = encoder.names
     estimator.encoder_ = encoder
@@ -116,7 +123,7 @@ def learn(estimator: Any, encoder: Encoder) -> None:
         del estimator.feature_names_in_
 
 
-def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
+def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
     on_device = is_on_device(matrix)
     if on_device:
@@ -145,7 +152,7 @@ def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bo
     return matrix
 
 
-def numbers_of(model: Any, X: Any) -> Any:
+def numbers_of(model: BaseEstimator, X: object) -> Any:
     """The numbers of new rows as the fit of the model made them: an array, or a source of rows that are read in passes."""
     encoder: Encoder = model.encoder_
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
@@ -155,7 +162,9 @@ def numbers_of(model: Any, X: Any) -> Any:
     return checked_numbers(model, encoder, encoder.matrix(rows))
 
 
-def fit_data(estimator: Any, taken: Taken, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> FitData:
+def fit_data(
+    estimator: BaseEstimator, taken: Taken, say: Say, *, start: object = None, quotas: object = None, **rows: object
+) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
     seed, settings, encoder = seed_of(estimator.random_state), taken.settings, taken.encoder
     named = {name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None}
