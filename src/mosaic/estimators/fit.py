@@ -73,7 +73,8 @@ def take(
         warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
     shape = shape_of_rows(rows, encoder)
     settings = beside(settings, shape.held) if shape.held else settings
-    if encoder.has_rules and is_auto(settings.scale):  # their rules say how columns compare
+    compares_itself = encoder.has_rules or rows.pictures_of is not None
+    if compares_itself and is_auto(settings.scale):  # rules say how columns compare
         settings = replace(settings, scale=False)
     numbers: Any
     passes = passes and needs_a_pass(settings, shape)
