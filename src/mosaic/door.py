@@ -64,11 +64,14 @@ def points_on_device(X: Any, name: str = "X") -> Any:
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
-    """Refuse masked entries, which would otherwise be read as numbers, and arrays of records."""
+    """Refuse masked entries and dates, which would otherwise be read as numbers, and arrays of records."""
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
         fault = f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}"
         remedy = f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame."
         raise InvalidInputError(fault, remedy, parameter=name)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":  # what is missing among them is a number, too
+        remedy = "Pass a data frame, which may hold dates."
+        raise InvalidInputError(f"must hold numbers; got dtype {X.dtype}", remedy, parameter=name)
     if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):
         fault = f"has {int(np.sum(X.mask)):,} masked entries, which cannot be compared"
         remedy = "Fill them (numpy.ma.filled, an imputer), or leave out their rows."
@@ -77,7 +80,7 @@ def refuse_masked(X: Any, name: str = "X") -> None:
 
 def largest_entry(X: Any) -> float:
     """Max |x_ij|, without a temporary array; NaN or infinite if an entry is."""
-    if is_on_device(X):
+    if not isinstance(X, np.ndarray) and is_on_device(X):
         return max(float(namespace(X).max(X)), -float(namespace(X).min(X)))
     values = X.data if sp.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
@@ -94,7 +97,7 @@ def check_size(X: Any, name: str = "X") -> None:
 
 def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
     """Refuse entries that are NaN, infinite or too large; the error counts them and names the first. ``names`` are of columns."""
-    if not is_on_device(matrix):
+    if isinstance(matrix, np.ndarray) or not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":
             return

@@ -151,7 +151,12 @@ class Run:
             self.say_notes()
             if self.args.output is None:
                 write_bytes(csv_bytes(rows))
-        return UNREADABLE if self.table.unreadable else 0
+        if not self.table.unreadable:
+            return 0
+        if self.args.json or self.args.quiet or sys.stdout.isatty():  # else the notes have told it
+            lost = visible(listed(list(self.table.unreadable)))
+            say(f"mosaic {self.args.command}: left out, because they cannot be read: {lost}")
+        return UNREADABLE
 
     def write_end(self) -> None:
         for text in [] if self.args.quiet else self.notes:

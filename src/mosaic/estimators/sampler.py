@@ -28,7 +28,8 @@ from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.parameters import CHOICES, is_whole, one_of, real_number
+from mosaic.parameters import CHOICES, as_bytes, is_whole, one_of, real_number
+from mosaic.rows import Rows
 from mosaic.rows.frames import take_rows
 from mosaic.rows.rows import chosen_rows
 from mosaic.text import group_label, listed
@@ -111,7 +112,7 @@ def with_ratio(ratio: float, counts: Numbers) -> Numbers:
     return checked({label: counts[rarest] if label == rarest else int(counts[rarest] / ratio) for label in counts}, counts)
 
 
-def checked(asked: Any, counts: Numbers) -> Numbers:
+def checked(asked: object, counts: Numbers) -> Numbers:
     """Numbers that were given, with all rows of the classes that they do not name."""
     if not isinstance(asked, Mapping):
         fault = "must be a dict from classes to numbers, or a function of y that returns one"
@@ -129,7 +130,7 @@ def checked(asked: Any, counts: Numbers) -> Numbers:
     return numbers
 
 
-def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
+def numbers_asked_for(strategy: object, y: NDArray[Any], counts: Numbers) -> Numbers:
     """How many rows of each class a strategy of imbalanced-learn asks for."""
     if isinstance(strategy, str):
         return reduced(one_of("sampling_strategy", strategy, (*DIVISIONS, *REDUCTIONS)), counts)
@@ -138,7 +139,7 @@ def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Number
     return checked(strategy(y) if callable(strategy) else strategy, counts)
 
 
-def labels_of(y: Any) -> NDArray[Any]:
+def labels_of(y: object) -> NDArray[Any]:
     """Labels as one column; of a column for each class, the number of the one that is 1."""
     labels = np.asarray(y)
     may_miss = labels.ravel().tolist() if labels.dtype.kind in "Of" else []
@@ -209,7 +210,7 @@ verbose : as for ``MOSAIC``
     sampling_strategy: Any = "proportional"
     suspects: str = "drop"
 
-    def fit(self, X: Any, y: Any = None, **constraints: Any) -> Self:
+    def fit(self, X: object, y: object = None, **constraints: Any) -> Self:
         """Find the suspects, and choose within each class; without labels as ``MOSAIC`` does, with its arguments."""
         with telling(self):
             for name in ("sampling_strategy_", "suspects_"):  # of an earlier fit with labels
@@ -218,23 +219,27 @@ verbose : as for ``MOSAIC``
             if y is None:
                 super().fit(X, **constraints)
                 self.sample_indices_ = self.selection_.rows
-            elif constraints or self.kernel == "precomputed":
-                what = ", ".join(constraints) or "a matrix of similarities"
-                raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
             else:
-                self._fit_classes(X, labels_of(y))
+                rows = Rows.of(X, memory_budget=as_bytes(self.memory_budget))
+                known = {"groups": rows.groups, "sample_weight": rows.weights}  # that a file was read with
+                given = [*constraints, *(name for name, values in known.items() if values is not None)]
+                if given or self.kernel == "precomputed":
+                    what = ", ".join(given) or "a matrix of similarities"
+                    remedy = "Leave y out, and give its values as `groups`."
+                    raise InvalidInputError(f"{what} cannot be combined with labels", remedy)
+                self._fit_classes(rows, labels_of(y))
         return self
 
-    def fit_resample(self, X: Any, y: Any = None, **constraints: Any) -> tuple[Any, Any]:
+    def fit_resample(self, X: object, y: object = None, **constraints: Any) -> tuple[Any, Any]:
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
         self.fit(X, y, **constraints)
         rows = self.sample_indices_
         return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(y, rows)
 
-    def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
+    def _fit_classes(self, given: Rows, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
-        everything = self._fitted(X, 1)
-        points = numbers_of(everything, X)
+        everything = self._fitted(given, 1)
+        points = numbers_of(everything, given)
         if isinstance(points, Source):
             if not may_load(8.0 * points.n * points.n_features, budget_of(everything.selection_.settings.memory_budget)):
                 fault = "labels need rows that fit into memory"
@@ -256,15 +261,15 @@ verbose : as for ``MOSAIC``
         for sentence in self._notes(counts, room, total):
             warn(SelectionWarning(sentence))
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
-        final = self._fitted(X, len(distinct), must_include=distinct)
+        final = self._fitted(given, len(distinct), must_include=distinct)
         self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})
         ranked = self.selection_.rows
         self.sample_indices_ = np.append(ranked, np.setdiff1d(chosen, ranked))
 
-    def _fitted(self, X: Any, number: int, **constraints: Any) -> Self:
+    def _fitted(self, rows: Rows, number: int, **constraints: Any) -> Self:
         """A copy that chooses so many of all rows."""
         model = copy(self).set_params(n_representatives=number, coverage=None)
-        return super(MOSAICSampler, model).fit(X, **constraints)
+        return super(MOSAICSampler, model).fit(rows, **constraints)
 
     def _chosen_of(self, rows: Any, number: int | None) -> IntArray:
         """So many rows of one class, with outliers and copies where there are not enough others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from mosaic.choosing import (
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.program.encoding import Certificate
 from mosaic.rows import Rows
 from mosaic.text import jsonable
 
@@ -186,15 +187,19 @@ class Facts:
             protected=self.selection.n_protected,
         )
 
-    @cached_property
+    @property
     def certificate(self) -> SimpleNamespace:
         selection = self.selection
         if self.detects:
             return known_of(None, "Nothing is chosen, so there is nothing to prove.")
         try:
-            return known_of(selection.certificate)
+            certificate = selection.certificate
         except MemoryBudgetError as error:
             return known_of(None, f"There is no certificate: {error}")
+        if self.scaled and selection.rejects and isinstance(certificate, CoverCertificate):  # by now it may be known exactly
+            n = selection.n_outliers
+            certificate = replace(certificate, n_outliers=n, n_rows=self.n_rows - n)
+        return known_of(certificate)
 
     @property
     def known_certificate(self) -> SimpleNamespace:
@@ -358,7 +363,7 @@ class Facts:
         return jsonable(found)  # type: ignore[no-any-return]
 
 
-def known_of(certificate: Any, sentence: str = "") -> SimpleNamespace:
+def known_of(certificate: CoverCertificate | Certificate | None, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
     if isinstance(certificate, CoverCertificate):
         parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.repr}
