@@ -114,7 +114,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
         _ = model.certificate_
         host = f"{time.perf_counter() - start:.1f}"
     return (
-        f"| {n:,} × {d} | {fit:.2f} | {program:.2f} | {bound:.2f} | {certificate.gap:.1e} | {p} | {peak:.1f} | "
+        f"| {n:,} × {d} | {fit:.2f} | {program:.2f} | {bound:.2f} | {100 * certificate.gap:.2g} % | {p} | {peak:.1f} | "
         f"{floor / scoring:.2f} | {host} | {ours:.3f} | {' | '.join(theirs)} |"
     )
 
@@ -139,18 +139,9 @@ def proofs() -> None:
                 fit, model = seconds(lambda X=X, k=k: MOSAIC(k, random_state=0).fit(X))
                 sample, certificate = seconds(lambda model=model: model.certificate_)
                 whole, proof = seconds(lambda model=model: model.certify(all_rows=True))
-                gap, share = f"{certificate.gap:.1e}", f"{100 * (1 - proof.gap):.1f} %"
-                cells = [
-                    name,
-                    f"{n:,} × {d}",
-                    str(k),
-                    f"{fit:.2f}",
-                    f"{sample:.2f}",
-                    f"{certificate.gap:.1e}",
-                    f"{whole:.2f}",
-                    share,
-                ]
-                print(f"| {' | '.join(cells)} |", flush=True)
+                gap, share = f"{100 * certificate.gap:.2g} %", f"{100 * (1 - proof.gap):.1f} %"
+                times = [f"{fit:.2f}", f"{sample:.2f}", gap, f"{whole:.2f}", share]
+                print(f"| {name} | {n:,} × {d} | {k} | {' | '.join(times)} |", flush=True)
             torch.cuda.empty_cache()
 
 
