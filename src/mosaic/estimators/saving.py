@@ -101,6 +101,8 @@ def load(path: str | PathLike[str]) -> Any:
     """
     target = Path(path)
     check_there(target)
+    if target.suffix.lower() != ".mosaic" and not zipfile.is_zipfile(target):
+        raise FileFault(target, "is no saved model", "Name the file that `save` wrote, which ends in .mosaic.")
     if target.is_dir() or not zipfile.is_zipfile(target):
         raise FileFault(target, "is no saved model, or not all of it", "Copy or write it again.")
     try:
