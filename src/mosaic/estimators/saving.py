@@ -25,9 +25,9 @@ from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
+from mosaic.choosing.data import AllInMemory, ByPasses
 from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
-from mosaic.estimators.proof import AllInMemory, ByPasses
 from mosaic.estimators.sampler import MOSAICSampler, Suspects
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
