@@ -63,14 +63,14 @@ def test_cells_are_read_from_their_numbers():
     encoder = encoder.with_texts(cells_of(CUSTOMERS))
     read_back = {
         "age": lambda cell: f"{cell:.0f}",
-        "income": lambda cell: f"{float(cell[1:].replace(',', '')):.0f}",
+        "income": str,
         "signup": lambda cell: f"{cell[6:]}-{cell[3:5]}-{cell[:2]}",
         "active": lambda cell: repr(str(cell).lower()),
     }
     for row, name in product((0, 7, 250), encoder.blocks):
         said, cell = encoder.reading(name, Z[row, encoder.blocks[name]], row)[0], CUSTOMERS.loc[row, name]
         expected = "missing" if cell is None or cell != cell else read_back.get(name, repr)(cell)
-        assert said.replace(",", "").partition(".")[0] == expected.replace(",", ""), name
+        assert (said if name == "income" else said.partition(".")[0]) == expected, name
 
 
 def test_number_is_measured_from_its_median_in_spreads_and_a_missing_one_is_in_the_middle_and_apart_from_all():
@@ -78,7 +78,8 @@ def test_number_is_measured_from_its_median_in_spreads_and_a_missing_one_is_in_t
     column = rule(x)
     np.testing.assert_allclose(column.spread, 4, rtol=0.05)
     _, Z = encoded(pd.DataFrame({"x": x}))
-    np.testing.assert_allclose(Z, (x[:, None] - np.median(x)) / column.spread)
+    np.testing.assert_allclose(Z[:, 0], (x - np.median(x)) / column.spread)
+    assert not Z[:, 1].any()
     x[:40] = np.nan
     _, Z = encoded(pd.DataFrame({"x": x}))
     assert (Z[:40, 0] == 0).all()
@@ -202,10 +203,11 @@ def test_new_rows_may_have_new_levels_and_gaps(library):
     new["signup"] = None
     new = new[new.columns[::-1]]
     given = {"pandas": lambda: new, "polars": lambda: pl.from_pandas(new), "Arrow": lambda: arrow(new)}[library]()
-    labels = model.predict(given)
-    assert labels.shape == (20,)
-    assert np.isfinite(model.score_samples(given)).all()
-    assert model.transform(given).shape == (20, 10)
+    for answer in (model.predict, model.score_samples, model.transform):
+        with pytest.warns(SelectionWarning, match="cells as none was in fit.*: 20 of 'signup'"):
+            answers = answer(given)
+        assert len(answers) == 20
+        assert np.isfinite(answers).all()
     with pytest.raises(InvalidInputError, match="column 'income' was there in fit and is missing now"):
         model.predict(new.drop(columns="income"))
     with pytest.raises(InvalidInputError, match="X has no column names; fit was given a table with 'age', 'income'"):
