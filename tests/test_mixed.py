@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 import mosaic
@@ -256,20 +257,21 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
+def test_share_of_a_column_is_how_many_more_rows_would_be_like_an_outlier_without_it(kernel):
+    """log Σ_i k(y, x_i) without column c, less the same with it, as a share of the sum over all columns."""
     frame, oddities = planted(1)
     model = MOSAIC(10, kernel=kernel).fit(frame)
     Z, power = model.encoder_.encode(cells_of(frame)), 2 if kernel == "rbf" else 1
-    usual = Z[~model.is_outlier_]
-    checked = 0
+    usual, checked = Z[~model.is_outlier_], 0
     for row, _ in oddities:
-        distances = (np.abs(usual - Z[row]) ** power).sum(axis=1)
-        nearest = usual[distances.argmin()]
-        for name, _, share in model.explain(row).columns:
-            others = np.ones(Z.shape[1], bool)
-            others[model.encoder_.blocks[name]] = False
-            without = (np.abs(nearest - Z[row])[others] ** power).sum()
-            assert distances.min() - without == pytest.approx(share * distances.min(), rel=1e-9)
+        distances = model.gamma_ * np.abs(usual - Z[row]) ** power
+        of_column = {name: distances[:, block].sum(axis=1) for name, block in model.encoder_.blocks.items()}
+        alike = logsumexp(-distances.sum(axis=1))
+        gains = {name: logsumexp(own - distances.sum(axis=1)) - alike for name, own in of_column.items()}
+        told = model.explain(row).columns
+        assert told[0][0] == max(gains, key=gains.get)
+        for name, _, share in told:
+            assert share == pytest.approx(gains[name] / sum(gains.values()), rel=1e-9)
             checked += 1
     assert checked >= 6
 

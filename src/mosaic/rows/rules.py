@@ -113,7 +113,7 @@ def notes_of(column: Column, values: Values, place: Callable[[int], str]) -> lis
     unread = f"not a {what}", f"not {what}s"
     if values.codes is None:
         unread = "infinite", "infinite"
-    unlike = "misspelt" if isinstance(column, Category) else "written unlike the others"
+    unlike = "likely misspelt" if isinstance(column, Category) else "written unlike the others"
     notes = []
     for sign, one, many in (
         (1, f"is {unread[0]} and counts as missing", f"are {unread[1]} and count as missing"),
