@@ -44,6 +44,32 @@ def small_tables():
         "skewed": {"a": rng.lognormal(0, 2, N), "shop": shop},
         "wide": {f"g{j}": rng.normal(size=N) for j in range(60)},
         "odd names": {'ä,"': x, "c\nd": shop, "b b": whole},
+        "tiny": {"a": 1e-12 * rng.lognormal(0, 2, N)},
+        "huge": {"a": 1e15 * rng.random(N)},
+        "hardly any": {"a": np.where(rng.random(N) < 0.97, np.nan, x)},
+        "rare level": {"c": np.where(np.arange(N) == 7, "odd", colours)},
+        "levels alone": {"c": colours, "shop": shop},
+        "yes and no": {"c": rng.choice(["yes", "no", "Yes"], N)},
+        "letters with gaps": {"c": rng.choice(["Y", "N", ""], N)},
+        "blanks": {"c": rng.choice([" red", "red ", "blue"], N)},
+        "quotation marks": {"c": rng.choice(['say "hi"', "a, b", "c;d", "line\nbreak"], N)},
+        "other scripts": {"c": rng.choice(["Ærø", "日本", "🙂", "é"], N)},
+        "markup": {"c": rng.choice(["<b>x</b>", "&amp;", "<script>"], N)},
+        "order": {"c": pd.Categorical(rng.choice(["low", "mid", "high"], N), ["low", "mid", "high"], ordered=True)},
+        "zones": {"d": pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert("Europe/Berlin")},
+        "moments as text": {"d": pd.Series(moments).dt.strftime("%Y-%m-%d %H:%M:%S")},
+        "American days": {"d": days.dt.strftime("%m/%d/%Y")},
+        "old days": {"d": [f"{year}-01-{day:02d}" for year, day in zip(whole + 1500, rng.integers(1, 28, N), strict=True)]},
+        "commas": {"p": [f"{price:,.2f}".translate(str.maketrans(",.", ".,")) for price in rng.lognormal(7, 1, N)]},
+        "currencies": {"p": [f"{sign}{price:.2f}" for sign, price in zip(rng.choice(["$", "€"], N), 100 * there, strict=True)]},
+        "units": {"p": [f"{mass:.1f} kg" for mass in rng.normal(70, 9, N)]},
+        "parentheses": {"p": [f"({-money})" if money < 0 else f"{money}" for money in rng.integers(-900, 900, N)]},
+        "percent with gaps": {"p": pd.Series([f"{share} %" for share in whole], dtype=object).where(there, None)},
+        "counter": {"a": np.arange(N), "shop": shop},
+        "years": {"year": rng.integers(1990, 2024, N)},
+        "long texts": {
+            "t": [" ".join(rng.choice(["late", "good", "bad", "never", "pump", "valve", "cap"], 12)) for _ in range(N)]
+        },
     }
     return {name: pd.DataFrame(some | {"y": y}) for name, some in columns.items()}
 

@@ -1,4 +1,4 @@
-"""Cells: each number is read by its own form, strange ones are told and judged alike in a fit and in new rows, reasons quote them."""
+"""Cells: each number is read by its own form; strange ones are told, in a fit and in new rows; reasons quote them."""
 
 import warnings
 
@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from mixed_tables import ERRORS, orders, spoiled
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.rows import read
-from mixed_tables import ERRORS, orders, spoiled
 
 N = 800
 
@@ -82,7 +82,9 @@ def test_strange_cells_of_new_rows_are_judged_as_in_a_fit_with_reasons_and_a_war
         new.to_csv(tmp_path / "new.csv", index=False)
     elif library == "parquet":
         new.to_parquet(tmp_path / "new.parquet")
-    given = {"pandas": new, "polars": pl.from_pandas(new) if library == "polars" else None}.get(library, tmp_path / f"new.{library}")
+    given = new if library == "pandas" else tmp_path / f"new.{library}"
+    if library == "polars":
+        given = pl.from_pandas(new)
     words = 2 if library == "csv" else 1
     with pytest.warns(SelectionWarning, match=rf"missing, infinite, no numbers .*: 2 of 'x', {words} of 'y'"):
         told = model.explain_new(given)
@@ -130,7 +132,8 @@ def test_likely_misspellings_are_named_with_what_they_mean_unless_rare_values_ar
     assert detector.is_outlier_[rows].all()
     assert detector.is_outlier_.sum() == 50
     assert "country 'Germnay', which is rare and likely means 'Germany'" in detector.explain(int(rows[0])).reason
-    assert f"50 cells of 'country' are likely misspelt, the first: {frame.loc[rows.min(), 'country']!r}" in detector.encoder_.notes[0]
+    said = f"50 cells of 'country' are likely misspelt, the first: {frame.loc[rows.min(), 'country']!r} in row {rows.min()}."
+    assert detector.encoder_.notes == (said,)
     new = pd.DataFrame({"x": [0.0, 0.0], "country": ["Nowray", "Norway"]})
     assert detector.explain_new(new).reason[0].startswith("country 'Nowray', which is rare and likely means 'Norway'")
     names = ["Maria", "Daniel", "Martin", "Peter", "Julia"]

@@ -185,7 +185,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
     assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
     assert all(reason.startswith("an outlier: ") for reason in found["mosaic_reason"].to_pylist())
     page = (folder / "odd.html").read_text("utf-8")
-    assert "The page shows a sample of" in page
+    assert "of the others this page has a sample" in page
     assert 'id="picks"' not in page
 
 

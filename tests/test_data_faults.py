@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from pyarrow import feather
 
 from cli_runs import default_signals, environment, run
-from mosaic import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.rows import FileFault, read
 from read_files import BUDGETS, TINY, learned, numbers, write

@@ -167,7 +167,7 @@ REFUSED = {
     "no numbers": (lambda: pd.DataFrame({"a": ["one", "two"]}), "X has no column of numbers .*a .String"),
     "twice": (lambda: pd.DataFrame(X[:, :2], columns=["a", "a"]), "more than one is called 'a'"),
     "complex column": (lambda: pd.DataFrame({"a": [1j, 2j], "b": [1.0, 2.0]}), "column 'a' is complex"),
-    "series": (lambda: pd.Series([1.0, 2.0]), "Pass a DataFrame containing a single row .* or a single column"),
+    "series": (lambda: pd.Series([1.0, 2.0]), r"X is a single column\. Pass a data frame: X\.to_frame\(\)"),
     "no rows": (lambda: np.empty((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\)"),
     "no columns": (lambda: np.empty((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
     "one dimension": (lambda: X[0], "Expected 2D array, got 1D array"),

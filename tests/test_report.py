@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import zlib
+from collections import Counter
 from io import BytesIO
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets, read
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
@@ -266,6 +267,35 @@ def test_of_equal_rows_the_chosen_one_is_shown_and_groups_count_every_copy_for_i
     assert low.tolist() == [model.is_outlier_[labels == label].sum() for label in groups["labels"]]
     many = facts_of(model, groups=[f"g{i % 100}" for i in range(550)], certificate=False)["groups"]
     assert (len(many["labels"]), many["labels"][-1], sum(many["rows"])) == (41, "60 others", 550)
+
+
+def test_of_many_rows_the_numbers_of_a_page_agree_and_those_of_groups_are_of_all_rows(monkeypatch):
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 600)
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(2950, 2)), 30.0 * rng.normal(size=(50, 2))])
+    labels = rng.choice(["a", "b", "c"], 3000, p=[0.6, 0.399, 0.001])
+    model = MOSAIC(10).fit(X, groups=labels)
+    assert "given" in model.certificate_.details()  # before all outliers are known
+    facts = facts_of(model, groups=labels)
+    assert (facts["scaled"], facts["is_estimate"], facts["n_outliers"]) == (True, False, model.is_outlier_.sum())
+    assert f"{3000 - facts['n_outliers']:,} rows that belong, given {facts['n_outliers']} outliers" in facts["proof"]
+    groups = facts["groups"]
+    assert (dict(zip(groups["labels"], groups["rows"], strict=True)), groups["is_estimate"]) == (Counter(labels.tolist()), False)
+    known = facts_of(model)["groups"]
+    assert known["is_estimate"]
+    assert sum(known["rows"]) == pytest.approx(3000, abs=1)
+
+
+def test_notes_of_a_page_name_parameters_as_in_python(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.csv"
+    path.write_text("name,x,y\n" + "".join(f"n{i},{x},{y}\n" for i, (x, y) in enumerate(BLOBS.X)))
+    rows = read(path)
+    assert "`id`" in " ".join(rows.notes)
+    model = MOSAIC(5).fit(rows)
+    notes = facts_of(model, facts=Facts(model, rows))["settings"]["notes"]
+    assert "Name another one with id" in " ".join(notes)
+    assert "`" not in " ".join(notes)
 
 
 def test_groups_that_are_protected_keep_their_counts():

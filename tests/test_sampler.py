@@ -282,6 +282,16 @@ def test_what_cannot_be_done_is_said(settings, constraints, message):
         MOSAICSampler(**settings).fit_resample(data, Y, **constraints)
 
 
+@pytest.mark.parametrize("column", ["group", "weight"])
+def test_groups_and_weights_that_a_file_was_read_with_are_not_dropped_beside_labels(column, tmp_path):
+    pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "n": Y + 1}).to_csv(tmp_path / "rows.csv", index=False)
+    rows = read(tmp_path / "rows.csv", **{column: "n"})
+    name = {"group": "groups", "weight": "sample_weight"}[column]
+    with pytest.raises(InvalidInputError, match=f"{name} cannot be combined with labels"):
+        MOSAICSampler(9).fit_resample(rows, Y)
+    assert len(MOSAICSampler(9).fit(rows).sample_indices_) == 9
+
+
 def test_the_command_chooses_within_each_class_and_notes_labels_that_do_not_fit(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     y = np.array(["a", "b", "c"])[Y]

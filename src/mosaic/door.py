@@ -64,11 +64,14 @@ def points_on_device(X: Any, name: str = "X") -> Any:
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
-    """Refuse masked entries, which would otherwise be read as numbers, and arrays of records."""
+    """Refuse masked entries and dates, which would otherwise be read as numbers, and arrays of records."""
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
         fault = f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}"
         remedy = f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame."
         raise InvalidInputError(fault, remedy, parameter=name)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":  # what is missing among them is a number, too
+        remedy = "Pass a data frame, which may hold dates."
+        raise InvalidInputError(f"must hold numbers; got dtype {X.dtype}", remedy, parameter=name)
     if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):
         fault = f"has {int(np.sum(X.mask)):,} masked entries, which cannot be compared"
         remedy = "Fill them (numpy.ma.filled, an imputer), or leave out their rows."

@@ -179,7 +179,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         },
         "groups": {
             "column": "kind", "labels": ["kind 0", "kind 1", "kind 2"],
-            "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
+            "rows": table.sum(axis=1).tolist(), "low": table.tolist(), "is_estimate": False,
         },
         "proof": f"Provably within 2.8 % of the best {k}.",
         "settings": {

@@ -126,6 +126,10 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit):
     told = "This page and the files that it saves have 20 of about 33,000, those in the sample. Others may be odder."
     assert told in page.text("#outliers-list")
     assert all(text.startswith("about ") for text in page.stands_for())
+    assert all(text.startswith("about ") for text in page.texts("#groups-body td:last-child"))
+    assert not any(
+        text.startswith("about ") for text in page.texts("#groups-body td:nth-child(2)")
+    )  # groups of all rows are known
     page.locator("#search").fill("nobody")
     assert page.text("#matches") == "No row has this name. The page has 600 rows of 1,000,000."
 

@@ -151,7 +151,12 @@ class Run:
             self.say_notes()
             if self.args.output is None:
                 write_bytes(csv_bytes(rows))
-        return UNREADABLE if self.table.unreadable else 0
+        if not self.table.unreadable:
+            return 0
+        if self.args.json or self.args.quiet or sys.stdout.isatty():  # else the notes have told it
+            lost = visible(listed(list(self.table.unreadable)))
+            say(f"mosaic {self.args.command}: left out, because they cannot be read: {lost}")
+        return UNREADABLE
 
     def write_end(self) -> None:
         for text in [] if self.args.quiet else self.notes:
@@ -206,10 +211,12 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         with run.warnings_as_notes(), listening(bar.update):
             if saved is not None:
                 table = rows_of_model(saved, args.file)
+            elif open_ is not None:
+                table = open_(bar)
             else:
                 is_hdf5 = ".h5ad" in (Path(args.file).suffix.lower(), f".{options.get('format')}")
                 with ended_by_signals() if is_hdf5 else nullcontext():
-                    table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
+                    table = read(args.file, **options, progress=bar.on_read)
             with table:
                 run.table = table
                 run.assumed = [run.wording(text) for text in table.notes]

@@ -59,7 +59,8 @@ def take(
     encoder = Encoder.fit(rows, pairwise=settings.kernel == "precomputed")
     warn_of_left_out(encoder.left_out)
     settings = beside(settings, rows.held)
-    if encoder.has_rules and is_auto(settings.scale):  # their rules say how columns compare
+    compares_itself = encoder.has_rules or rows.pictures_of is not None
+    if compares_itself and is_auto(settings.scale):  # rules say how columns compare
         settings = replace(settings, scale=False)
     shape = shape_of_rows(rows, encoder)
     numbers: Any
@@ -130,7 +131,9 @@ def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bo
         except TypeError as error:
             raise NoNumbersError(f"X holds what is no number: {error}", "Convert it, or pass a data frame.") from error
         except ValueError as error:
-            raise InvalidInputError(f"X is no table of numbers: {error}", "Convert it, or pass a data frame.") from error
+            said = str(error).split("\n")
+            fault = " ".join(dict.fromkeys((said[0], said[-1]))).strip()  # between the first and the last line are numbers of X
+            raise InvalidInputError(f"X is no table of numbers: {fault}", "Convert it, or pass a data frame.") from error
         matrix = canonical(matrix) if sp.issparse(matrix) else matrix
         check_entries(matrix, encoder.number_names)
     if is_fit:

@@ -28,7 +28,8 @@ from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.parameters import CHOICES, is_whole, one_of, real_number
+from mosaic.parameters import CHOICES, as_bytes, is_whole, one_of, real_number
+from mosaic.rows import Rows
 from mosaic.rows.frames import take_rows
 from mosaic.rows.rows import chosen_rows
 from mosaic.text import group_label, listed
@@ -218,11 +219,15 @@ verbose : as for ``MOSAIC``
             if y is None:
                 super().fit(X, **constraints)
                 self.sample_indices_ = self.selection_.rows
-            elif constraints or self.kernel == "precomputed":
-                what = ", ".join(constraints) or "a matrix of similarities"
-                raise InvalidInputError(f"{what} cannot be combined with labels", "Leave y out, and give its values as `groups`.")
             else:
-                self._fit_classes(X, labels_of(y))
+                rows = Rows.of(X, memory_budget=as_bytes(self.memory_budget))
+                known = {"groups": rows.groups, "sample_weight": rows.weights}  # that a file was read with
+                given = [*constraints, *(name for name, values in known.items() if values is not None)]
+                if given or self.kernel == "precomputed":
+                    what = ", ".join(given) or "a matrix of similarities"
+                    remedy = "Leave y out, and give its values as `groups`."
+                    raise InvalidInputError(f"{what} cannot be combined with labels", remedy)
+                self._fit_classes(rows, labels_of(y))
         return self
 
     def fit_resample(self, X: Any, y: Any = None, **constraints: Any) -> tuple[Any, Any]:
@@ -231,10 +236,10 @@ verbose : as for ``MOSAIC``
         rows = self.sample_indices_
         return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(y, rows)
 
-    def _fit_classes(self, X: Any, y: NDArray[Any]) -> None:
+    def _fit_classes(self, given: Rows, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
-        everything = self._fitted(X, 1)
-        points = numbers_of(everything, X)
+        everything = self._fitted(given, 1)
+        points = numbers_of(everything, given)
         if isinstance(points, Source):
             if not may_load(8.0 * points.n * points.n_features, budget_of(everything.selection_.settings.memory_budget)):
                 fault = "labels need rows that fit into memory"
@@ -256,15 +261,15 @@ verbose : as for ``MOSAIC``
         for sentence in self._notes(counts, room, total):
             warn(SelectionWarning(sentence))
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
-        final = self._fitted(X, len(distinct), must_include=distinct)
+        final = self._fitted(given, len(distinct), must_include=distinct)
         self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})
         ranked = self.selection_.rows
         self.sample_indices_ = np.append(ranked, np.setdiff1d(chosen, ranked))
 
-    def _fitted(self, X: Any, number: int, **constraints: Any) -> Self:
+    def _fitted(self, rows: Rows, number: int, **constraints: Any) -> Self:
         """A copy that chooses so many of all rows."""
         model = copy(self).set_params(n_representatives=number, coverage=None)
-        return super(MOSAICSampler, model).fit(X, **constraints)
+        return super(MOSAICSampler, model).fit(rows, **constraints)
 
     def _chosen_of(self, rows: Any, number: int | None) -> IntArray:
         """So many rows of one class, with outliers and copies where there are not enough others."""

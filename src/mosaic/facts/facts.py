@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -186,15 +186,19 @@ class Facts:
             protected=self.selection.n_protected,
         )
 
-    @cached_property
+    @property
     def certificate(self) -> SimpleNamespace:
         selection = self.selection
         if self.detects:
             return known_of(None, "Nothing is chosen, so there is nothing to prove.")
         try:
-            return known_of(selection.certificate)
+            certificate = selection.certificate
         except MemoryBudgetError as error:
             return known_of(None, f"There is no certificate: {error}")
+        if self.scaled and selection.rejects and isinstance(certificate, CoverCertificate):  # by now it may be known exactly
+            n = selection.n_outliers
+            certificate = replace(certificate, n_outliers=n, n_rows=self.n_rows - n)
+        return known_of(certificate)
 
     @property
     def known_certificate(self) -> SimpleNamespace:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 from zlib import crc32
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray
@@ -22,14 +23,20 @@ RARE_LEVEL = 0.01
 LEAST_LETTERS = 5
 #: Texts that the axes of a column are found with.
 TEXT_ROWS = 5000
-#: Share of the rows up to which levels that are not common are hardly ever seen.
+#: Share of the rows up to which levels that are not common, and words, are hardly ever seen.
 HARDLY_EVER = 1e-3
+#: A text stands apart if fewer of its words are in other texts than this share of what is usual.
+SHARED_WORDS = 1 / 3
+#: Hash places of words, of words or letters as TF-IDF counts them, and of those of texts that stand apart, also from one another.
+WORD_PLACES, COUNTED_PLACES, APART_PLACES = 2**20, 2**12, 8
 #: What numbers that stand apart from all others of their column are moved by, in deviations: their row is then alone.
 APART = 20.0
 #: The middle nine tenths of a normal distribution, in deviations; the quantiles that bound it.
 NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
 #: Share of the rows that what was never seen counts as.
 NEVER_SEEN = 1e-4
+#: Characters of scripts that put no spaces between words, each of which is one: Thai, Lao, kana, Chinese characters.
+NO_SPACES = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 #: Cycles, the time of the day first, and their lengths in days.
 CYCLES = {"time": 1.0, "weekday": 7.0, "season": 365.2425}
 
@@ -44,8 +51,8 @@ class Number:
 
     Dates also have a point on a circle for each of the ``cycles`` that show; ``has_time`` is None for numbers. ``usual`` is the
     middle nine tenths of x, ``possible`` the range outside of which numbers stand apart, ``written`` how text is read as numbers.
-    ``unread`` is how many cells are infinite, or no numbers or dates, ``unlike`` how many are written unlike the others; such cells
-    stand apart if they are no more than ``few``.
+    ``unread`` is how many cells are infinite, or no numbers or dates, ``unlike`` how many are written unlike the others; such
+    cells stand apart if they are no more than ``few``.
     """
 
     name: str
@@ -66,7 +73,13 @@ class Number:
 
     @classmethod
     def of(
-        cls, name: str, x: FloatArray, strange: FloatArray, weights: FloatArray, written: Written | None = None, *, dates: bool = False
+        cls,
+        name: str,
+        x: FloatArray,
+        strange: FloatArray,
+        weights: FloatArray,
+        written: Written | None = None,
+        dates: bool = False,
     ) -> Number:
         """Of what ``read_cells`` gives."""
         finite = np.isfinite(x)
@@ -179,7 +192,7 @@ def read_cells(values: Values, written: Written) -> tuple[FloatArray, FloatArray
     numbers, unlike = written.parsed(values.levels)
     x = values.of_levels(numbers)
     unread = np.isnan(x) & ~values.missing
-    return x, unread * 1.0 - (values.of_levels(unlike) == 1)
+    return x, unread * 1.0 - (values.of_levels(unlike.astype(np.float64)) == 1)
 
 
 def possible_range(x: FloatArray, *, of_new_rows: bool = True) -> tuple[float, float]:
@@ -322,7 +335,10 @@ def spellings(level: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Text:
-    """A column of texts that differ: principal axes of TF-IDF counts of three letters, or of words if ``long``."""
+    """A column of texts that differ: principal axes of TF-IDF counts of three letters, or of words if ``long``, and a place
+    for texts that stand apart. ``shared`` are words (or three letters) that are not hardly ever seen; of the words of a text at
+    least the share ``least`` is among them, or it stands apart.
+    """
 
     name: str
     weights: FloatArray = field(repr=False, compare=False)
@@ -330,6 +346,8 @@ class Text:
     centre: FloatArray = field(repr=False, compare=False)
     scale: float
     missing: float
+    shared: IntArray = field(repr=False, compare=False)
+    least: float
     long: bool = False
 
     has_texts: ClassVar[bool] = True
@@ -346,7 +364,8 @@ class Text:
         texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
-        counts = _counts(texts, long)
+        words = _words(texts, long)
+        counts = _counted(words, COUNTED_PLACES)
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
         with np.errstate(invalid="ignore", divide="ignore"):  # texts without a letter or word have no variance to be divided by
@@ -355,7 +374,12 @@ class Text:
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
         missing = float(weights[codes < 0].sum() / weights.sum())
-        return cls(name, tfidf.idf_, svd.components_.astype(np.float32), centre, scale, missing, long)
+        is_new = [i == 0 or texts[i] != texts[i - 1] for i in range(len(texts))]  # a copy shares every word
+        different = words[np.flatnonzero(is_new)]
+        in_texts = np.bincount(different.indices, minlength=WORD_PLACES)
+        shared = np.flatnonzero(in_texts > max(1.0, HARDLY_EVER * different.shape[0]))
+        least = SHARED_WORDS * float(np.median(_share_in(different, shared)))
+        return cls(name, tfidf.idf_, svd.components_.astype(np.float32), centre, scale, missing, shared, least, long)
 
     @property
     def how(self) -> str:
@@ -363,25 +387,30 @@ class Text:
 
     @property
     def width(self) -> int:
-        return len(self.centre) + 1
+        return len(self.centre) + APART_PLACES + 1
 
     def encode(self, values: Values) -> FloatArray:
-        import scipy.sparse as sp
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        Z = np.zeros((0, len(self.centre)))
+        Z = np.zeros((len(levels) + 1, self.width))  # the last row is for missing texts
         if levels:
-            Z = normalize(_counts(levels, self.long) @ sp.diags_array(self.weights)) @ self.axes.T
-            Z = normalize(Z) if self.long else Z
-        Z = np.vstack([(Z - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
-        return np.column_stack([Z, (codes < 0) * _length(self.missing)])
+            words = _words(levels, self.long)
+            found = normalize(_counted(words, COUNTED_PLACES) @ sp.diags_array(self.weights)) @ self.axes.T
+            Z[:-1, : len(self.centre)] = ((normalize(found) if self.long else found) - self.centre) / self.scale
+            apart = np.flatnonzero(_share_in(words, self.shared) < self.least)
+            Z[apart, len(self.centre) : -1] = _own_places(words[apart])
+        Z[-1, -1] = _length(self.missing)
+        return Z[codes]
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Texts cannot be read from their code."""
         if z[-1] > 0:
             return "missing"
-        return "is unlike others" if text is None else quoted(text)
+        written = "is unlike others" if text is None else quoted(text)
+        if not z[len(self.centre) : -1].any():
+            return written
+        return f"{written}, few of whose {'words' if self.long else 'letters'} are in other rows"
 
     def is_unusual(self, z: FloatArray) -> bool:
         return True  # no text is usual
@@ -404,12 +433,34 @@ def is_long(texts: Sequence[str]) -> bool:
     return bool(np.median([len(text.split()) for text in texts[:TEXT_ROWS]]) >= 8)
 
 
-def _counts(texts: Sequence[str], long: bool) -> Any:
+def _words(texts: Sequence[str], long: bool) -> Any:
+    """How often each text has the words, or three letters, of each place: texts × places, sparse."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    words = {"token_pattern": r"\b\w+\b"}  # also those of one letter
+    words = {"token_pattern": rf"[{NO_SPACES}]|[^\W{NO_SPACES}]+"}  # also those of one letter
     parts: dict[str, Any] = words if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
-    return HashingVectorizer(n_features=2**12, alternate_sign=False, norm=None, **parts).transform(texts)
+    return HashingVectorizer(n_features=WORD_PLACES, alternate_sign=False, norm=None, **parts).transform(texts)
+
+
+def _counted(words: Any, places: int) -> Any:
+    """The same with fewer places."""
+    counts = words.tocoo()
+    return sp.csr_array((counts.data, (counts.row, counts.col % places)), shape=(words.shape[0], places))
+
+
+def _share_in(words: Any, shared: IntArray) -> FloatArray:
+    """The share of the different words of each text that are among the shared ones; 0 for a text without a word."""
+    is_shared = np.zeros(WORD_PLACES)
+    is_shared[shared] = 1.0
+    return np.asarray((words > 0) @ is_shared / np.maximum(np.diff(words.indptr), 1))
+
+
+def _own_places(words: Any) -> FloatArray:
+    """Points at the distance APART from 0, each in a direction of its own words, in which all texts without a word have one."""
+    found = _counted(words, 2 * APART_PLACES).toarray()
+    found = found[:, :APART_PLACES] - found[:, APART_PLACES:]
+    found[~found.any(axis=1), 0] = 1.0
+    return np.asarray(APART * found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
 def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:

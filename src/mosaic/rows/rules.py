@@ -103,7 +103,7 @@ def _mostly(pattern: str, texts: Sequence[str]) -> bool:
 
 def notes_of(column: Column, values: Values, place: Callable[[int], str]) -> list[str]:
     """What is said of cells that are no numbers or dates, infinite, written unlike the others, or likely misspelt."""
-    strange = np.zeros(len(values))
+    strange: FloatArray = np.zeros(len(values))
     if isinstance(column, Number) and column.unread + column.unlike:
         _, strange = column.read(values)
     elif isinstance(column, Category) and column.misspelt and values.codes is not None:
@@ -119,12 +119,14 @@ def notes_of(column: Column, values: Values, place: Callable[[int], str]) -> lis
         (1, f"is {unread[0]} and counts as missing", f"are {unread[1]} and count as missing"),
         (-1, f"is {unlike}", f"are {unlike}"),
     ):
-        rows = np.flatnonzero(strange == sign)
-        if not len(rows):
+        rows = np.flatnonzero(strange == sign).tolist()
+        if not rows:
             continue
-        text = values.text(int(rows[0]))
-        first = place(int(rows[0])) if text is None else f"{quoted(text)} in {place(int(rows[0]))}"
-        said = f"1 cell of {column.name!r} {one}" if len(rows) == 1 else f"{len(rows):,} cells of {column.name!r} {many}, the first"
+        text = values.text(rows[0])
+        first = place(rows[0]) if text is None else f"{quoted(text)} in {place(rows[0])}"
+        said = f"1 cell of {column.name!r} {one}"
+        if len(rows) > 1:
+            said = f"{len(rows):,} cells of {column.name!r} {many}, the first"
         notes.append(f"{said}: {first}.")
     return notes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import IntArray, in_double
 from mosaic.choosing import contrasts, counted, odd_columns, oddities, typical_columns
+from mosaic.exceptions import PYTHON
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
@@ -86,14 +88,20 @@ def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
         labels = [names[group] for group in data.constraints.group]
     else:
         return of_point, None
-    values, of = np.unique(np.array([shortened(label, LONGEST_NAME) for label in labels]), return_inverse=True)
-    order = np.argsort(-np.bincount(of, weights=known.weight_of), kind="stable")
-    named = values[order[:MOST_GROUPS]].tolist()
+    texts = [shortened(label, LONGEST_NAME) for label in labels]
+    sizes: Counter[str] = Counter()
+    if facts.scaled and rows.groups is not None:  # of all rows, not only of those in memory
+        for label, number in Counter(map(str, rows.groups)).items():
+            sizes[shortened(label, LONGEST_NAME)] += number
+    else:
+        for text, weight in zip(texts, known.weight_of.tolist(), strict=True):
+            sizes[text] += weight
+    order = sorted(sizes, key=lambda text: (-sizes[text], text))
+    named = order[:MOST_GROUPS]
     if len(order) > MOST_GROUPS:
         named.append(counted(len(order) - MOST_GROUPS, "other"))
-    place = np.empty(len(order), np.intp)
-    place[order] = np.minimum(np.arange(len(order)), MOST_GROUPS)
-    of = place[of]
+    place = {text: min(rank, MOST_GROUPS) for rank, text in enumerate(order)}
+    of = np.array([place[text] for text in texts], np.intp)
     low = np.zeros((len(named), len(bins.edges) - 1))
     np.add.at(low, (of, bins.of_row), known.weight_of * ~bins.safe_rows)
     present = np.flatnonzero(known.point_of >= 0)[::-1]
@@ -102,7 +110,8 @@ def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
     return of_point, {
         "column": shortened(rows.group_name or "group", LONGEST_NAME),
         "labels": named,
-        "rows": _numbers(np.bincount(of, weights=known.weight_of, minlength=len(named))),
+        "rows": _numbers(np.bincount(list(place.values()), [sizes[text] for text in place])),
+        "is_estimate": facts.scaled and rows.groups is None,
         "low": [_numbers(counts) for counts in low],
     }
 
@@ -269,12 +278,12 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
     seed = str(parameters.pop("random_state", None))
     parameters.pop("verbose", None)
     settings = {
-        "sentences": list(facts.decisions),
+        "sentences": [PYTHON(sentence) for sentence in facts.decisions],
         "parameters": [[name, shortened(json.dumps(value), 200)] for name, value in parameters.items()],
         "versions": list(facts.settings["versions"].items()),
         "seed": seed,
         "command": command,
-        "notes": notes,
+        "notes": [PYTHON(note) for note in notes],
     }
     return {"proof": proven.details or proven.sentence, "settings": settings}
 

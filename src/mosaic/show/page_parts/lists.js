@@ -376,11 +376,12 @@ function paintGroups() {
   const picks = new Array(groups.labels.length).fill(0);
   for (const j of now.shown) if (ranking[j].group >= 0) picks[ranking[j].group]++;
   const body = byId("groups-body");
+  const [rough, few] = [groups.is_estimate ? "about " : "", isEstimate() ? "about " : ""];
   groups.labels.forEach((_, g) => {
     const cells = [
-      whole(groups.rows[g]), percent(groups.rows[g] / facts.n),
+      rough + whole(groups.rows[g]), rough + percent(groups.rows[g] / facts.n),
       ...(maxK ? [whole(picks[g]), percent(now.shown.length ? picks[g] / now.shown.length : 0)] : []),
-      whole(below(state.t, groups.low[g])),
+      few + whole(below(state.t, groups.low[g])),
     ];
     cells.forEach((text, c) => put(body.rows[g].cells[c + 1], text));
   });

@@ -56,7 +56,8 @@ function paintControls() {
 function safeText() {
   if (!below(state.t, bins.safe)) return "";
   const reasons = [];
-  if (bins.grouped) reasons.push(`${counted(bins.grouped, "row")} near other rows or in a group`);
+  const some = (number) => `${facts.scaled ? "about " : ""}${counted(number, "row")}`;
+  if (bins.grouped) reasons.push(`${some(bins.grouped)} near other rows or in a group`);
   if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included`);
   return ` Never outliers, however low their count: ${reasons.join(", ")}.`;
 }
