@@ -113,7 +113,7 @@ experiments: $(VENV)/.bench
 
 experiments-all: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice all
-	$(BIN)/python -m experiments.paper.page
+	$(BIN)/python -m experiments.paper.page --folder experiments/results --keep
 
 clean:
 	rm -rf $(VENV) .venv-oldest docs/_build docs/_generated .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

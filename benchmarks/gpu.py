@@ -1,14 +1,15 @@
 """A fit on a GPU: seconds of its stages, against the ceilings of the card, the CPU, and what users would run on a GPU otherwise.
 
-Run ``python benchmarks/gpu.py`` where PyTorch sees a GPU. Seconds are of the clock, of the second of two runs, until the device
-has finished. ``python benchmarks/gpu.py quick`` leaves out the CPU, the ranks and the largest sizes.
+Run ``python benchmarks/gpu.py`` where PyTorch sees a GPU. Seconds are of the clock, of the second of two runs,
+until the device has finished. ``python benchmarks/gpu.py quick`` leaves out the CPU, the ranks and the largest sizes,
+``python benchmarks/gpu.py proofs`` has certificates only, those for all rows among them.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -29,6 +30,8 @@ SIZES: tuple[tuple[int, int, int | None], ...] = (
     (100_000_000, 3, None),
 )
 QUICK = SIZES[3:6]
+#: Rows and columns of the proofs for all rows.
+PROVEN = ((200_000, 20), (2_000_000, 20), (10_000_000, 16))
 #: Picks, and the strength of the program.
 K, ALPHA = 100, 100.0
 
@@ -116,8 +119,46 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     )
 
 
+def clouds(n: int, d: int) -> Iterator[tuple[str, torch.Tensor]]:
+    """Points on a manifold, normal ones, and twelve clusters."""
+    yield "manifold", points(n, d)
+    torch.manual_seed(0)
+    yield "normal", torch.randn(n, d, device="cuda")
+    centres = 10.0 * torch.rand(12, d, device="cuda")
+    yield "blobs", centres[torch.randint(12, (n,), device="cuda")] + torch.randn(n, d, device="cuda")
+
+
+def proofs() -> None:
+    """Print what certificates take, of the rows that are compared and of all rows."""
+    print("| data | rows × columns | k | fit (s) | certificate (s) | gap | for all rows (s) | of the best, 95 % confidence |")
+    print("| --: " * 8 + "|")
+    MOSAIC(5).fit(points(50_000, 3)).certify(all_rows=True)  # the first run loads kernels
+    for n, d in PROVEN:
+        for name, X in clouds(n, d):
+            for k in (20, 100):
+                fit, model = seconds(lambda X=X, k=k: MOSAIC(k, random_state=0).fit(X))
+                sample, certificate = seconds(lambda model=model: model.certificate_)
+                whole, proof = seconds(lambda model=model: model.certify(all_rows=True))
+                gap, share = f"{certificate.gap:.1e}", f"{100 * (1 - proof.gap):.1f} %"
+                cells = [
+                    name,
+                    f"{n:,} × {d}",
+                    str(k),
+                    f"{fit:.2f}",
+                    f"{sample:.2f}",
+                    f"{certificate.gap:.1e}",
+                    f"{whole:.2f}",
+                    share,
+                ]
+                print(f"| {' | '.join(cells)} |", flush=True)
+            torch.cuda.empty_cache()
+
+
 def main() -> None:
     """Print the ceilings and the table."""
+    if sys.argv[1:] == ["proofs"]:
+        proofs()
+        return
     quick = sys.argv[1:] == ["quick"]
     rates = ceilings()
     print(

@@ -17,8 +17,11 @@ SELECTORS = (
 COMPARED = (*SELECTORS[:7], "random")
 #: Ours and K-medoids on rows of unit length, beside the others for faces: light is the length of a picture.
 BY_DIRECTION = ("MOSAIC (cosine)", "K-medoids (unit rows)")
-#: The paper's variant for many points. It is compared with the method that it stands for, and has no rank.
-SCALABLE = "MOSAIC (paper, scalable)"
+#: The paper's variant for many points, and the same without refinement. They are compared with the method that they stand for.
+SCALABLE, UNREFINED = "MOSAIC (paper, scalable)", "MOSAIC (paper, not refined)"
+VARIANTS = (SCALABLE, UNREFINED)
+#: Running times with this library's solver, beside ``methods.all_solvers``: the algorithms as published.
+TIMED = ("MOSAIC", "MOSAIC (paper)", SCALABLE, "SMRS", "DS3", "SSM", "M-kmeans")
 #: Ratios of outliers to inliers: of the paper's robustness figure, of its table, and of its last figure, which states none.
 RATIOS = (0.1, 0.5, 1.0)
 TABLE_RATIOS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -26,10 +29,12 @@ STRUCTURED_RATIOS = (0.1, 1.0, 3.0, 5.0)
 #: Inliers of the last two, few: detectors that solve a program of all points take the cube of their number.
 DETECTED = 100
 #: "A high-dimensional space": dimensions that the text allows; and three, which users may meet.
-AMBIENT, FLAT = (10, 50), 3
+AMBIENT, FLAT = (10, 50, 20, 100), 3
 #: Dimensions of the table, which states none either.
-TABLE_AMBIENT = (5, 10)
+TABLE_AMBIENT = (5, 7, 10, 20)
 CLASSIFIED = ("usps", "mnist", "isolet", "yaleb", "digits")
+#: Points of the running times: patches of photographs, and pictures of digits.
+IMAGES = ("msra_b/patches", "mnist")
 #: Photographs whose salient objects are looked for, faces that are picked of five subjects, and points of the running times.
 PHOTOGRAPHS, FACES, SIZES = 20, 15, (25, 50, 100, 250, 500, 1000, 2000, 4000, 8000)
 #: What the paper compares its detector with.
@@ -39,12 +44,13 @@ DETECTORS = ("MOSAIC", "MOSAIC (paper)", *DETECTION_RIVALS)
 OTHERS = "others"
 RUNS: dict[str, dict[str, int]] = {
     "faces": {OTHERS: 50},
-    "robustness": {OTHERS: 5},
+    "robustness": {OTHERS: 50, "DS3": 10},
+    "classification": {OTHERS: 10, "DS3": 5},
     "running_time": {OTHERS: 3},
-    "structured": {OTHERS: 5},
-    "structured_defaults": {OTHERS: 5},
-    "f1_table": {OTHERS: 5},
-    "f1_defaults": {OTHERS: 5},
+    "structured": {OTHERS: 50},
+    "structured_defaults": {OTHERS: 50},
+    "f1_table": {OTHERS: 50},
+    "f1_defaults": {OTHERS: 50},
 }
 
 
@@ -54,7 +60,7 @@ def runs_of(item: str, method: str) -> int | None:
     Examples
     --------
     >>> runs_of("robustness", "SMRS"), runs_of("clean", "DS3")
-    (5, None)
+    (50, None)
     """
     runs = RUNS.get(item)
     return None if runs is None else runs.get(method, runs[OTHERS])
@@ -83,18 +89,18 @@ def robustness(small: bool) -> Iterator[Job]:
 def classification(small: bool) -> Iterator[Job]:
     """Accuracy of classifiers that know the labels of k representatives only."""
     sets = ("digits",) if small else CLASSIFIED
-    for name, k, method in product(sets, (30,) if small else (10, 30, 100), (*COMPARED, SCALABLE)):
-        for seed in range(2 if small else 5):
+    for name, k, method in product(sets, (30,) if small else (10, 30, 100), (*COMPARED, *VARIANTS)):
+        for seed in _seeds("classification", method, small):
             yield Job("classification", "classify", method, name, None, 0.0, 600, k, seed)
 
 
 def running_time(small: bool) -> Iterator[Job]:
-    """Seconds for patches of photographs, growing in number: every selector, and every solver of the program."""
+    """Seconds for patches of photographs and for whole pictures: as published, and with this library's solver."""
     from experiments.methods import all_solvers
 
-    for n, method in product(SIZES[2:4] if small else SIZES, (*SELECTORS, SCALABLE, *all_solvers())):
+    for n, name, method in product(SIZES[2:4] if small else SIZES, IMAGES, (*all_solvers(), *TIMED)):
         for seed in _seeds("running_time", method, small):
-            yield Job("running_time", "time", method, "msra_b/patches", None, 0.0, n, 20, seed)
+            yield Job("running_time", "time", method, name, None, 0.0, n, 20, seed)
 
 
 def saliency(small: bool) -> Iterator[Job]:
@@ -105,12 +111,12 @@ def saliency(small: bool) -> Iterator[Job]:
 
 def structured(small: bool) -> Iterator[Job]:
     """Detection of natural images among faces."""
-    yield from _detection("structured", "detect", "frey", "images", (0.5,) if small else STRUCTURED_RATIOS, small)
+    yield from _detection("structured", "detect", "frey", "images", STRUCTURED_RATIOS[1:2] if small else STRUCTURED_RATIOS, small)
 
 
 def structured_defaults(small: bool) -> Iterator[Job]:
     """The paper's rivals with the settings of their authors, as far as these are known: our defaults."""
-    ratios = (0.5,) if small else STRUCTURED_RATIOS
+    ratios = STRUCTURED_RATIOS[1:2] if small else STRUCTURED_RATIOS
     yield from _detection("structured_defaults", "detect as is", "frey", "images", ratios, small)
 
 

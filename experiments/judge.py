@@ -168,6 +168,26 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     return verdict
 
 
+def judge_encoding(case: Case, R: FloatArray) -> Verdict:
+    """What rows of R say of outliers and of copies among them.
+
+    Returns
+    -------
+    own_outliers, own_inliers : mean over the rows of a kind of |r_jj| / Σ_i |r_ij|, the share of itself in its own representation
+    part_repeated, part_inliers : mean over the outliers that are there more than once, and over the inliers, of Σ_i |r_ji| over
+        the inliers i: the part that a row has in representing these; None where there are no such rows
+    """
+    size, inliers = np.abs(R), ~case.is_outlier
+    total = size.sum(axis=0)
+    own = np.divide(size.diagonal(), total, out=np.zeros(len(R)), where=total > 0)
+    part = size[:, inliers].sum(axis=1)
+    _, group, counts = np.unique(case.X, axis=0, return_inverse=True, return_counts=True)
+    repeated = case.is_outlier & (counts[group.ravel()] > 1)
+    kinds = {"own_outliers": (own, case.is_outlier), "own_inliers": (own, inliers)}
+    kinds |= {"part_repeated": (part, repeated), "part_inliers": (part, inliers)}
+    return {name: float(values[rows].mean()) if rows.any() else None for name, (values, rows) in kinds.items()}
+
+
 def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
     """How picks are spread over subjects and over the lights under which these were taken.
 
@@ -180,8 +200,6 @@ def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
     -------
     light_groups_hit : #{(subject, light) of the picks} / #{(subject, light) that there are}; at most #picks of them can be hit
     lights_hit : distinct lights among the picks, of "left", "straight" and "right"
-    smallest_share_of_a_subject, largest_share_of_a_subject : min and max over the subjects of #{picks of it} / #picks;
-        None if nothing is picked
 
     Notes
     -----
@@ -192,17 +210,13 @@ def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
     """
     indices = _checked_picks(case, picks)
     if case.y is None or case.image_shape is None:
-        fields = ("light_groups_hit", "lights_hit", "smallest_share_of_a_subject", "largest_share_of_a_subject")
-        return dict.fromkeys(fields)
+        return dict.fromkeys(("light_groups_hit", "lights_hit"))
     inliers = np.flatnonzero(~case.is_outlier)
     taught = indices[~case.is_outlier[indices]]
     groups = np.column_stack([case.y, _lights(case.X.reshape(len(case.X), *case.image_shape))])
-    counts = [int((case.y[taught] == subject).sum()) for subject in np.unique(case.y[inliers])]
     return {
         "light_groups_hit": len(np.unique(groups[taught], axis=0)) / len(np.unique(groups[inliers], axis=0)),
         "lights_hit": len(np.unique(groups[taught, 1])),
-        "smallest_share_of_a_subject": min(counts) / len(taught) if len(taught) else None,
-        "largest_share_of_a_subject": max(counts) / len(taught) if len(taught) else None,
     }
 
 
@@ -219,6 +233,7 @@ def judge_saliency(picture: Picture, values: ArrayLike) -> Verdict:
     auc : as in ``judge_outliers``, over patches; a patch is salient if more than half of its pixels are
     mae : mean over pixels of |s − M|, s = (v − min v) / (max v − min v) with the v of the pixel's patch; s = 0 if all are
         equal
+    centre : the AUC of a map that looks at no picture, v = −‖(i, j) − centre‖₂ in units of half the height and half the width
     f_best : max over thresholds t of F_β of the pixels with s ≥ t; F_β = (1 + β²) p r / (β² p + r), β² = 0.3, with
         p = #{s ≥ t, M} / #{s ≥ t} and r = #{s ≥ t, M} / #M
 
@@ -229,7 +244,10 @@ def judge_saliency(picture: Picture, values: ArrayLike) -> Verdict:
     inside = picture.object_pixels
     v = _checked_scores(values, len(inside))
     pixels = picture.mask.size / len(inside)  # of one patch
-    verdict: Verdict = {"auc": judge_outliers(inside > pixels / 2, v)["auc"]}
+    rows, columns = picture.grid
+    i, j = np.mgrid[:rows, :columns].reshape(2, -1)
+    centre = -np.hypot((2 * i + 1) / rows - 1.0, (2 * j + 1) / columns - 1.0)
+    verdict = {name: judge_outliers(inside > pixels / 2, map_)["auc"] for name, map_ in (("auc", v), ("centre", centre))}
     s = scaled(v)
     verdict["mae"] = float((inside * (1.0 - s) + (pixels - inside) * s).sum() / picture.mask.size)
     # Thresholds at which something changes: the distinct values, the last patch of each in falling order.

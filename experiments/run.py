@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import os
 import platform
 import signal
@@ -33,7 +34,7 @@ Choice: TypeAlias = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
 #: Processor seconds that one run may take, as a trial of settings too; what takes longer is listed as such.
-LIMIT = 60.0
+LIMIT = 20.0
 TOO_LONG = "took more than"
 
 
@@ -53,7 +54,7 @@ def run_job(
     except MissingData as missing:
         return {**record, "missing": str(missing)}
     if len(case.X) > method.largest:
-        return {**record, "cannot": f"takes at most {method.largest} points, not {len(case.X)}"}
+        return {**record, "cannot": f"takes at most {method.largest} points"}
     arguments = (case.X, job.seed) if job.k is None else (case.X, job.k, job.seed)
     try:
         result, seconds = measure(lambda: _within(limit, lambda: method.run(*arguments, **(settings or {}))))
@@ -128,22 +129,22 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # for the workers, which start afresh
     versions = _versions()
-    bar = _Bar(len(todo), quiet)
+    progress = _Progress(len(todo), quiet)
 
     def write(record: Mapping[str, Any]) -> None:
         _append(folder / f"{record['item']}.jsonl", {**record, "versions": versions})
-        bar.step(f"{record['method']} on {record['dataset']}")
+        progress.count += 1
+        progress.say(f"{record['method']} on {record['dataset']}")
 
     together, timed = ([job for job in todo if (job.task == "time") == alone] for alone in (False, True))
     if together:
         with _pool(workers) as pool:
-            for future in _item_by_item(together, pool, folder, bar):
+            for future in _item_by_item(together, pool, folder, progress):
                 write(future.result())
     if timed:
         with _pool(max(workers // 2, 1)) as pool:
             for record in _timed(timed, pool, _stopped(before)):
                 write(record)
-    bar.close()
     return len(todo)
 
 
@@ -152,7 +153,9 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
-def _item_by_item(jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar) -> Iterator[Future[dict[str, Any]]]:
+def _item_by_item(
+    jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, progress: _Progress
+) -> Iterator[Future[dict[str, Any]]]:
     """The runs as they end, those of an item after those before it; meanwhile settings of the next item are chosen."""
     chosen = _read_settings(folder)
     runs: list[Future[dict[str, Any]]] = []
@@ -166,7 +169,7 @@ def _item_by_item(jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, 
             chosen[key] = future.result()
             if "missing" not in chosen[key]:
                 _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
-            bar.say(f"settings of {item} {number}/{len(choosing)}")
+            progress.say(f"settings of {item} {number}/{len(choosing)}")
         runs = [pool.submit(_work, job, chosen.get(json.dumps(settings_key(job)))) for job in mine]
     yield from as_completed(runs)
 
@@ -197,14 +200,21 @@ def _timed(jobs: Iterable[Job], pool: ProcessPoolExecutor, stopped: dict[tuple[s
 
 def read(folder: Path = RESULTS) -> Iterator[dict[str, Any]]:
     """All lines that were written; a line cut off by a kill is left out."""
-    for path in sorted(folder.glob("*.jsonl")):
-        if path.name == "settings.jsonl":
-            continue
-        yield from _lines_of(path)
+    for path in sorted(folder.glob("*.jsonl*")):
+        if path.name != "settings.jsonl":
+            yield from _lines_of(path)
+
+
+def keep(lines: Iterable[Mapping[str, Any]], folder: Path) -> None:
+    """Write lines as one compressed file, which ``read`` finds."""
+    with lzma.open(folder / "lines.jsonl.xz", "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
 def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text().splitlines():
+    with lzma.open(path, "rt") if path.suffix == ".xz" else path.open() as file:
+        lines = file.read().splitlines()
+    for line in lines:
         try:
             yield json.loads(line)
         except json.JSONDecodeError:
@@ -248,30 +258,18 @@ def _versions() -> dict[str, str]:
     return found
 
 
-class _Bar:
-    """One line on a terminal, a line every minute elsewhere."""
+class _Progress:
+    """A line every minute."""
 
     def __init__(self, total: int, quiet: bool):
         self.total, self.count, self.quiet = total, 0, quiet
-        self.live, self.started, self.written = sys.stderr.isatty(), time.monotonic(), 0.0
-
-    def step(self, text: str) -> None:
-        self.count += 1
-        self.say(text)
+        self.started = self.written = time.monotonic()
 
     def say(self, text: str) -> None:
         now = time.monotonic()
-        if self.quiet or now - self.written < (0.2 if self.live else 60.0):
-            return
-        self.written = now
-        filled = int(20 * self.count / self.total)
-        line = f"[{'#' * filled:<20}] {self.count}/{self.total}  {now - self.started:.0f} s  {text}"
-        sys.stderr.write(f"\r{line:<99}" if self.live else line + "\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        if self.live and not self.quiet:
-            sys.stderr.write("\n")
+        if not self.quiet and now - self.written > 60.0:
+            self.written = now
+            sys.stderr.write(f"{self.count}/{self.total}  {now - self.started:.0f} s  {text}\n")
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from experiments import judge, methods
 from experiments.datasets import Case, Dataset, case, case_of_split, five_subjects, load, make_case, patches, picture, split
+from experiments.datasets.pictures import NAME as PHOTOGRAPHS
 from experiments.datasets.synthetic import is_manifold
 from experiments.job import Job
 from experiments.judge import Verdict
@@ -86,12 +87,22 @@ def _picture(job: Job, validation: int | None) -> Any:
     return picture(job.seed if validation is None else -1 - validation)  # the last ones are in no item
 
 
-def _patches(job: Job, validation: int | None) -> Case:
-    return patches(job.n, job.seed)
+def _images(job: Job, validation: int | None) -> Case:
+    """Patches of photographs, or whole pictures."""
+    return patches(job.n, job.seed) if job.dataset.startswith(PHOTOGRAPHS) else _drawn(job, validation)
 
 
 def _detection(task: Case, result: Scores) -> Verdict:
-    return judge.judge_outliers(task.is_outlier, result.values, result.flagged)
+    encoded = {} if result.R is None else judge.judge_encoding(task, result.R)
+    return {**judge.judge_outliers(task.is_outlier, result.values, result.flagged), **encoded}
+
+
+def _classification(task: Case, result: Picks) -> Verdict:
+    verdict = judge.judge_selection(task, result)
+    if result.errors is None:
+        return verdict
+    errors = result.errors()
+    return {**verdict, "error_mean": float(errors.mean()), "error_max": float(errors.max())}
 
 
 def _lights(task: Case, result: Picks) -> Verdict:
@@ -154,12 +165,12 @@ TASKS: Mapping[str, Task] = MappingProxyType(
     {
         "select": _SELECT,
         "robustness": replace(_SELECT, best=_clean),
-        "classify": replace(_SELECT, case=_split, validated_each_seed=True),
+        "classify": replace(_SELECT, case=_split, judge=_classification, validated_each_seed=True),
         "faces": replace(_SELECT, case=_faces, judge=_lights, keep=_rows),
         "detect": Task(_detectors, _drawn, _detection, _auc),
         # Sets that mark their own outliers cannot be drawn anew: settings would be chosen by the answers.
         "detect as is": Task(_detectors, _drawn, _detection, None),
         "saliency": Task(_detectors, _picture, _saliency, _auc, _map),
-        "time": Task(_timed, _patches, _nothing_but_time, None),
+        "time": Task(_timed, _images, _nothing_but_time, None),
     }
 )

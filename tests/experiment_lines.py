@@ -1,8 +1,8 @@
 """Lines as the runner of the experiments writes them, and rows of the tables that its pages make of them."""
 
-from experiments.items import SCALABLE
+from experiments.items import VARIANTS
 
-TIER = dict.fromkeys(("MOSAIC", "MOSAIC (paper)", SCALABLE, "paper's ADMM", "FISTA", "working set", "CVX reference"), "ours")
+TIER = dict.fromkeys(("MOSAIC", "MOSAIC (paper)", *VARIANTS, "paper's ADMM", "CVX reference"), "ours")
 TIER |= dict.fromkeys(("SMRS", "DS3", "SSM", "K-medoids", "L1-KPCA", "TED"), "paper")
 TIER |= dict.fromkeys(("M-kmeans", "FDR (surrogate)", "RML (surrogate)"), "surrogate")
 

@@ -113,9 +113,14 @@ def test_an_error_in_json_has_its_parts(faulty, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("slect points.csv", "invalid choice: 'slect'"),
+        ("slect points.csv", "there is no command 'slect'. Did you mean select?"),
+        ("outlier points.csv", "there is no command 'outlier'. Did you mean outliers?"),
+        ("points.csv -k 5", "Did you mean mosaic select points.csv?"),
+        ("fit points.csv", "There are demo, select, outliers"),
         ("select", "FILE"),
         ("select points.csv --kernle rbf", "there is no option --kernle. Did you mean --kernel"),
+        ("select points.csv --contaminaton 0.05", "there is no option --contaminaton. Did you mean --contamination?"),
+        ("select points.csv --out picks.csv", "Did you mean --output or --outliers?"),
         ("select points.csv --mode paper", "Did you mean --algorithm paper?"),
         ("select points.csv --alpha 5", "Did you mean --algorithm paper,alpha=…?"),
         ("select points.csv --n-neighbors=4", "Did you mean --kernel diffusion,n_neighbors=…?"),
@@ -123,10 +128,13 @@ def test_an_error_in_json_has_its_parts(faulty, capsys):
         ("select points.csv -k many", "'many' is not a number or 'auto'"),
         ("select points.csv -k 1.0", "write 1 for one"),
         ("select points.csv -k 1.5", "neither a whole number of rows nor a share"),
+        ("select points.csv -k 100%", "write 1 for one, or their number for all"),
+        ("select points.csv -k %", "is not a number"),
         ("select points.csv -k -3", "'-3' is neither a number of rows, at least 1, nor a share"),
         ("select points.csv -k 5 --coverage 0.9", "not allowed with argument"),
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
         ("select points.csv --memory-budget lots", "'lots' must be a number of bytes > 0"),
+        ("select points.csv --memory-budget 2", "'2' is a number of bytes; write 2GB or 2MB"),
         ("select points.csv --scale maybe", "'maybe' is not 'auto', 'yes' or 'no'"),
         ("select points.csv --quotas [1]", "is not 'proportional', 'equal', a number such as 10 or a JSON object"),
         ("select points.csv --columns a,,b", "has an empty name"),
@@ -211,3 +219,15 @@ def test_a_fault_of_ours_says_so_and_shows_the_traceback_when_asked(folder, caps
     assert ran.code == 1
     assert "mosaic: error: a bug in MOSAIC: RuntimeError: two and two." in ran.err
     assert ("Traceback" in ran.err) == (how != "not at all")
+
+
+def test_shares_may_be_written_in_percent(folder, capsys):
+    for option, share, percent in (("-k", "0.05", "5%"), ("--contamination", "0.02", "2%"), ("--coverage", "0.9", "90%")):
+        told = [json.loads(run(capsys, "select", "points.csv", option, given, "--json").out) for given in (share, percent)]
+        assert told[0]["picks"] == told[1]["picks"]
+
+
+def test_help_is_a_word_as_well_and_so_is_the_version(folder, capsys):
+    assert run(capsys, "help").out == run(capsys, "--help").out
+    assert run(capsys, "help", "select").out == run(capsys, "select", "--help").out
+    assert run(capsys, "-V").out == run(capsys, "--version").out

@@ -170,7 +170,7 @@ def test_rows_without_names_are_called_by_number_and_embeddings_are_remembered(f
     ("words", "code", "match"),
     [
         ("predict cut.mosaic new.csv", 3, "cut.mosaic: is no saved model, or not all of it"),
-        ("predict new.csv new.csv", 3, "new.csv: is no saved model"),
+        ("predict new.csv new.csv", 3, "new.csv: is no saved model. Name the file that --save wrote, which ends in .mosaic."),
         ("explain cut.mosaic p7", 3, "cut.mosaic: is no saved model"),
         ("report cut.mosaic -o a.html", 3, "cut.mosaic: is no saved model"),
         ("predict absent.mosaic new.csv", 3, "there is no such file"),

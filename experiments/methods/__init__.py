@@ -29,6 +29,8 @@ class Picks:
 
     indices: NDArray[np.intp]
     note: str = ""
+    #: Computes e_j / k_jj of every row, where the method represents all rows by few candidates.
+    errors: Callable[[], NDArray[np.floating[Any]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Scores:
     values: NDArray[np.floating[Any]]
     flagged: NDArray[np.bool_] | None = None
     note: str = ""
+    #: R of the paper's program, where the method has it.
+    R: NDArray[np.floating[Any]] | None = None
 
 
 @dataclass(frozen=True)

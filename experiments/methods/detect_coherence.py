@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from experiments.methods import CannotRun, Detector, Scores
-from experiments.methods.detect_parts import BANDWIDTHS, Floats, gaussian, points, row_blocks, squared_median_distance
+from experiments.methods.detect_parts import BANDWIDTHS, Floats, gaussian, points, squared_median_distance
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST, LARGEST_PAIRS = 1_000_000, 100_000
 WHY, WHY_PAIRS = "the points are held in memory", "all n² pairs are visited"

@@ -10,7 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from experiments.methods import Detector, Scores
-from experiments.methods.detect_parts import Floats, joined, neighbour_graph, path_lengths, points, row_blocks
+from experiments.methods.detect_parts import Floats, joined, neighbour_graph, path_lengths, points
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST = {"isomap": 5000, "lle": 100_000}
 WHY = {"isomap": "shortest paths between all n² pairs, held in memory", "lle": "neighbours of every point"}

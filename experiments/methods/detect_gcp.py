@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments.methods import Detector, Scores
 from experiments.methods.detect_coherence import scores
-from experiments.methods.detect_parts import BANDWIDTHS, Floats, neighbour_graph, path_lengths, points, row_blocks
+from experiments.methods.detect_parts import BANDWIDTHS, Floats, neighbour_graph, path_lengths, points
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST = 10_000
 WHY = "shortest paths between all n² pairs"

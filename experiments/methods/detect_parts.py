@@ -1,8 +1,7 @@
-"""What several detectors share: checking points, blocks of rows, the bandwidth unit, paths along the data."""
+"""What several detectors share: checking points, the bandwidth unit, paths along the data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,12 +36,6 @@ def points(X: Any, largest: int, why: str, at_least: int = 3) -> Floats:
     if not np.isfinite(X).all():
         raise CannotRun("has no answer for entries that are missing or infinite")
     return np.asarray(X)
-
-
-def row_blocks(n_rows: int, n_columns: int, entries: int = 1 << 20) -> Iterator[slice]:
-    """Slices that cover ``range(n_rows)``, about ``entries / n_columns`` rows each."""
-    step = max(1, entries // max(n_columns, 1))
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def squared_median_distance(X: Floats, seed: int) -> float:

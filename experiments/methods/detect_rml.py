@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from experiments.methods import Detector, Scores
-from experiments.methods.detect_parts import Floats, points, row_blocks
+from experiments.methods.detect_parts import Floats, points
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST = 100_000
 WHY = "neighbours of every point, and a singular value decomposition at each"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from experiments.methods import CannotRun, Detector, Scores
-from experiments.methods.detect_parts import Floats, points, row_blocks
+from experiments.methods.detect_parts import Floats, points
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST = 100_000
 WHY = "every of some hundred iterations takes n·r² steps for data of rank r"

@@ -19,11 +19,13 @@ STARTS = 5
 DOUBLE = 5000
 
 
-def select(X: Any, k: int, seed: int) -> Picks:
-    """min_S Σ_i min_{j∈S} ‖x_i − x_j‖ by swaps, the best of five starts; medoids by the size of their clusters."""
+def select(X: Any, k: int, seed: int, starts: int = STARTS) -> Picks:
+    """min_S Σ_i min_{j∈S} ‖x_i − x_j‖ by swaps, the best of some starts; medoids by the size of their clusters. Without starts
+    it is PAM, which builds its first medoids one after another and swaps the best pair.
+    """
     X = points(X, k, LARGEST)
     try:
-        from kmedoids import fasterpam  # type: ignore[import-untyped, unused-ignore]
+        from kmedoids import fasterpam, pam  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise CannotRun("the package kmedoids is not installed") from error
     n = len(X)
@@ -32,7 +34,9 @@ def select(X: Any, k: int, seed: int) -> Picks:
     D = np.empty((n, n), dtype=np.float64 if n <= DOUBLE else np.float32)
     for rows in row_blocks(n, n):
         D[rows] = cdist(X[rows], X)
-    seeds = generator(seed).integers(2**31, size=STARTS)
+    if not starts:
+        return Picks(np.asarray(pam(D, k).medoids, np.intp))
+    seeds = generator(seed).integers(2**31, size=starts)
     found = [fasterpam(D, k, random_state=int(s), n_cpu=1) for s in seeds]
     best = min(found, key=lambda result: result.loss)
     sizes = np.bincount(np.asarray(best.labels, np.intp), minlength=k)

@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, dijkstra
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 from experiments.methods import Picks, Selector
 from experiments.methods._selecting import FloatArray, IntArray, completed, generator, points
+from experiments.methods.detect_parts import joined, neighbour_graph, path_lengths
 
 LARGEST = 5000
 #: Starts, of which the one with the lowest loss counts, and sweeps of one start.
@@ -28,25 +25,9 @@ def geodesics(X: FloatArray, n_neighbors: int) -> FloatArray:
 
     Parts that are not connected are joined by their shortest bridges, as in a minimum spanning tree.
     """
-    n = len(X)
-    if n == 1:
+    if len(X) == 1:
         return np.zeros((1, 1))
-    lengths, near = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1)).fit(X).kneighbors()
-    # An edge of length zero between copies would be no edge for the sparse graph.
-    smallest = max(1e-12 * float(lengths.max()), float(np.finfo(np.float64).tiny))
-    rows, columns = np.repeat(np.arange(n), near.shape[1]), near.ravel()
-    graph = sp.csr_array((np.maximum(lengths.ravel(), smallest), (rows, columns)), shape=(n, n))
-    while True:
-        parts, part = connected_components(graph, directed=False)
-        if parts == 1:
-            return np.asarray(dijkstra(graph, directed=False))
-        bridges = sp.lil_array((n, n))
-        for number in range(parts):
-            inside, outside = np.flatnonzero(part == number), np.flatnonzero(part != number)
-            D = cdist(X[inside], X[outside])
-            i, j = np.unravel_index(int(D.argmin()), D.shape)
-            bridges[inside[i], outside[j]] = max(float(D[i, j]), smallest)
-        graph = sp.csr_array(graph.maximum(bridges.tocsr()))
+    return path_lengths(joined(neighbour_graph(X, n_neighbors), X), np.arange(len(X)))
 
 
 def assigned(D: FloatArray, centres: IntArray) -> tuple[IntArray, float]:

@@ -17,6 +17,10 @@ from experiments.methods import Detector, Picks, Scores, Selector
 from mosaic import MOSAIC, ConvergenceWarning, MOSAICOutlierDetector, Paper, SelectionWarning, Sketch, path
 from mosaic.exceptions import MosaicWarning
 from mosaic.kernels import EffectiveCount
+from mosaic.program.sketch import misrepresentation
+
+#: Candidates of Algorithm 3, added ones, and rounds.
+SKETCH = (100, 10, 3)
 
 
 def select(X: Any, k: int, seed: int, **parameters: Any) -> Picks:
@@ -57,22 +61,26 @@ def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma:
     return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
 
 
-def select_by_candidates(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
+def select_by_candidates(
+    X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto", sketch: tuple[int, int, int] = SKETCH
+) -> Picks:
     """Algorithm 3: Algorithm 1 on r random candidates, and in I rounds the r̂ worst represented rows are added to them.
 
     Notes
     -----
-    1. The paper states neither r, r̂ nor I. Here r = max(200, n / 10), at most n; r̂ = r / 10; I = 3.
+    1. The paper states neither r, r̂ nor I, only that r̂ << r << n.
     """
-    n = X.shape[0]
-    r = min(n, max(FEWEST_CANDIDATES, n // 10))
-    paper = Paper(alpha=alpha, sketch=Sketch(n_initial=r, n_added=max(r // 10, 1), n_rounds=ROUNDS))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", MosaicWarning
-        )  # the number of picks is reported; a bound for Algorithm 1 is not asked for
+        # The number of picks is reported; a bound for Algorithm 1 is not asked for.
+        warnings.simplefilter("ignore", MosaicWarning)
+        paper = Paper(alpha=alpha, sketch=Sketch(*sketch))
         model = MOSAIC(k, algorithm=paper, gamma=_bandwidth(gamma), random_state=seed).fit(X)
-    return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
+    data: Any = model.selection_.data
+
+    def errors() -> Any:
+        return (misrepresentation(data.encoding) / data.kernel.diagonal())[data.points.point_of]
+
+    return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}", errors)
 
 
 def detect(X: Any, seed: int, **parameters: Any) -> Scores:
@@ -94,7 +102,10 @@ def detect_like_the_paper(X: Any, seed: int, alpha: float = 10.0, gamma: Any = "
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # beyond that
         model = MOSAIC("auto", algorithm=Paper(alpha=alpha, max_rank=WHOLE), gamma=gamma, random_state=seed).fit(X)
-    return Scores(model.outlier_probability_, model.is_outlier_)
+    data: Any = model.selection_.data
+    point_of = data.points.point_of
+    R = data.encoding.rows(point_of)[:, point_of] / np.bincount(point_of)[point_of, None]  # copies share a row
+    return Scores(model.outlier_probability_, model.is_outlier_, R=R)
 
 
 def _bandwidth(gamma: Any) -> Any:
@@ -104,19 +115,21 @@ def _bandwidth(gamma: Any) -> Any:
 
 #: Largest rank of the detector's program.
 WHOLE = 2000
-#: Candidates of the scalable variant, at least, and its rounds.
-FEWEST_CANDIDATES, ROUNDS = 200, 3
 #: The paper states neither strength, nor bandwidth, nor whether rows are divided by their length.
-STRENGTHS = (3.0, 10.0, 50.0, 200.0)
+STRENGTHS = (3.0, 5.0, 10.0, 50.0, 200.0)
 SETTINGS = tuple({"alpha": alpha, "gamma": gamma} for alpha, gamma in product(STRENGTHS, ("auto", 20.0)))
-SELECTOR_SETTINGS = (*SETTINGS, *({"alpha": alpha, "unit": True} for alpha in STRENGTHS))
+SELECTOR_SETTINGS: tuple[dict[str, Any], ...] = (*SETTINGS, *({"alpha": alpha, "unit": True} for alpha in STRENGTHS))
 #: Detection is asked for narrow bandwidths, too, as everybody is who has one.
-DETECTOR_SETTINGS = tuple({"alpha": alpha, "gamma": gamma} for alpha, gamma in product(STRENGTHS[:3], ("auto", 20.0, 5.0, 2.0)))
+DETECTOR_SETTINGS = tuple(
+    {"alpha": alpha, "gamma": gamma} for alpha, gamma in product((3.0, 10.0, 50.0), ("auto", 20.0, 5.0, 2.0))
+)
 SELECTORS = (
     Selector("MOSAIC", "ours", select, largest=10_000_000),
     Selector("MOSAIC (cosine)", "ours", partial(select, kernel="cosine"), largest=10_000_000),
     Selector("MOSAIC (paper)", "ours", select_like_the_paper, SELECTOR_SETTINGS, largest=5000),
     Selector("MOSAIC (paper, scalable)", "ours", select_by_candidates, SETTINGS, largest=1_000_000),
+    # As many candidates, all of them random.
+    Selector("MOSAIC (paper, not refined)", "ours", partial(select_by_candidates, sketch=(120, 1, 1)), SETTINGS),
 )
 DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),

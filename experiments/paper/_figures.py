@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,23 +11,33 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.paper._lines import TIERS, label
+from experiments.paper._lines import TIERS, Cell, Column, label
 
 #: Bytes of a figure in the repository.
 LARGEST = 60_000
 #: Dots an inch of pictures, which fixes the size of their words.
 DOTS = 100
 COLOURS = ("tab:green", "tab:purple", "tab:brown", "tab:pink", "tab:olive", "tab:cyan", "black", "goldenrod")
-OURS = {"MOSAIC": "tab:blue", "MOSAIC (paper)": "tab:red"}
+OURS = {"MOSAIC": "tab:blue", "MOSAIC (paper)": "tab:red", "paper's ADMM": "tab:red", "CVX reference": "0.45"}
+OURS |= dict.fromkeys(("MOSAIC (paper, scalable)", "paper's ADMM, scalable"), "tab:orange")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot: for each method the ratios and the means at them."""
+    """One plot: at each number a column, and what is shown of its cells."""
 
     title: str
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    columns: Mapping[Any, Column]
     ylabel: str = ""
+    xlabel: str = "outliers : inliers"
+    of: Callable[[Cell], float | None] = lambda cell: cell.mean
+    is_logarithmic: bool = False
+
+    def series(self, method: str) -> tuple[list[float], list[float]]:
+        """Numbers and values of a method, where it has some."""
+        cells = {x: column[method] for x, column in self.columns.items() if method in column}
+        known = {x: value for x, cell in cells.items() if (value := self.of(cell)) is not None}
+        return list(known), list(known.values())
 
 
 @dataclass(frozen=True)
@@ -67,20 +77,24 @@ def draw(panels: Sequence[Panel], tier: Mapping[str, str], path: Path, columns: 
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(3.6 * columns, 2.6 * rows + 0.9), dpi=90, layout="constrained")
     FigureCanvasAgg(figure)
-    order = sorted({m for panel in panels for m in panel.series}, key=lambda m: (TIERS.index(tier[m]), m))
+    order = sorted(
+        {m for panel in panels for column in panel.columns.values() for m in column}, key=lambda m: (TIERS.index(tier[m]), m)
+    )
     coloured = [method for method in order if tier[method] in ("paper", "surrogate")]
     handles: dict[str, Any] = {}
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(rows, columns, place)
-        for method in (method for method in order if method in panel.series):
+        for method in (method for method in order if panel.series(method)[0]):
             number = coloured.index(method) if method in coloured else 0
-            (line,) = axes.plot(*panel.series[method], **style(method, tier[method], number))
+            (line,) = axes.plot(*panel.series(method), **style(method, tier[method], number))
             handles.setdefault("peers (see the table)" if tier[method] == "peer" else label(method, tier[method]), line)
         axes.set_title(panel.title, fontsize=9)
-        axes.set_xlabel("outliers : inliers", fontsize=8)
+        axes.set_xlabel(panel.xlabel, fontsize=8)
         axes.set_ylabel(panel.ylabel, fontsize=8)
         axes.tick_params(labelsize=7)
         axes.grid(alpha=0.25)
+        if panel.is_logarithmic:
+            axes.loglog()
     if handles:
         figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=7)
     return _save(figure, path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from experiments.items import SCALABLE, SELECTORS, runs_of
+from experiments.items import SELECTORS, VARIANTS, runs_of
 from experiments.job import Job
 
 Line: TypeAlias = Mapping[str, Any]
@@ -39,6 +39,8 @@ F1_OUTLIER = Measure("f1_outlier_best", "F1 (positive: outliers)")
 F1_INLIER = Measure("f1_inlier_best", "F1 (positive: inliers)")
 CLASS_BALANCE = Measure("class_balance", "class balance")
 LIGHT_GROUPS = Measure("light_groups_hit", "light groups hit")
+#: Of a map that looks at no picture.
+CENTRE = Measure("centre", "AUC of the centre")
 F_BEST, MAE = Measure("f_best", "best F"), Measure("mae", "MAE", higher=False)
 #: What each item is judged by.
 MEASURES = {
@@ -100,8 +102,8 @@ def latest(lines: Iterable[Line], item: str | None = None) -> list[Line]:
 
 
 def ranked(lines: Iterable[Line]) -> list[Line]:
-    """Without the scalable variant, which is compared with the method that it stands for and has no rank."""
-    return [line for line in lines if line["method"] != SCALABLE]
+    """Without the variants for many points, which are compared with the method that they stand for and have no rank."""
+    return [line for line in lines if line["method"] not in VARIANTS]
 
 
 def in_order(case: Case) -> tuple[tuple[bool, Any], ...]:
@@ -205,14 +207,6 @@ def ranks(column: Column, higher: bool) -> dict[str, float]:
         equal = sum(other == key or abs(other - key) <= EQUAL for other in keys.values())
         found[method] = less + (equal + 1) / 2
     return found
-
-
-def mean_ranks(columns: Sequence[tuple[Column, bool]]) -> dict[str, float]:
-    """Mean over columns (with whether higher is better) of the ranks, for methods that have one in all; the best first."""
-    each = [ranks(column, higher) for column, higher in columns]
-    everywhere = [method for method in (each[0] if each else {}) if all(method in ranking for ranking in each)]
-    means = {method: fmean(ranking[method] for ranking in each) for method in everywhere}
-    return dict(sorted(means.items(), key=lambda pair: pair[1]))
 
 
 def tiers(lines: Iterable[Line]) -> dict[str, str]:

@@ -84,3 +84,18 @@ def table_of_columns(
             row.append(text + (beside or {}).get((method, heading), ""))
         rows.append([*row, *(texts.get(method, ABSENT) for texts in (extra or {}).values())])
     return table(["method", *columns, *(extra or {})], rows) + (f"\n{notes.text()}" if notes.text() else "")
+
+
+def number_range(values: Sequence[float | None], digits: int) -> str:
+    """Least and largest, or the one number that both are.
+
+    Examples
+    --------
+    >>> number_range([0.1, None, 0.26], 1), number_range([0.11, 0.12], 1), number_range([], 2)
+    ('0.1 to 0.3', '0.1', '—')
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return ABSENT
+    low, high = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (min(known), max(known)))  # no −0
+    return low if low == high else f"{low} to {high}"

@@ -29,9 +29,7 @@ ITEM, SET = "faces", "yaleb"
 SHOWN = ("MOSAIC", "MOSAIC (paper)", "SMRS", "K-medoids")
 SUBJECTS_HIT = Measure("classes_hit", "subjects hit")
 SUBJECTS = Measure("classes", "subjects")
-SMALLEST = Measure("smallest_share_of_a_subject", "smallest share of a subject")
-LARGEST = Measure("largest_share_of_a_subject", "largest share of a subject", higher=False)
-COLUMNS = (SUBJECTS_HIT, SMALLEST, LARGEST, CLASS_BALANCE, LIGHT_GROUPS)
+COLUMNS = (SUBJECTS_HIT, CLASS_BALANCE, LIGHT_GROUPS)
 #: Frames of subjects. Red, green, blue, dark yellow, purple: apart from each other for most eyes, and from grey.
 FRAMES = ((213, 94, 0), (0, 158, 115), (0, 114, 178), (230, 159, 0), (150, 60, 150))
 #: Pixels: around a face, between faces, between subjects, left of a strip, and above it.

@@ -1,7 +1,7 @@
 """The results pages, from the lines of the runs: the same lines give the same pages.
 
 python -m experiments.paper.page
-python -m experiments.paper.page --folder experiments/results --out docs/results.md
+python -m experiments.paper.page --folder experiments/results --keep
 
 Three pages: what the paper claims and what came out; behind it every reading, table and missing run; and, if our own comparison
 has been run, how well we choose.
@@ -19,11 +19,11 @@ from experiments.items import DETECTION_RIVALS, OTHERS, OWN, PAPER, RUNS
 from experiments.job import Job
 from experiments.paper import classification, f1_table, faces, quality, robustness, running_time, saliency, structured
 from experiments.paper._lines import Line, in_order, label, latest, tiers, why_not
-from experiments.paper._markdown import ABSENT, escaped
+from experiments.paper._markdown import ABSENT, escaped, number_range
 from experiments.paper._markdown import table as markdown
 from experiments.paper.claims import CLAIMS, PROVEN, Claim, Proven
-from experiments.paper.rules import HERO, SELECTION_RIVALS, Found, Reading, number_range
-from experiments.run import RESULTS, read
+from experiments.paper.rules import HERO, SELECTION_RIVALS, Found, Reading
+from experiments.run import keep, read
 
 OUT = Path(__file__).parents[2] / "docs" / "results.md"
 #: Pages beside the first.
@@ -37,18 +37,19 @@ TITLES = {
     "structured": "Structured outliers",
     "f1_table": "The F1 table",
 }
-#: Letters of a quotation on the first page; the details have all of it.
-LONGEST_QUOTE = 48
-KINDS = ("reproduced", "in some readings", "not reproduced", "cannot be told", "no runs")
+KINDS = ("reproduced", "in some readings", "level", "not reproduced", "cannot be told", "no runs")
+#: Where the lines of all runs are kept.
+KEPT = Path(__file__).parent
 INTRODUCTION = """\
 # Results
 
-What the paper claims, in its own words, and what came out when we ran it. `algorithm="paper"` is its algorithm as written, beside
-the best of the methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a
-range, and a claim counts as reproduced only if it holds in all of it."""
+What the paper claims, and what came out when we ran it. `algorithm="paper"` is its algorithm as written, beside the best of the
+methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a range of readings,
+and a claim counts as reproduced if it holds in all that can tell. Two numbers are level where they differ, run by run, by no more
+than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is."""
 FOOT = f"""\
-Rules, readings and all tables are in the [details]({DETAILS}). Everything is made by a program from the lines of the runs:
-`make experiments-all`, or a small slice in minutes with `make experiments`.
+The paper's words, readings and all tables are in the [details]({DETAILS}). `python -m experiments.paper.page` makes both pages
+from the lines of all runs, which are kept beside it; `make experiments-all` makes the runs again, `make experiments` a few.
 
 ## How well we choose
 
@@ -76,7 +77,7 @@ def summary(lines: Sequence[Line]) -> str:
     words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
     words = f"Of {len(found)} claims that runs can decide: {words}."
     rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
-    header = ["", "claim", "the paper's words", "verdict", 'algorithm="paper" (best other)', "MOSAIC()"]
+    header = ["", "claim", "rule", "verdict", 'algorithm="paper" (best other)', "MOSAIC()"]
     reasons = _reasons(found)
     proven = markdown(["claim", "the paper's words", "verdict", ""], [_proven_row(each) for each in PROVEN], left=4)
     parts = [
@@ -91,14 +92,12 @@ def summary(lines: Sequence[Line]) -> str:
 
 
 def _kind(status: str) -> str:
-    return "in some readings" if status.startswith("in ") else status
+    return "in some readings" if status.startswith(("in ", "agrees if")) else status.partition(",")[0]
 
 
 def _row(number: int, claim: Claim, found: Found) -> list[str]:
-    section, words = next(iter(claim.sentences.items()))
     link = f"[{number}]({DETAILS}#claim-{number})"
-    words = words if len(words) <= LONGEST_QUOTE else words[:LONGEST_QUOTE].rpartition(" ")[0] + " …"
-    cells = [claim.text, f"“{words}” ({section})", f"**{found.status}**", figure_of(found), default_of(found)]
+    cells = [claim.text, claim.rule, f"**{found.status}**", figure_of(found), default_of(found)]
     return [link, *(escaped(cell) for cell in cells)]
 
 
@@ -115,6 +114,8 @@ def figure_of(found: Found) -> str:
     mine, theirs = (number_range([getattr(r, side) for r in known], found.digits) for side in ("paper", "other"))
     names = list(dict.fromkeys(reading.whose for reading in known if reading.whose))
     text = f"{mine} ({theirs}, {' or '.join(names)})" if names else mine
+    errors = [reading.error for reading in known if reading.error is not None]
+    text += f" ± {max(errors):.{found.digits}f}" if errors else ""
     return f"{text}; {found.note}" if found.note else text
 
 
@@ -158,21 +159,19 @@ def details(lines: Sequence[Line], jobs: Iterable[Job], figures: Path | None = N
 
 def _claim(number: int, claim: Claim, found: Found) -> str:
     quotes = "\n".join(f"- “{words}” ({section})" for section, words in claim.sentences.items())
-    rows = [_reading_row(reading, found.digits) for reading in (*found.readings, *found.beside)]
-    for row in rows[len(found.readings) :]:
-        row[1] = f"{row[1]} (beside)"
-    shown = markdown(["reading", "", 'algorithm="paper"', "the one to beat", "MOSAIC()", ""], rows, left=2)
-    text = f"**Reading.** {claim.reading}\n\n**Rule.** {claim.rule}\n\n**{found.status.capitalize()}**"
+    rows = [_reading_row(reading, found.digits) for reading in found.readings]
+    shown = markdown(["reading", "", 'algorithm="paper"', "the one to beat", "± (difference)", "MOSAIC()", ""], rows, left=2)
+    rule = claim.rule[0].upper() + claim.rule[1:]
+    text = f"**Reading.** {claim.reading}\n\n**Rule.** {rule}.\n\n**{found.status[0].upper()}{found.status[1:]}**"
     return f"### Claim {number}\n\n**{claim.text}**\n\n{quotes}\n\n{text}\n\n{shown}"
 
 
 def _reading_row(reading: Reading, digits: int) -> list[str]:
-    paper, other, default = (
-        ABSENT if value is None else f"{value:.{digits}f}" for value in (reading.paper, reading.other, reading.default)
-    )
+    values = (reading.paper, reading.other, reading.error, reading.default)
+    paper, other, error, default = (ABSENT if value is None else f"{value:.{digits}f}" for value in values)
     if reading.whose:
         other += f" ({reading.whose})"
-    return [escaped(reading.name or "—"), reading.outcome, paper, other, default, escaped(reading.words)]
+    return [escaped(reading.name or "—"), reading.outcome, paper, other, error, default, escaped(reading.words)]
 
 
 def missing(lines: Sequence[Line], jobs: Iterable[Job]) -> str:
@@ -264,12 +263,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from experiments.methods import all_detectors
 
     parser = argparse.ArgumentParser(description="Write the results pages from the lines of the runs.")
-    parser.add_argument("--folder", type=Path, default=RESULTS, help="where the runs wrote their lines")
+    parser.add_argument("--folder", type=Path, default=KEPT, help="where the runs wrote their lines; without it, the kept lines")
+    parser.add_argument("--keep", action="store_true", help="keep the lines of the folder")
     parser.add_argument("--out", type=Path, default=OUT, help="the first page; the others and figures/ go beside it")
     parser.add_argument("--slice", choices=["small", "all"], default="all", help="which runs should be there")
     options = parser.parse_args(arguments)
     lines, folder = latest(read(options.folder)), options.out.parent
     folder.mkdir(parents=True, exist_ok=True)
+    if options.keep:
+        keep(lines, KEPT)
     contestants = f"{len(SELECTORS)} selectors and {len(all_detectors())} detectors"
     paper = [line for line in lines if line["item"] in PAPER]
     if paper:

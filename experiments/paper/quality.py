@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.items import DECIDING, KINDS, SCALABLE, halves, jobs_of
+from experiments.items import DECIDING, KINDS, VARIANTS, halves, jobs_of
 from experiments.paper import ablation
 from experiments.paper._lines import (
     AUC,
@@ -127,7 +127,7 @@ def _family(lines: Sequence[Line], family: Family) -> list[str]:
     tier, cases = tiers(lines), [case for case, column in each[first].items() if best(column, first.higher)]
     words = f"{family.words} {len(cases)} cases of {len({case[0] for case in cases})} sets."
     asked = dict.fromkeys(job.method for item in family.items for job in jobs_of(item))
-    absent = [label(method, tier.get(method, "peer")) for method in asked if method not in (*found[first], SCALABLE)]
+    absent = [label(method, tier.get(method, "peer")) for method in asked if method not in (*found[first], *VARIANTS)]
     if absent:
         words += f" Without any run: {', '.join(absent)}."
     return [words, table(columns, list(found[first]), tier), *_halves(each, tier)]

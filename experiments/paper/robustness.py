@@ -46,13 +46,8 @@ def figure(lines: Sequence[Line], path: Path) -> Path:
     columns = cells(mine, OUTLIER_SHARE, ["dataset", "ratio"])
     panels = []
     for kind, title in TITLES.items():
-        series: dict[str, tuple[list[float], list[float]]] = {}
-        for (name, ratio), column in columns.items():
-            for method, cell in column.items():
-                if name in (f"{kind}/{DRAWN}", "frey" if kind == "frey" else "") and cell.mean is not None:
-                    series.setdefault(method, ([], []))
-                    series[method][0].append(ratio)
-                    series[method][1].append(cell.mean)
-        if series:
-            panels.append(Panel(title, series, "outliers among picks"))
+        drawn = {
+            ratio: column for (name, ratio), column in columns.items() if name in (f"{kind}/{DRAWN}", {"frey": kind}.get(kind))
+        }
+        panels += [Panel(title, drawn, "outliers among picks")] if drawn else []
     return draw(panels, tiers(mine), path)

@@ -1,25 +1,27 @@
 """Rules by which runs decide a claim; they look at the numbers only.
 
-A rule gives readings, one for each way to understand what the text leaves open (a dimension, a classifier, a ratio), and each
-of them holds, fails, stays open or has no numbers. A claim is reproduced if all of its readings hold.
+A rule gives readings, one for each way to understand what the text leaves open (a dimension, a classifier, a ratio). Each of them
+holds, fails, is level, stays open or has no numbers. Level: the runs cannot tell two numbers apart, since their mean difference,
+run by run, is within its standard error, or since both are at the best that there is. A claim is reproduced if all of its
+readings hold that can tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import fmean
-from typing import Literal, TypeAlias
 
-from experiments.items import AMBIENT, DETECTION_RIVALS, FLAT, SCALABLE, TABLE_AMBIENT, ambient
+from experiments.items import AMBIENT, DETECTION_RIVALS, SCALABLE, TABLE_AMBIENT, UNREFINED, VARIANTS, ambient
 from experiments.paper import faces, running_time
 from experiments.paper._lines import (
     AUC,
+    CENTRE,
     CLASS_BALANCE,
     EQUAL,
     F1_INLIER,
     F1_OUTLIER,
-    FIELDS,
     LIGHT_GROUPS,
     NEAREST,
     OUTLIER_SHARE,
@@ -31,12 +33,14 @@ from experiments.paper._lines import (
     cells,
     label,
     latest,
-    mean_ranks,
+    ranks,
     tiers,
 )
-from experiments.paper._markdown import ABSENT
+from experiments.paper._markdown import number_range
+from experiments.paper.running_time import Outcome
 
-Outcome: TypeAlias = Literal["holds", "fails", "open", "absent"]
+#: From the one that decides first to the one that decides last.
+ORDER: tuple[Outcome, ...] = ("fails", "open", "level", "holds", "absent")
 #: The method as the paper has it, the defaults of this library, and what the paper compares with.
 HERO, DEFAULT = "MOSAIC (paper)", "MOSAIC"
 SELECTION_RIVALS = ("SMRS", "DS3", "SSM", "K-medoids", "M-kmeans")
@@ -44,12 +48,8 @@ SELECTION_RIVALS = ("SMRS", "DS3", "SSM", "K-medoids", "M-kmeans")
 SUBSTANTIAL = 0.5
 #: "Not much" accuracy, and the distance up to which two F1 are the same.
 LITTLE, NEAR = 0.02, 0.05
-#: MOSAIC() is behind where it is worse by more than this.
+#: Two numbers this close to the best that there is are level; MOSAIC() is behind where it is worse by more than this.
 LEVEL = 0.005
-#: AUC from which on patches match an object, and below which they do not; 0.5 is chance.
-MATCH, NO_MATCH = 0.8, 0.6
-#: Class balance from which on subjects are picked about equally often: of 15 picks 6, 3, 3, 2 and 1 have 0.907.
-BALANCED = 0.9
 #: F1 of the paper's table, by contestant, at one to five outliers per inlier.
 PRINTED = {
     "MOSAIC (paper)": (0.930, 0.889, 0.851, 0.816, 0.796),
@@ -60,11 +60,20 @@ PRINTED = {
 EXPLAINED = Measure("explained_share", "explained share of the inliers")
 REDUNDANCY = Measure("redundancy", "redundancy", higher=False)
 PICKS = Measure("n_picks", "picks")
+RANK = Measure("rank", "mean rank", higher=False)
+OWN, OWN_INLIERS = Measure("own_outliers", "own share of outliers"), Measure("own_inliers", "own share of inliers")
+PART, PART_REPEATED = (
+    Measure("part_inliers", "part of inliers"),
+    Measure("part_repeated", "part of repeated outliers", higher=False),
+)
+ERROR_MEAN, ERROR_MAX = Measure("error_mean", "mean error", higher=False), Measure("error_max", "largest error", higher=False)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to understand a claim: what came out, the number of the paper's method, of the one to beat, and of MOSAIC()."""
+    """One way to understand a claim: what came out, the numbers of the paper's method, of the one to beat and of MOSAIC(), and
+    the standard error of the difference between the first two.
+    """
 
     name: str
     outcome: Outcome
@@ -73,6 +82,7 @@ class Reading:
     whose: str = ""
     default: float | None = None
     words: str = ""
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,26 +96,29 @@ class Found:
     #: The figure in words, where ranges of the readings' numbers would not say it; and what follows it.
     words: str = ""
     note: str = ""
-    beside: tuple[Reading, ...] = ()
+    #: The verdict, where only one of the readings can be what the paper did.
+    one: str = ""
 
     @property
     def status(self) -> str:
-        """Reproduced, not reproduced, in some readings, or why this cannot be told.
+        """Reproduced, not reproduced, in some readings, level, or why this cannot be told.
 
         Examples
         --------
-        >>> Found((Reading("k = 10", "holds"), Reading("k = 30", "fails"))).status
-        'in 1 of 2 readings'
+        >>> Found((Reading("k = 10", "holds"), Reading("k = 30", "fails"), Reading("k = 100", "level"))).status
+        'in 1 of 2 readings, 1 level'
+        >>> Found((Reading("k = 10", "holds"), Reading("k = 30", "level"))).status
+        'reproduced, 1 level'
         """
         outcomes = [reading.outcome for reading in self.readings if reading.outcome != "absent"]
-        if not outcomes:
-            return "no runs"
-        held = outcomes.count("holds")
-        if held == len(outcomes):
-            return "reproduced"
-        if "holds" in outcomes:
-            return f"in {held} of {len(outcomes)} readings"
-        return "not reproduced" if "fails" in outcomes else "cannot be told"
+        held, level = outcomes.count("holds"), outcomes.count("level")
+        telling = len(outcomes) - level
+        if self.one or not outcomes:
+            return self.one or "no runs"
+        if not telling:
+            return "level"
+        some = f"in {held} of {telling} readings" if held else "not reproduced" if "fails" in outcomes else "cannot be told"
+        return ("reproduced" if held == telling else some) + (f", {level} level" if level else "")
 
     @property
     def behind(self) -> bool:
@@ -118,6 +131,20 @@ class Found:
             for value in (reading.paper, reading.other)
             if value is not None
         )
+
+
+def told(values: Sequence[float], bar: float = 0.0) -> tuple[Outcome, float]:
+    """Whether the mean over runs is above a bar, level where it is within a standard error of it; and this error.
+
+    Examples
+    --------
+    >>> told([1.0, 3.0]), told([1.0, 3.0], bar=2.5), told([0.0])
+    (('holds', 1.0), ('level', 1.0), ('level', 0.0))
+    """
+    cell = Cell(tuple(values), len(values), len(values))
+    error = (cell.spread or 0.0) / len(values) ** 0.5
+    above = fmean(values) - bar
+    return "level" if abs(above) <= error + EQUAL else "holds" if above > 0 else "fails", error
 
 
 def contest(
@@ -133,187 +160,192 @@ def contest(
 
     Where only a surrogate is as good, this says nothing about the original: open.
     """
-    found = []
-    for name, column in columns.items():
-        mine, ours = _mean(column, hero), _mean(column, DEFAULT)
-        others = {m: mean for m in rivals if (mean := _mean(column, m)) is not None}
-        if mine is None or not others:
-            found.append(Reading(name, "absent"))
-            continue
-        sign = 1.0 if measure.higher else -1.0
-        beaten = {m: sign * (mine - v) > EQUAL and (measure.higher or mine <= substantial * v) for m, v in others.items()}
-        known = [m for m in others if not beaten[m] and tier[m] != "surrogate"]
-        outcome: Outcome = "fails" if known else "holds" if all(beaten.values()) else "open"
-        first = max(known or others, key=lambda m: sign * others[m])
-        found.append(Reading(name, outcome, mine, others[first], label(first, tier[first]), ours))
-    return tuple(found)
+    return tuple(_against_all(name, column, measure, rivals, tier, substantial, hero) for name, column in columns.items())
+
+
+def _against_all(
+    name: str, column: Column, measure: Measure, rivals: Sequence[str], tier: Mapping[str, str], substantial: float, hero: str
+) -> Reading:
+    mine, ours = _values(column, hero), _values(column, DEFAULT)
+    others = {m: values for m in rivals if (values := _values(column, m))}
+    if not mine or not others:
+        return Reading(name, "absent")
+    sign, best = (1.0, 1.0) if measure.higher else (-1.0, 0.0)
+    found: dict[str, tuple[Outcome, float]] = {}
+    for method, values in others.items():
+        outcome, error = told([sign * (a - b) for a, b in zip(mine, values, strict=False)])  # the runs that both have
+        if all(abs(fmean(each) - best) <= LEVEL for each in (mine, values)):
+            outcome = "level"
+        if outcome == "holds" and substantial < 1 and fmean(mine) > substantial * fmean(values):
+            outcome = "fails"
+        if outcome != "holds" and tier[method] == "surrogate":
+            outcome = "open"
+        found[method] = outcome, error
+    first = min(others, key=lambda m: (ORDER.index(found[m][0]), -sign * fmean(others[m])))
+    outcome, error = found[first]
+    default = fmean(ours) if ours else None
+    return Reading(name, outcome, fmean(mine), fmean(others[first]), label(first, tier[first]), default, error=error)
+
+
+def _values(column: Column, method: str) -> tuple[float, ...]:
+    """One number a run, of a method that has all of them."""
+    cell = column.get(method)
+    return cell.values if cell is not None and cell.complete else ()
 
 
 def _mean(column: Column, method: str) -> float | None:
-    """The mean of a method that has all its runs."""
-    cell = column.get(method)
-    return cell.mean if cell is not None and cell.complete else None
+    values = _values(column, method)
+    return fmean(values) if values else None
 
 
 def _columns(lines: Sequence[Line], measure: Measure, by: str, heading: str) -> dict[str, Column]:
     return {heading.format(value): column for (value,), column in cells(lines, measure, [by]).items()}
 
 
+def _whole(lines: Sequence[Line], measure: Measure) -> Column:
+    """One cell a method, over all runs."""
+    return next(iter(cells(lines, measure, []).values()), {})
+
+
+def _with_picks(readings: Iterable[Reading], picks: Mapping[str, Column]) -> Found:
+    """The readings, and how many rows the paper's method picks in them."""
+    known = tuple(readings)
+    counts = [_mean(picks[r.name], HERO) for r in known if r.paper is not None]
+    return Found(known, digits=3, note=f"{number_range(counts, 0)} picks" if counts else "")
+
+
 def fewer_outliers(lines: Sequence[Line], name: str) -> Found:
-    """The share of outliers among the picks, mean over ratios, in each dimension; three dimensions beside."""
+    """The share of outliers among the picks, mean over ratios, in each dimension."""
     mine = latest(lines, "robustness")
-    columns, picks = ({key[0]: c for key, c in cells(mine, m, ["dataset"]).items()} for m in (OUTLIER_SHARE, PICKS))
-
-    def decided(sets: Mapping[str, str]) -> tuple[Reading, ...]:
-        known = {heading: columns[dataset] for heading, dataset in sets.items() if dataset in columns}
-        each = contest(known, OUTLIER_SHARE, SELECTION_RIVALS, tiers(mine), substantial=SUBSTANTIAL)
-        counts = {r.name: _mean(picks[sets[r.name]], HERO) for r in each}
-        return tuple(replace(r, words=f"{counts[r.name]:.0f} picks") if r.paper is not None else r for r in each)
-
-    if name == "frey":
-        readings, beside = decided({"560 dimensions": name}), decided({})
-    else:
-        readings = decided({f"{d} dimensions": ambient(name, d) for d in AMBIENT})
-        beside = decided({f"{FLAT} dimensions": name})
-    counted = [float(r.words.split()[0]) for r in readings if r.words]
-    note = f"{number_range(counted, 0)} picks of 20" if counted else ""
-    return Found(readings, digits=3, higher=False, beside=beside, note=note)
+    sets = {"frey": "560 dimensions"} if name == "frey" else {ambient(name, d): f"{d} dimensions" for d in sorted(AMBIENT)}
+    columns, picks = (
+        {heading: each[dataset,] for dataset, heading in sets.items() if (dataset,) in each}
+        for each in (cells(mine, m, ["dataset"]) for m in (OUTLIER_SHARE, PICKS))
+    )
+    readings = contest(columns, OUTLIER_SHARE, SELECTION_RIVALS, tiers(mine), substantial=SUBSTANTIAL)
+    return replace(_with_picks(readings, picks), higher=False)
 
 
 def all_at_once(lines: Sequence[Line]) -> Found:
-    """The mean rank over explained share, redundancy and share of outliers, on the manifolds of each dimension."""
+    """The mean rank over explained share, redundancy and share of outliers, on the manifolds of each dimension, run by run."""
     mine = [line for line in latest(lines, "robustness") if line["dataset"] != "frey"]
-    readings = []
-    for d in AMBIENT:
+    columns = {}
+    for d in sorted(AMBIENT):
         here = [line for line in mine if line["dataset"].endswith(f"/{d}")]
-        rows = (HERO, DEFAULT, *SELECTION_RIVALS)
-        columns = [
-            ({m: c for m, c in column.items() if m in rows}, measure.higher)
-            for measure in (EXPLAINED, REDUNDANCY, OUTLIER_SHARE)
-            for column in cells(here, measure, ["dataset"]).values()
+        each = [
+            (column, m.higher) for m in (EXPLAINED, REDUNDANCY, OUTLIER_SHARE) for column in cells(here, m, ["dataset"]).values()
         ]
-        paper = mean_ranks([({m: c for m, c in column.items() if m != DEFAULT}, higher) for column, higher in columns])
-        ours = mean_ranks([({m: c for m, c in column.items() if m != HERO}, higher) for column, higher in columns])
-        others = {m: rank for m, rank in paper.items() if m != HERO}
-        if not others or any(_mean(column, HERO) is None for column, _ in columns):
-            readings.append(Reading(f"{d} dimensions", "absent"))
-            continue
-        first = min(others, key=others.__getitem__)
-        holds = paper[HERO] < others[first] - EQUAL
-        tier = tiers(here)
-        outcome: Outcome = "holds" if holds else "open" if tier[first] == "surrogate" else "fails"
-        whose = label(first, tier[first])
-        readings.append(Reading(f"{d} dimensions", outcome, paper[HERO], others[first], whose, ours.get(DEFAULT)))
-    return Found(tuple(readings), digits=1, higher=False)
+        columns[f"{d} dimensions"] = _ranked(each, HERO) | {m: c for m, c in _ranked(each, DEFAULT).items() if m == DEFAULT}
+    return Found(contest(columns, RANK, SELECTION_RIVALS, tiers(mine)), digits=1, higher=False)
+
+
+def _ranked(columns: Sequence[tuple[Column, bool]], ours: str) -> dict[str, Cell]:
+    """One of ours and the rivals, by their mean rank in each run that all of them have."""
+    taking = [m for m in (ours, *SELECTION_RIVALS) if all(_values(column, m) for column, _ in columns)]
+    runs = min((len(_values(column, m)) for column, _ in columns for m in taking), default=0)
+    each = []
+    for run in range(runs):
+        of_run = [ranks({m: Cell((_values(c, m)[run],), 1, 1) for m in taking}, higher) for c, higher in columns]
+        each.append({m: fmean(found[m] for found in of_run) for m in taking})
+    return {m: Cell(tuple(one[m] for one in each), runs, runs) for m in taking}
 
 
 def accuracy(lines: Sequence[Line], rivals: Sequence[str]) -> Found:
     """Accuracy, mean over sets, for each classifier and number of representatives."""
-    mine = [line for line in latest(lines, "classification") if line["method"] != SCALABLE]
-    columns: dict[str, tuple[Column, Measure]] = {}
+    mine = [line for line in latest(lines, "classification") if line["method"] not in VARIANTS]
+    columns, picks = {}, {}
     for measure in (NEAREST, SVM):
         for (k,), column in cells(mine, measure, ["k"]).items():
-            columns[f"{measure.title}, k = {k}"] = (column, measure)
-    named = {name: column for name, (column, _) in columns.items()}
-    picks = {f"k = {k}": _mean(column, HERO) for (k,), column in cells(mine, PICKS, ["k"]).items()}
-    readings = []
-    for reading in contest(named, NEAREST, rivals, tiers(mine)):
-        count = picks.get(reading.name.rpartition(", ")[2])
-        readings.append(reading if count is None else replace(reading, words=f"{count:.0f} picks"))
-    return Found(tuple(readings), digits=3, higher=True)
+            columns[f"{measure.title}, k = {k}"] = column
+            picks[f"{measure.title}, k = {k}"] = cells(mine, PICKS, ["k"])[k,]
+    return replace(_with_picks(contest(columns, NEAREST, rivals, tiers(mine)), picks), higher=True)
 
 
 def little_lost(lines: Sequence[Line]) -> Found:
-    """Accuracy of the scalable variant and of the method it stands for, mean over the runs that both have."""
+    """How much less accurate the scalable variant is than the method it stands for, run by run."""
     readings = []
     for measure in (NEAREST, SVM):
-        both: list[dict[tuple[object, ...], float]] = [{}, {}]
-        for line in latest(lines, "classification"):
-            value = line.get("verdict", {}).get(measure.name)
-            if line["method"] in (HERO, SCALABLE) and value is not None:
-                both[line["method"] == SCALABLE][tuple(line[name] for name in (*FIELDS, "seed"))] = value
-        common = both[0].keys() & both[1].keys()
-        if not common:
+        column = _whole(latest(lines, "classification"), measure)
+        full, scalable = (_values(column, m) for m in (HERO, SCALABLE))
+        if not (full and scalable):
             readings.append(Reading(measure.title, "absent"))
             continue
-        full, scalable = (fmean(values[place] for place in common) for values in both)
-        outcome: Outcome = "holds" if full - scalable <= LITTLE + EQUAL else "fails"
-        readings.append(Reading(measure.title, outcome, scalable, full, "on all points"))
+        outcome, error = told([LITTLE + b - a for a, b in zip(full, scalable, strict=False)])
+        readings.append(Reading(measure.title, outcome, fmean(scalable), fmean(full), "on all points", error=error))
     return Found(tuple(readings), digits=3)
 
 
-def slower(lines: Sequence[Line], hero: str, rivals: Sequence[str]) -> Found:
-    """Seconds of each rival as multiples of the hero's, at the largest number of points that can be compared."""
-    found, tier = running_time.times(lines), tiers(latest(lines, "running_time"))
-    readings, ratios = [], {}
-    for rival in rivals:
-        pair = running_time.slower(found.get(rival, {}), found.get(hero, {}))
-        if pair is None:
-            readings.append(Reading(rival, "absent"))
-            continue
-        n, ratio = pair
-        outcome: Outcome = running_time.outcome(ratio)
-        if outcome == "fails" and tier[rival] == "surrogate":
-            outcome = "open"
-        text = f"{label(rival, tier[rival])} takes {ratio.text} times as long (n = {n})"
-        ratios[text] = ratio.low
-        readings.append(Reading(label(rival, tier[rival]), outcome, words=text))
-    return Found(tuple(readings), words=min(ratios, key=ratios.__getitem__, default=""))
+def refined(lines: Sequence[Line]) -> Found:
+    """The errors of all rows after refinement, against as many candidates that are all random."""
+    mine = latest(lines, "classification")
+    readings: list[Reading] = []
+    for measure in (ERROR_MEAN, ERROR_MAX):
+        readings += contest({measure.title: _whole(mine, measure)}, measure, (UNREFINED,), tiers(mine), hero=SCALABLE)
+    return Found(tuple(replace(r, default=None) for r in readings), digits=3)
 
 
-def all_slower(lines: Sequence[Line], heroes: Sequence[str], rivals: Sequence[str]) -> Found:
-    """A reading for each algorithm that may be meant: all rivals must be much slower than it. The figure is the fastest one's."""
-    readings, words = [], []
-    for hero in heroes:
-        each = slower(lines, hero, rivals)
-        outcomes = {reading.outcome for reading in each.readings} - {"absent"}
-        order: tuple[Outcome, ...] = ("fails", "open", "holds")
-        outcome: Outcome = next((o for o in order if o in outcomes), "absent")
-        readings.append(Reading(hero, outcome, words="; ".join(r.words for r in each.readings if r.words)))
-        words += [f"{hero}: {each.words}"] if each.words else []
-    return Found(tuple(readings), words="; ".join(words))
+def slower(lines: Sequence[Line], pairs: Mapping[str, tuple[str, Sequence[str]]]) -> Found:
+    """For each set and each (hero, rivals): seconds of each rival as multiples of the hero's, where they can be compared last."""
+    return _timed(lines, pairs, running_time.much_slower)
 
 
-def as_fast(lines: Sequence[Line], heroes: Sequence[str], rival: str) -> Found:
+def as_fast(lines: Sequence[Line], pairs: Mapping[str, tuple[str, Sequence[str]]]) -> Found:
     """Neither is much slower than the other."""
-    found, readings = running_time.times(lines), []
-    for hero in heroes:
-        pair = running_time.slower(found.get(rival, {}), found.get(hero, {}))
-        if pair is None:
-            readings.append(Reading(hero, "absent"))
-            continue
-        n, ratio = pair
-        similar = ratio.low > 1 / running_time.MUCH and ratio.high < running_time.MUCH
-        text = f"{rival} takes {ratio.text} times as long (n = {n})"
-        readings.append(Reading(hero, "holds" if similar else "fails", words=text))
-    return Found(tuple(readings), words="; ".join(f"{r.name}: {r.words}" for r in readings if r.words))
+    return _timed(lines, pairs, running_time.similar)
+
+
+def _timed(
+    lines: Sequence[Line], pairs: Mapping[str, tuple[str, Sequence[str]]], judged: Callable[[running_time.Time], Outcome]
+) -> Found:
+    mine = latest(lines, running_time.ITEM)
+    tier, readings, least = tiers(mine), [], dict[str, tuple[float, str]]()
+    for dataset, (name, (hero, rivals)) in product(sorted({line["dataset"] for line in mine}), pairs.items()):
+        found = running_time.times([line for line in mine if line["dataset"] == dataset])
+        outcomes: list[tuple[Outcome, float, str]] = []
+        for rival in rivals:
+            pair = running_time.compared(found.get(rival, {}), found.get(hero, {}))
+            if pair is not None:
+                n, ratio = pair
+                outcome = judged(ratio)
+                outcome = "open" if outcome == "fails" and tier[rival] == "surrogate" else outcome
+                outcomes.append((outcome, ratio.low, f"{label(rival, tier[rival])} takes {ratio.text} times as long (n = {n})"))
+        worst: Outcome = min((outcome for outcome, *_ in outcomes), key=ORDER.index, default="absent")
+        words = "; ".join(text for *_, text in outcomes)
+        readings.append(
+            Reading(f"{running_time.SETS[dataset]}, {name}" if name else running_time.SETS[dataset], worst, words=words)
+        )
+        if outcomes:
+            _, low, text = min(outcomes, key=lambda one: one[1])
+            least[name] = min(least.get(name, (low, text)), (low, text))
+    return Found(tuple(readings), words="; ".join(f"{name}: {text}" if name else text for name, (_, text) in least.items()))
 
 
 def equal_shares(lines: Sequence[Line]) -> Found:
-    """Every subject is picked in every run, and the mean class balance is at least 0.9."""
-    column = _whole(latest(lines, "faces"), CLASS_BALANCE)
-    hit, subjects = (_whole(latest(lines, "faces"), m) for m in (faces.SUBJECTS_HIT, faces.SUBJECTS))
-    mine = _mean(column, HERO)
-    if mine is None:
-        return Found((Reading("", "absent"),))
-    missed = sum(h < s for h, s in zip(hit[HERO].values, subjects[HERO].values, strict=True))
-    words = f"class balance {mine:.2f}, a subject missed in {missed} of {len(hit[HERO].values)} runs"
-    holds = not missed and mine >= BALANCED
-    ours = _mean(column, DEFAULT)
-    return Found((Reading("", "holds" if holds else "fails", mine, None, "", ours),), higher=True, words=words)
+    """Class balance, and the share of draws in which every subject is picked, against picks at random."""
+    mine = latest(lines, "faces")
+    hit, subjects = (_whole(mine, m) for m in (faces.SUBJECTS_HIT, faces.SUBJECTS))
+    every = {
+        m: replace(c, values=tuple(float(a == b) for a, b in zip(c.values, subjects[m].values, strict=True)))
+        for m, c in hit.items()
+    }
+    columns = {"class balance": _whole(mine, CLASS_BALANCE), "draws with every subject": every}
+    readings = contest(columns, CLASS_BALANCE, ("random",), tiers(mine))
+    words = [f"{r.name} {r.paper:.2f} (random picks {r.other:.2f}) ± {r.error:.2f}" for r in readings if r.paper is not None]
+    return Found(readings, higher=True, words="; ".join(words))
 
 
 def every_light(lines: Sequence[Line]) -> Found:
     """The share of (subject, light) that is picked must be 1 in every run: of each subject a face under each light."""
     column = _whole(latest(lines, "faces"), LIGHT_GROUPS)
-    mine, chance, ours = (_mean(column, m) for m in (HERO, "random", DEFAULT))
-    if mine is None:
+    values, chance, ours = _values(column, HERO), _mean(column, "random"), _mean(column, DEFAULT)
+    if not values:
         return Found((Reading("", "absent"),))
-    full = sum(value > 1 - EQUAL for value in column[HERO].values)
-    words = f"{mine:.2f} of the 15 groups are picked, all of them in {full} of {len(column[HERO].values)} runs"
+    full = sum(value > 1 - EQUAL for value in values)
+    _, error = told(values)
+    words = f"{fmean(values):.2f} ± {error:.2f} of the 15 groups are picked, all of them in {full} of {len(values)} runs"
     words += "" if chance is None else f"; random picks: {chance:.2f}"
-    outcome: Outcome = "holds" if full == len(column[HERO].values) else "fails"
-    return Found((Reading("", outcome, mine, chance, "random", ours),), higher=True, words=words)
+    outcome: Outcome = "holds" if full == len(values) else "fails"
+    return Found((Reading("", outcome, fmean(values), chance, "random", ours, error=error),), higher=True, words=words)
 
 
 def fairest(lines: Sequence[Line]) -> Found:
@@ -323,52 +355,72 @@ def fairest(lines: Sequence[Line]) -> Found:
     return Found(contest(columns, LIGHT_GROUPS, SELECTION_RIVALS, tiers(mine)), higher=True)
 
 
-def _whole(lines: Sequence[Line], measure: Measure) -> Column:
-    """One cell a method, over all runs."""
-    return next(iter(cells(lines, measure, []).values()), {})
-
-
 def matches(lines: Sequence[Line]) -> Found:
-    """The mean over photographs of the AUC of patches against the mask."""
-    column = _whole(latest(lines, "saliency"), AUC)
-    mine, ours = _mean(column, HERO), _mean(column, DEFAULT)
-    if mine is None:
-        return Found((Reading("", "absent"),))
-    outcome: Outcome = "holds" if mine >= MATCH else "fails" if mine < NO_MATCH else "open"
-    words = f"mean AUC {mine:.2f} over {len(column[HERO].values)} photographs"
-    return Found((Reading("", outcome, mine, None, "", ours),), higher=True, words=words)
+    """AUC of patches against the mask, photograph by photograph, and that of a map of the centre, which looks at none."""
+    mine = latest(lines, "saliency")
+    column, centre = _whole(mine, AUC), _whole(mine, CENTRE)
+    both = {**column, "its centre": centre[HERO]} if HERO in centre else column
+    (reading,) = contest({"": both}, AUC, ("its centre",), {"its centre": ""})
+    return Found((reading,), higher=True)
 
 
 def separates(lines: Sequence[Line]) -> Found:
     """The AUC of OP must be above ½ in each case."""
-    named = {"swiss roll": latest(lines, "f1_table"), "Frey faces": latest(lines, "structured")}
     readings = []
-    for name, mine in named.items():
-        each = list(cells(mine, AUC, ["dataset", "ratio"]).values())
-        values = [mean for column in each if (mean := _mean(column, HERO)) is not None]
-        ours = [mean for column in each if (mean := _mean(column, DEFAULT)) is not None]
-        if not values:
+    for name, mine in _detected(lines):
+        cases = list(cells(mine, AUC, ["dataset", "ratio"]).values())
+        found = [(*told(values, 0.5), fmean(values)) for column in cases if (values := _values(column, HERO))]
+        ours = [mean for column in cases if (mean := _mean(column, DEFAULT)) is not None]
+        if not found:
             readings.append(Reading(name, "absent"))
             continue
-        outcome: Outcome = "holds" if min(values) > 0.5 else "fails"
-        readings.append(Reading(name, outcome, min(values), None, "", min(ours) if ours else None))
-    least = number_range([r.paper for r in readings], 2)
-    return Found(tuple(readings), higher=True, words=f"least AUC {least}" if least != ABSENT else "")
+        outcome, error, least = min(found, key=lambda one: one[2])
+        readings.append(Reading(name, outcome, least, None, "", min(ours, default=None), "the least of all cases", error))
+    return Found(tuple(readings), higher=True)
 
 
-def detection(lines: Sequence[Line], item: str, measures: Sequence[Measure], sets: Mapping[str, str]) -> Found:
-    """Better than each rival at every ratio: by set, by measure, and with the rivals' settings chosen or left as they are."""
+def _detected(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
+    return [("swiss roll", latest(lines, "f1_table")), ("Frey faces", latest(lines, "structured"))]
+
+
+def by_themselves(lines: Sequence[Line]) -> Found:
+    """The share of its own representation that an outlier is, in the case where it is least."""
+    readings = []
+    for name, mine in _detected(lines):
+        cases = list(zip(*(cells(mine, m, ["dataset", "ratio"]).values() for m in (OWN, OWN_INLIERS)), strict=True))
+        found = [(fmean(v), v, _mean(inliers, HERO)) for column, inliers in cases if (v := _values(column, HERO))]
+        if not found:
+            readings.append(Reading(name, "absent"))
+            continue
+        least, values, other = min(found, key=lambda one: one[0])
+        outcome, error = told(values, 0.5)
+        readings.append(Reading(name, outcome, least, other, "inliers", words="the least of all cases", error=error))
+    return Found(tuple(readings))
+
+
+def weakly(lines: Sequence[Line]) -> Found:
+    """The part that repeated outliers have in representing the inliers, against that of the inliers, in each dimension."""
+    mine = latest(lines, "f1_table")
+    readings: list[Reading] = []
+    for name, dataset in table_sets().items():
+        here = [line for line in mine if line["dataset"] == dataset]
+        part, repeated = (_whole(here, m) for m in (PART, PART_REPEATED))
+        both = {HERO: repeated[HERO], "an inlier": part[HERO]} if HERO in part and HERO in repeated else {}
+        readings += contest({name: both}, PART_REPEATED, ("an inlier",), {"an inlier": ""}, substantial=SUBSTANTIAL)
+    return Found(tuple(readings))
+
+
+def detection(lines: Sequence[Line], item: str, measures: Sequence[Measure], sets: Mapping[str, str], *, at_once: bool) -> Found:
+    """Better than each rival, with its settings chosen or left as they are: by set, by measure, by ratio or all at once."""
     readings: list[Reading] = []
     for tuned in (True, False):
-        mine = with_defaults(lines, item) if not tuned else latest(lines, item)
-        tier = tiers(mine)
-        for name, dataset in sets.items():
-            here = [line for line in mine if line["dataset"] == dataset]
-            for measure in measures:
-                columns = _columns(here, measure, "ratio", "{:g}")
-                each = contest(columns, measure, DETECTION_RIVALS, tier)
-                heading = ", ".join(filter(None, [name, measure.title if len(measures) > 1 else ""]))
-                readings.append(_worst(f"{heading}{'' if tuned else ', settings of the authors'}", each))
+        mine = latest(lines, item) if tuned else with_defaults(lines, item)
+        for (name, dataset), measure in product(sets.items(), measures):
+            columns = _columns([line for line in mine if line["dataset"] == dataset], measure, "ratio", "{:g}")
+            each = contest(columns, measure, DETECTION_RIVALS, tiers(mine))
+            parts = [name, measure.title if len(measures) > 1 else "", "" if tuned else "settings of the authors"]
+            heading = ", ".join(filter(None, parts))
+            readings += [_worst(heading, each)] if at_once else [replace(r, name=f"{heading}, {r.name}") for r in each]
     return Found(tuple(readings), digits=3, higher=True)
 
 
@@ -380,24 +432,14 @@ def with_defaults(lines: Sequence[Line], item: str) -> list[Line]:
 
 
 def _worst(name: str, each: Sequence[Reading]) -> Reading:
-    """The reading of all ratios at once: the ratio with the worst outcome, of equal ones where the lead is least."""
-    order: tuple[Outcome, ...] = ("absent", "fails", "open", "holds")
+    """The reading of all ratios at once: it fails where one does, and holds where one does that can tell."""
+    order: tuple[Outcome, ...] = ("fails", "open", "holds", "level", "absent")
     if not each:
         return Reading(name, "absent")
     worst = min(each, key=lambda r: (order.index(r.outcome), (r.paper or 0.0) - (r.other or 0.0)))
-    return Reading(name, worst.outcome, worst.paper, worst.other, worst.whose, worst.default, f"least lead at ratio {worst.name}")
-
-
-def second(lines: Sequence[Line]) -> Found:
-    """Open at best: there is a surrogate of FDR only."""
-    mine = latest(lines, "structured")
-    fdr = DETECTION_RIVALS[0]
-    columns = _columns(mine, AUC, "ratio", "{:g}")
-    values = [mean for column in columns.values() if (mean := _mean(column, fdr)) is not None]
-    if not values:
-        return Found((Reading("", "absent"),))
-    words = f"AUC of the surrogate {values[0]:.2f} at the smallest ratio, {values[-1]:.2f} at the largest"
-    return Found((Reading("", "open", words=words),), words=words)
+    level = ", ".join(r.name for r in each if r.outcome == "level")
+    words = f"least lead at ratio {worst.name}" + (f", level at {level}" if level else "")
+    return replace(worst, name=name, words=words)
 
 
 def table_sets() -> dict[str, str]:
@@ -407,62 +449,45 @@ def table_sets() -> dict[str, str]:
 
 def falls(lines: Sequence[Line]) -> Found:
     """The others' F1 falls from the smallest to the largest ratio, and by more than that of the paper's method."""
-    readings = []
+    readings: list[Reading] = []
+    fall = Measure("fall", "fall of F1", higher=False)
     for tuned in (True, False):
         mine = latest(lines, "f1_table") if tuned else with_defaults(lines, "f1_table")
         for name, dataset in table_sets().items():
-            here = [line for line in mine if line["dataset"] == dataset]
-            columns = {ratio: column for (ratio,), column in cells(here, F1_INLIER, ["ratio"]).items()}
+            columns = list(_columns([line for line in mine if line["dataset"] == dataset], F1_INLIER, "ratio", "{:g}").values())
             heading = name if tuned else f"{name}, settings of the authors"
-            if len(columns) < 2:
-                readings.append(Reading(heading, "absent"))
-                continue
-            start, end = columns[min(columns)], columns[max(columns)]
             lost = {}
-            for method in (HERO, DEFAULT, *DETECTION_RIVALS):
-                before, after = _mean(start, method), _mean(end, method)
-                if before is not None and after is not None:
-                    lost[method] = Cell((before - after,), 1, 1)
-            measure = Measure("fall", "fall of F1", higher=False)
-            readings += contest({heading: lost}, measure, DETECTION_RIVALS, tiers(mine))
+            for method in (HERO, DEFAULT, *DETECTION_RIVALS) if len(columns) > 1 else ():
+                before, after = (_values(columns[place], method) for place in (0, -1))
+                values = tuple(a - b for a, b in zip(before, after, strict=False))
+                lost[method] = Cell(values, len(values), len(values))
+            readings += contest({heading: lost}, fall, DETECTION_RIVALS, tiers(mine))
     return Found(tuple(readings), higher=False)
 
 
 def as_printed(lines: Sequence[Line], method: str = HERO, *, defaults: bool = False) -> Found:
-    """The largest distance of a method from the table's numbers, over ratios: at most ``NEAR``."""
+    """The largest distance of a method from the table's numbers, over ratios: at most ``NEAR``, in one of the dimensions."""
     readings = []
     for tuned in (True, False) if defaults else (True,):
         mine = latest(lines, "f1_table") if tuned else with_defaults(lines, "f1_table")
         for name, dataset in table_sets().items():
-            here = [line for line in mine if line["dataset"] == dataset]
-            columns = {ratio: column for (ratio,), column in cells(here, F1_INLIER, ["ratio"]).items()}
-            pairs = [(_mean(columns.get(float(i), {}), method), value) for i, value in enumerate(PRINTED[method], 1)]
-            gaps = [abs(mean - value) for mean, value in pairs if mean is not None]
-            if len(gaps) == len(PRINTED[method]):
-                outcome: Outcome = "holds" if max(gaps) <= NEAR + EQUAL else "fails"
-                words = ", ".join(f"{mean:.3f} ({value:.3f})" for mean, value in pairs)
+            columns = _columns([line for line in mine if line["dataset"] == dataset], F1_INLIER, "ratio", "{:g}")
+            pairs = [(_values(columns.get(str(i), {}), method), value) for i, value in enumerate(PRINTED[method], 1)]
+            if all(values for values, _ in pairs):
+                gap, values = max((abs(fmean(values) - value), values) for values, value in pairs)
+                outcome: Outcome = "holds" if gap <= NEAR + EQUAL else "fails"
+                words = ", ".join(f"{fmean(values):.3f} ({value:.3f})" for values, value in pairs)
                 heading = name if tuned else f"{name}, settings of the authors"
-                readings.append(Reading(heading, outcome, max(gaps), words=words))
+                readings.append(Reading(heading, outcome, gap, words=words, error=told(values)[1]))
     if not readings:
         return Found((Reading("", "absent"),))
     nearest = min(readings, key=lambda reading: reading.paper or 0.0)
-    words = f"at most {nearest.paper:.3f} apart in {nearest.name}: {nearest.words.replace(' (', ' (paper ', 1)}"
-    return Found(tuple(readings), digits=3, words=words)
-
-
-def number_range(values: Sequence[float | None], digits: int) -> str:
-    """Least and largest, or the one number that both are.
-
-    Examples
-    --------
-    >>> number_range([0.1, None, 0.26], 1), number_range([0.11, 0.12], 1), number_range([], 2)
-    ('0.1 to 0.3', '0.1', '—')
-    """
-    known = [value for value in values if value is not None]
-    if not known:
-        return ABSENT
-    low, high = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (min(known), max(known)))  # no −0
-    return low if low == high else f"{low} to {high}"
+    words = (
+        f"at most {nearest.paper:.3f} ± {nearest.error:.3f} apart in {nearest.name}: {nearest.words.replace(' (', ' (paper ', 1)}"
+    )
+    agreeing = " or ".join(r.name.partition(" ")[0] for r in readings if r.outcome == "holds")
+    one = f"agrees if the dimension is {agreeing}" if agreeing else "not reproduced"
+    return Found(tuple(readings), digits=3, words=words, one=one)
 
 
 STRUCTURED_MEASURES = (AUC, F1_OUTLIER, F1_INLIER)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,9 @@ from experiments.datasets import MissingData, Picture, picture
 from experiments.paper._figures import Words, paste
 from experiments.paper._lines import (
     AUC,
+    CENTRE,
     F_BEST,
     MAE,
-    MEASURES,
     Column,
     Line,
     Measure,
@@ -31,7 +30,7 @@ from experiments.paper._markdown import table_of_columns
 from mosaic.arrays.blocks import FloatArray
 
 ITEM = "saliency"
-COLUMNS = (AUC, F_BEST, MAE)
+COLUMNS = (AUC, F_BEST, MAE, CENTRE)
 #: Maps of the figure, besides that of the best other method; and how many pictures it has.
 SHOWN, PICTURES = ("MOSAIC", "MOSAIC (paper)"), 4
 #: Pixels that a patch gets in the figure; between panels; above them.
@@ -42,38 +41,15 @@ LARGEST = 100_000
 
 
 def parts(lines: Sequence[Line]) -> list[str]:
-    """Mean ± spread over pictures: methods × what the judge says of their maps; and maps that look at no picture."""
+    """Mean ± spread over pictures: methods × what the judge says of their maps."""
     mine = latest(lines, ITEM)
     each = {measure: _column(mine, measure) for measure in COLUMNS}
     columns = {m.title: (each[m], m) for m in COLUMNS if any(cell.values for cell in each[m].values())}
     words = (
         "Patches of 8×8 pixels, scored within each photograph; mean ± standard deviation over photographs. Objects are mostly in "
-        "the middle: compare with the last line, a map that does not look at the picture."
+        "the middle: a map that does not look at the picture and calls its centre salient has the AUC of the last column."
     )
-    shown = table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))
-    return [words, shown, *filter(None, [baselines(lines)])]
-
-
-def baselines(lines: Sequence[Line]) -> str:
-    """What the same judge says, of the same pictures, of maps that look at none of them; "" if the set is not at hand.
-
-    Everything is salient: s = 0 for all, so that every threshold takes all pixels. The centre is: v = −‖(i, j) − centre‖₂, in
-    units of half the height and half the width.
-    """
-    numbers = sorted({line["seed"] for line in latest(lines, ITEM)})
-    try:
-        pictures = [picture(number) for number in numbers]
-    except MissingData:
-        return ""
-    maps: dict[str, Callable[[Picture], FloatArray]] = {"all of it": lambda p: np.zeros(len(p.X)), "its centre": _centre}
-    words = []
-    for name, function in maps.items():
-        found = [judge.judge_saliency(p, function(p)) for p in pictures]
-        numbers_of = {m: [v for verdict in found if (v := verdict[m.name]) is not None] for m in MEASURES[ITEM]}
-        means = [f"{m.title} {fmean(values):.3f}" for m, values in numbers_of.items() if values]
-        if means:
-            words.append(f"{name} {', '.join(means)}")
-    return f"A map that calls salient, whatever the picture, has: {'; '.join(words)}." if words else ""
+    return [words, table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))]
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path | None:
@@ -140,9 +116,3 @@ def _grey(values: FloatArray) -> NDArray[np.uint8]:
     greys = np.rint(255.0 * np.rint((GREYS - 1) * values) / (GREYS - 1))
     large = np.kron(greys, np.ones((ZOOM, ZOOM)))
     return np.repeat(large.astype(np.uint8)[:, :, None], 3, axis=2)
-
-
-def _centre(photo: Picture) -> FloatArray:
-    rows, columns = photo.grid
-    i, j = np.mgrid[:rows, :columns].reshape(2, -1)
-    return np.asarray(-np.hypot((2 * i + 1) / rows - 1.0, (2 * j + 1) / columns - 1.0))

@@ -31,14 +31,5 @@ def parts(lines: Sequence[Line]) -> list[str]:
 def figure(lines: Sequence[Line], path: Path) -> Path:
     """Means over seeds against the ratio, a panel for each measure."""
     mine = latest(lines, ITEM)
-    panels = []
-    for measure in MEASURES[ITEM]:
-        series: dict[str, tuple[list[float], list[float]]] = {}
-        for (ratio,), column in cells(mine, measure, ["ratio"]).items():
-            for method, cell in column.items():
-                if cell.mean is not None:
-                    series.setdefault(method, ([], []))
-                    series[method][0].append(ratio)
-                    series[method][1].append(cell.mean)
-        panels.append(Panel(measure.title, series))
+    panels = [Panel(m.title, {ratio: column for (ratio,), column in cells(mine, m, ["ratio"]).items()}) for m in MEASURES[ITEM]]
     return draw(panels, tiers(mine), path, columns=3)

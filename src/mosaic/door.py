@@ -80,7 +80,7 @@ def refuse_masked(X: Any, name: str = "X") -> None:
 
 def largest_entry(X: Any) -> float:
     """Max |x_ij|, without a temporary array; NaN or infinite if an entry is."""
-    if is_on_device(X):
+    if not isinstance(X, np.ndarray) and is_on_device(X):
         return max(float(namespace(X).max(X)), -float(namespace(X).min(X)))
     values = X.data if sp.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
@@ -97,7 +97,7 @@ def check_size(X: Any, name: str = "X") -> None:
 
 def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
     """Refuse entries that are NaN, infinite or too large; the error counts them and names the first. ``names`` are of columns."""
-    if not is_on_device(matrix):
+    if isinstance(matrix, np.ndarray) or not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":
             return

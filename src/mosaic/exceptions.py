@@ -6,7 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _NOT_GIVEN = object()
 
@@ -41,7 +41,7 @@ class MosaicError(Exception):
     tol must be > 0; got -1. Leave tol at 1e-4.
     """
 
-    def __init__(self, fault: str = "", remedy: str | None = None, *, parameter: str | None = None, value: Any = _NOT_GIVEN):
+    def __init__(self, fault: str = "", remedy: str | None = None, *, parameter: str | None = None, value: object = _NOT_GIVEN):
         super().__init__(fault)
         self.fault, self.remedy, self.parameter = fault.removesuffix("."), remedy, parameter
         self.value = None if value is _NOT_GIVEN else repr(value)

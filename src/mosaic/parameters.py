@@ -9,12 +9,11 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
-from operator import ge, gt, le, lt
 from typing import Any, ClassVar, Self
 
 from mosaic.exceptions import InvalidInputError
@@ -28,11 +27,11 @@ CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report"), "s
 class Named:
     """A class whose constructor and ``set_params`` answer a name that they do not know with the name that was meant."""
 
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+    def __new__(cls, *args: object, **parameters: object) -> Self:
         cls._refuse_unknown(parameters)
         return super().__new__(cls)
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change parameters, given by name; ``algorithm__alpha`` is alpha of the algorithm."""
         self._refuse_unknown(params)
         changed: dict[str, Any] = {}
@@ -51,7 +50,7 @@ class Named:
         return self
 
     @classmethod
-    def _refuse_unknown(cls, names: Any) -> None:
+    def _refuse_unknown(cls, names: Iterable[str]) -> None:
         known = list(inspect.signature(cls.__init__).parameters)[1:]
         for name in names:
             if name.partition("__")[0] in known:
@@ -175,47 +174,49 @@ ELSEWHERE = {
 }
 
 
-def name_of(value: Any) -> Any:
+def name_of(value: object) -> Any:
     return value.name if isinstance(value, Parameters) else value
 
 
-def is_whole(value: Any, least: int) -> bool:
+def is_whole(value: object, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def _refuse_unless(is_right: bool, parameter: str, value: Any, fault: str, remedy: str | None = None) -> None:
-    if not is_right:
-        value = value.item() if getattr(value, "ndim", None) == 0 else value  # messages show 0.5 and not np.float64(0.5)
-        raise InvalidInputError(fault, remedy, parameter=parameter, value=value)
+def _wrong(parameter: str, value: Any, fault: str, remedy: str | None = None) -> InvalidInputError:
+    value = value.item() if getattr(value, "ndim", None) == 0 else value  # messages show 0.5 and not np.float64(0.5)
+    return InvalidInputError(fault, remedy, parameter=parameter, value=value)
 
 
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
-    _refuse_unless(is_whole(value, at_least), parameter, value, f"must be a whole number >= {at_least}", remedy)
+    if not is_whole(value, at_least):
+        raise _wrong(parameter, value, f"must be a whole number >= {at_least}", remedy)
     return int(value)
 
 
-def check_optional_whole_number(parameter: str, value: Any, at_least: int, remedy: str | None = None) -> None:
-    is_right = value is None or is_whole(value, at_least)
-    _refuse_unless(is_right, parameter, value, f"must be a whole number >= {at_least} or None", remedy)
-
-
 def real_number(
-    parameter: str, value: Any, *, meaning: str | None = None, remedy: str | None = None, **limits: float | None
+    parameter: str,
+    value: object,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    at_most: float = math.inf,
+    below: float = math.inf,
+    meaning: str | None = None,
+    remedy: str | None = None,
 ) -> float:
     """A finite number within bounds, which are included (``at_least``, ``at_most``) or excluded (``above``, ``below``)."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    bounds = {name: bound for name, bound in limits.items() if bound is not None}
-    signs = {"at_least": (">=", ge), "above": (">", gt), "at_most": ("<=", le), "below": ("<", lt)}
-    is_right = math.isfinite(number) and all(signs[name][1](number, bound) for name, bound in bounds.items())
-    said = " and ".join(f"{signs[name][0]} {bound:g}" for name, bound in bounds.items())
-    if {"at_least", "at_most"} <= bounds.keys():
-        said = f"between {bounds['at_least']:g} and {bounds['at_most']:g}"
+    if at_least <= number <= at_most and above < number < below:
+        return number
+    bounds = {">=": at_least, ">": above, "<=": at_most, "<": below}
+    said = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if math.isfinite(bound))
+    if math.isfinite(at_least) and math.isfinite(at_most):
+        said = f"between {at_least:g} and {at_most:g}"
     fault = " ".join(part for part in ("must be a finite number", said, f"({meaning})" if meaning else "") if part)
-    _refuse_unless(is_right, parameter, value, fault, remedy)
-    return number
+    raise _wrong(parameter, value, fault, remedy)
 
 
-def as_bytes(budget: Any) -> float | None:
+def as_bytes(budget: object) -> float | None:
     """A memory budget in bytes, from a number or text: units are kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, M, G, T)."""
     if budget is None:
         return None
@@ -225,26 +226,27 @@ def as_bytes(budget: Any) -> float | None:
         if written is not None:
             value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
     fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
-    remedy = "By default it is a quarter of the free memory."
-    _refuse_unless(math.isfinite(value) and value > 0, "memory_budget", budget, fault, remedy)
+    if not 0 < value < math.inf:
+        raise _wrong("memory_budget", budget, fault, "By default it is a quarter of the free memory.")
     return value
 
 
-def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | None = None) -> str:
+def one_of(parameter: str, value: object, allowed: Sequence[str], remedy: str | None = None) -> str:
+    if isinstance(value, str) and value in allowed:
+        return value
     *others, last = map(repr, allowed)
-    is_right = isinstance(value, str) and value in allowed
-    _refuse_unless(is_right, parameter, value, f"must be {', '.join(others)} or {last}", remedy)
-    return str(value)
+    raise _wrong(parameter, value, f"must be {', '.join(others)} or {last}", remedy)
 
 
-def check_kernel(kernel: Any) -> None:
-    is_right = (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, KERNELS_WITH_SETTINGS)
+def check_kernel(kernel: object) -> None:
+    if (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, KERNELS_WITH_SETTINGS):
+        return
     objects = ", ".join(f"{kind.__name__}(…)" for kind in KERNELS_WITH_SETTINGS)
     fault = f"must be {', '.join(map(repr, KERNELS))}, {objects} or a function of two sets of points"
-    _refuse_unless(is_right, "kernel", kernel, fault, "Leave it at 'rbf'.")
+    raise _wrong("kernel", kernel, fault, "Leave it at 'rbf'.")
 
 
-def check_strength(alpha: Any, lam: Any) -> None:
+def check_strength(alpha: object, lam: object) -> None:
     """Refuse a strength that is no number, one that selects nothing, and both at once. None means the default."""
     if alpha is not None and lam is not None:
         fault = f"give `alpha` or `lam`, not both; got alpha={alpha!r} and lam={lam!r}"
@@ -256,13 +258,13 @@ def check_strength(alpha: Any, lam: Any) -> None:
         real_number("alpha", alpha, above=1, meaning=meaning, remedy=remedy)
 
 
-def check_seed(random_state: Any) -> None:
+def check_seed(random_state: object) -> None:
     is_generator = type(random_state).__name__ in ("Generator", "RandomState")
-    is_right = random_state is None or is_generator or is_whole(random_state, 0)
-    _refuse_unless(is_right, "random_state", random_state, "must be a whole number >= 0, a generator or None", "Leave it at 0.")
+    if not (random_state is None or is_generator or is_whole(random_state, 0)):
+        raise _wrong("random_state", random_state, "must be a whole number >= 0, a generator or None", "Leave it at 0.")
 
 
-def check_jobs(n_jobs: Any) -> Any:
-    is_right = n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0)
-    _refuse_unless(is_right, "n_jobs", n_jobs, "must be a whole number other than 0, or None", "Use -1 for all cores.")
-    return n_jobs
+def check_jobs(n_jobs: int | None) -> int | None:
+    if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
+        return n_jobs
+    raise _wrong("n_jobs", n_jobs, "must be a whole number other than 0, or None", "Use -1 for all cores.")

@@ -69,7 +69,7 @@ def listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def group_label(*cells: Any) -> str:
+def group_label(*cells: object) -> str:
     """What a group is called, from its cells in one or several columns: "Rome, 1", the same for 1.0; "missing" where none is."""
     whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
     # How None, NaN and the missing values of pandas are written; texts that are written so are labels.
@@ -111,7 +111,7 @@ def printable(text: str) -> str:
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
-def json_text(value: Any, **settings: Any) -> str:
+def json_text(value: object, **settings: Any) -> str:
     """JSON in which letters are written as they are, and all control characters, those of C1 among them, are escaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, **settings).translate(_CONTROLS)
 

@@ -12,6 +12,12 @@ from mosaic.choosing.all_rows import most_above
 from mosaic.choosing.choose import Chooser
 
 
+@pytest.fixture
+def sampled(monkeypatch):
+    """Fits decide with 1000 rows, so that few rows are many."""
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 1000)
+
+
 def proof_of(model, rows, seed=0):
     """The certificate for all rows of a model, with targets of some seed."""
     data = model.selection_.data
@@ -54,10 +60,10 @@ def test_no_two_rows_cover_more_of_all_rows(kernel, monkeypatch):
     S = similarities(model, 2)
     values = {pair: S[:, pair].max(axis=1).mean() for pair in combinations(range(150), 2)}
     best, picks = max(values.values()), [3, 77]
-    proofs = [proof_of(model, rows, seed) for seed in range(20) for rows in (model.representative_indices_, picks)]
+    proofs = [proof_of(model, rows, seed) for seed in range(10) for rows in (model.representative_indices_, picks)]
     assert proofs[1].value == pytest.approx(values[3, 77], abs=1e-4)
     assert {(proof.n_rows, proof.n_targets, proof.confidence) for proof in proofs} == {(150, 75, 0.95)}
-    assert sum(proof.bound < best for proof in proofs) <= 4
+    assert sum(proof.bound < best for proof in proofs) <= 2
     assert np.median([proof.bound for proof in proofs]) < 1.2 * best
 
 
@@ -72,12 +78,12 @@ def test_a_bound_from_all_rows_is_certain():
     assert best <= proof.bound < 1.01 * best
 
 
-def test_little_is_lost_where_the_best_may_be_other_clusters(monkeypatch):
+def test_little_is_lost_where_the_best_may_be_other_clusters(sampled, monkeypatch):
     """With 30 clusters and 10 picks, rows that other picks cover and ours do not differ by nearly 1."""
     monkeypatch.setattr(all_rows, "RANDOM_ROWS", 4096)
     rng = np.random.default_rng(0)
     centres = 10.0 * rng.normal(size=(30, 8))
-    X = centres[rng.integers(30, size=17_000)] + rng.normal(size=(17_000, 8))
+    X = centres[rng.integers(30, size=6000)] + rng.normal(size=(6000, 8))
     model = MOSAIC(10).fit(X)
     least = model.certify(all_rows=True).gap
     monkeypatch.setattr(all_rows, "DIFFERENCES", (0.05,))
@@ -102,9 +108,9 @@ def test_equal_rows_are_one_candidate():
     assert proof.gap < 0.01
 
 
-def test_certify_proves_it_for_all_rows_when_asked(monkeypatch):
+def test_certify_proves_it_for_all_rows_when_asked(sampled, monkeypatch):
     monkeypatch.setattr(all_rows, "RANDOM_ROWS", 2048)
-    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    X = np.random.default_rng(0).normal(size=(4000, 3))
     model = MOSAIC(5).fit(X)
     certificate = model.certify(all_rows=True)
     assert certificate.is_about_all
@@ -114,7 +120,7 @@ def test_certify_proves_it_for_all_rows_when_asked(monkeypatch):
     assert len(str(certificate).split()) <= 30
     assert "at most once in 20 draws" in certificate.details()
     assert certificate.value == pytest.approx(model.certificate_.value, rel=0.02)
-    assert certificate.random == pytest.approx(model.certificate_.random, rel=0.02)
+    assert certificate.random == pytest.approx(model.certificate_.random, rel=0.04)
     assert model.certificate_.gap < certificate.gap < 0.05
     random = model.certify(np.arange(5), all_rows=True)
     assert random.gap > 0.05
@@ -132,9 +138,9 @@ def test_more_picks_than_distinct_rows_have_a_proof(monkeypatch):
     assert proof.gap < 1e-4
 
 
-def test_all_rows_are_compared_without_the_constraints_of_the_fit(monkeypatch):
+def test_all_rows_are_compared_without_the_constraints_of_the_fit(sampled, monkeypatch):
     monkeypatch.setattr(all_rows, "RANDOM_ROWS", 500)
-    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    X = np.random.default_rng(0).normal(size=(4000, 3))
     model = MOSAIC(5).fit(X, must_include=[0])
     assert model.certificate_.constrained
     proof = model.certify(all_rows=True)
@@ -142,23 +148,25 @@ def test_all_rows_are_compared_without_the_constraints_of_the_fit(monkeypatch):
     assert "constraints" not in proof.details()
 
 
-def test_rows_of_a_file_have_a_proof_too(tmp_path, monkeypatch):
+def test_rows_of_a_file_have_a_proof_too(sampled, tmp_path, monkeypatch):
     monkeypatch.setattr(all_rows, "RANDOM_ROWS", 2048)
-    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    X = np.random.default_rng(0).normal(size=(4000, 3))
     np.save(tmp_path / "x.npy", X)
     model = MOSAIC(5, memory_budget="60MB").fit(np.load(tmp_path / "x.npy", mmap_mode="r"))
     assert model.certify(all_rows=True).gap < 0.05
 
 
-def test_a_budget_that_cannot_hold_the_proof_is_said_to_be_too_small():
-    X = np.random.default_rng(0).normal(size=(20_000, 3))
-    model = MOSAIC(5, memory_budget="100MB").fit(X)
+def test_a_budget_that_cannot_hold_the_proof_is_said_to_be_too_small(sampled, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    model = MOSAIC(5, memory_budget="40MB").fit(X)
+    monkeypatch.setattr("mosaic.choosing.budget.MOST_SIMILARITIES", 1_000_000)
     with pytest.raises(MemoryBudgetError, match="Certificates of 5 picks need about"):
         model.certify(all_rows=True)
 
 
-@pytest.mark.parametrize("n", [20_000, 8000])
-def test_weights_have_no_proof_for_all_rows(n):
+@pytest.mark.parametrize(("n", "sample"), [(4000, 1000), (8000, 16_384)])
+def test_weights_have_no_proof_for_all_rows(n, sample, monkeypatch):
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", sample)
     X = np.random.default_rng(0).normal(size=(n, 2))
     model = MOSAIC(3).fit(X, sample_weight=np.random.default_rng(1).uniform(1, 2, n))
     with pytest.raises(InvalidInputError, match="knows no weights"):

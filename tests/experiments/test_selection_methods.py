@@ -29,7 +29,7 @@ COVERING = ["DS3", "K-medoids", "M-kmeans", "k-means", "farthest point", "facili
 COVERING += ["facility location with exchanges", "geosketch", "SSM"]
 OTHERS = ["SMRS", "Précis", "TED", "RRQR", "CUR", "random", "k-means++", "herding", "RPCholesky"]
 TIERS = dict.fromkeys([*COVERING, *OTHERS], "peer") | dict.fromkeys(("SMRS", "DS3", "SSM", "K-medoids"), "paper")
-TIERS |= {"M-kmeans": "surrogate"}
+TIERS |= {"M-kmeans": "surrogate", "K-medoids (unit rows)": "peer"}
 SELECTORS = {name: method for name, method in all_selectors().items() if method.tier != "ours"}
 SETTINGS = [pytest.param(m, g, id=f"{m.name} {g}") for m in SELECTORS.values() for g in m.grid]
 

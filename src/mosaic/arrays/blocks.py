@@ -47,7 +47,7 @@ def in_blocks(
     """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any, but in larger
     blocks in this thread if the array ``on`` is on a device, which has cores of its own.
     """
-    if on is None or not is_on_device(on):
+    if on is None or isinstance(on, np.ndarray) or not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
     return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
 

@@ -64,7 +64,7 @@ def one_thread() -> Iterator[None]:
     with _lock:
         _limited += 1
         if _limited == 1:
-            _before.extend(library.num_threads for library in _libraries())
+            _before.extend([library.num_threads for library in _libraries()])
             _limit([1] * len(_before))
     try:
         yield
@@ -92,9 +92,9 @@ def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
     threads = _threads.get()
     if threads is None:
         with one_thread():
-            return [function(part) for part in parts]
+            return list(map(function, parts))
     if threads == 1 or len(parts) < 2:
-        return [function(part) for part in parts]
+        return list(map(function, parts))
     found: list[Result] = []
     code, started = getattr(function, "__code__", None), time.perf_counter()
     if code not in _seconds:  # how long does a part take?

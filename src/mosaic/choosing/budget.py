@@ -57,7 +57,7 @@ def available_memory(root: Path = Path("/")) -> float:
     return max(min(free), 0.0)
 
 
-def refuse_beyond(budget: float, what: str, needed: float, remedy: str) -> None:
+def refuse_beyond(budget: float, what: object, needed: float, remedy: str) -> None:
     """Raise an error with the numbers if more is needed than the budget."""
     if needed > budget:
         raise MemoryBudgetError(f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}", remedy)

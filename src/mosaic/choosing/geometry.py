@@ -10,7 +10,7 @@ conditions hold (``docs/decisions/0017`` has the measurements):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -68,8 +68,9 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
     check_size(X)
-    scale = column_scale(X, weights, settings.scale, ours=settings.similarity_is_ours)
-    ours = settings.similarity_is_ours and scale is None and settings.scale is not False
+    ours = settings.similarity_is_ours
+    scale = column_scale(X, weights, settings.scale, ours=ours)
+    ours = ours and scale is None and settings.scale is not False
     directions = ours and compares_directions(X)
     if ours and not directions and sp.issparse(X) and unequal(_sparse_deviations(X, weights)):
         fault = "A few columns dominate all distances, and those of a sparse matrix are not divided by their spread."
@@ -80,19 +81,20 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
     """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
+    decides = is_auto(scale)
     scale = bool(scale) if isinstance(scale, np.bool_) else scale
-    if not (isinstance(scale, bool) or is_auto(scale)):
+    if not (isinstance(scale, bool) or decides):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
     if scale is True and sp.issparse(X):
         fault = "divides columns by interquartile ranges, which sparse columns do not have"
         raise InvalidInputError(fault, "Divide them first, as with MaxAbsScaler.", parameter="scale", value=True)
-    if scale is False or (is_auto(scale) and (not ours or sp.issparse(X) or X.shape[1] < 2)):
+    if scale is False or (decides and (not ours or sp.issparse(X) or X.shape[1] < 2)):
         return None
     deviations = _deviations(X, weights)
-    if is_auto(scale) and not unequal(deviations):
+    if decides and not unequal(deviations):
         return None
     spreads = _spreads(X, weights, deviations)
-    return spreads if not is_auto(scale) or (unequal(spreads) and not _are_components(X, weights, deviations)) else None
+    return spreads if not decides or (unequal(spreads) and not _are_components(X, weights, deviations)) else None
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -105,22 +107,22 @@ def unequal(spreads: FloatArray) -> bool:
 
 
 def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
-    """Standard deviations of the columns; 0 where they are rounding errors."""
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
-    xp = namespace(X)
+    """Standard deviations (Σ_b s_b (v_b + (m_b − m)²))^½ of the columns, from shares s_b, means m_b and variances v_b of blocks
+    of rows, m = Σ_b s_b m_b; 0 where they are rounding errors.
+    """
+    n, xp = X.shape[0], namespace(X)
+    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
 
-    def over_rows(of: Callable[[Any, Any], Any]) -> NDArray[Any]:
-        def call(part: slice) -> Any:
-            Y = as_double(rows_of(X, part))
-            return on_host(of(Y, to_device_of(Y, share[part])))
+    def of_block(part: slice) -> NDArray[Any]:
+        total = share[part].sum()
+        Y, w = as_double(X[part]), to_device_of(X, share[part] / total)
+        mean = w @ Y
+        found = on_host(xp.stack([mean, w @ (Y - mean) ** 2, xp.max(xp.abs(Y), axis=0)]))
+        return np.vstack([found, np.full(X.shape[1], total)])
 
-        return np.array(in_blocks(call, X.shape[0], X.shape[1], on=X))
-
-    found = over_rows(lambda Y, w: xp.stack([w @ Y, xp.max(xp.abs(Y), axis=0)]))
-    mean, largest = found[:, 0].sum(axis=0), found[:, 1].max(axis=0)
-    variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
-    found = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(found > 1e-12 * largest, found, 0.0)
+    mean, variance, largest, total = np.stack(in_blocks(of_block, n, X.shape[1], on=X), axis=1)
+    deviations = np.sqrt((total * (variance + (mean - (total * mean).sum(axis=0)) ** 2)).sum(axis=0))
+    return np.where(deviations > 1e-12 * largest.max(axis=0), deviations, 0.0)
 
 
 def _sparse_deviations(X: Any, weights: FloatArray | None) -> FloatArray:

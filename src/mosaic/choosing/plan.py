@@ -7,6 +7,7 @@ otherwise one pass draws the sample; so it does for rows on a cluster, unless th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import scipy.sparse as sp
@@ -67,9 +68,13 @@ class Shape:
             return float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
         return float(self.n * self.n_features * self.itemsize)
 
-    @property
+    @cached_property
     def itemsize(self) -> int:
         return 8 if self.array is None else numpy_dtype(self.array).itemsize
+
+    @cached_property
+    def on_device(self) -> bool:
+        return self.array is not None and is_on_device(self.array)
 
     def __str__(self) -> str:
         return f"{self.n:,} rows × {self.n_features:,} features"
@@ -105,9 +110,9 @@ class Plan:
         return f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"
 
 
-def plan_of(settings: Settings, rows: Shape, *, passes: bool = True) -> Plan:
-    """The plan of a fit; an error with the numbers if it does not fit into the budget. Without ``passes`` all rows are loaded."""
-    if passes and needs_a_pass(settings, rows):
+def plan_of(settings: Settings, rows: Shape, *, passes: bool | None = None) -> Plan:
+    """The plan of a fit, with a pass or without one, if that is known; an error with the numbers if the budget is too small."""
+    if needs_a_pass(settings, rows) if passes is None else passes:
         refuse_passes(settings, rows)
         plan = _plan_of_pass(settings, rows)
     elif settings.mode == "paper":
@@ -118,10 +123,10 @@ def plan_of(settings: Settings, rows: Shape, *, passes: bool = True) -> Plan:
 
 
 def needs_a_pass(settings: Settings, rows: Shape) -> bool:
+    if rows.place == "array":
+        return False
     budget, n, d = budget_of(settings.memory_budget), rows.n, rows.n_features
     match rows.place:
-        case "array":
-            return False
         case "table":
             return not rows.is_weighted and settings.mode != "paper" and not may_load(8.0 * n * d, budget)
         case "map":
@@ -156,19 +161,19 @@ def refuse_passes(settings: Settings, rows: Shape) -> None:
 
 def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
     n, d = rows.n, rows.n_features
-    sample = min(sample_size(settings, n, d), n) if compares_any(settings) else n
-    is_sampled, on_device = sample < n, rows.array is not None and is_on_device(rows.array)
+    decisive = min(sample_size(settings, n, d), n)
+    sample = decisive if compares_any(settings) else n
+    is_sampled = sample < n
     larger = larger_sample_size(settings, n, d) if is_sampled else 0
     picks = _memory_of_picks(settings, rows, sample, larger)
-    if on_device:
+    if rows.on_device:
         memory = memory_on_device(sample, 0, rows.itemsize, d)
     elif is_sampled and not sp.issparse(rows.array):
         memory = memory_of_sample(sample, d)
     else:
-        decisive = min(sample_size(settings, n, d), n)
         memory = memory_of_fit(decisive, rows.itemsize, d, rows.size * decisive / n)
     memory += 24.0 * n if is_sampled else 0.0
-    refuse_beyond(_budget_for(settings, rows), str(rows), memory, LESS_MEMORY)
+    refuse_beyond(_budget_for(settings, rows), rows, memory, LESS_MEMORY)
     return Plan(n, memory + picks, 0, sample, larger)
 
 
@@ -188,8 +193,8 @@ def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
 
 
 def _memory_of_paper(settings: Settings, rows: Shape) -> float:
-    rank, on_device = rank_for(settings, rows.n), rows.array is not None and is_on_device(rows.array)  # numbers are double
-    if on_device:
+    rank = rank_for(settings, rows.n)  # numbers are double
+    if rows.on_device:
         memory = memory_on_device(rows.n, rank, 8, rows.n_features)
     else:
         memory = memory_of_program(rows.n, rank, 8, rows.n_features, rows.size)
@@ -200,7 +205,7 @@ def _memory_of_paper(settings: Settings, rows: Shape) -> float:
 
 def _budget_for(settings: Settings, rows: Shape) -> float:
     """The budget, of the device on which the rows are; by default a fit uses three quarters of what is free there."""
-    if settings.memory_budget is None and rows.array is not None and is_on_device(rows.array):
+    if settings.memory_budget is None and rows.on_device:
         free = free_memory(rows.array)
         if free is not None:
             return 0.75 * free

@@ -26,7 +26,7 @@ RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
     "coverage": (0.0, 1.0, "1 needs every row that belongs"),
-    "min_group": (2.0, None, "the number of points that make a group"),
+    "min_group": (2.0, np.inf, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
 #: Largest number of group names that a message lists.
@@ -73,35 +73,39 @@ class Settings:
 
     def __post_init__(self) -> None:
         parameters.one_of("outliers", self.outliers, CHOICES["outliers"])
-        parameters.one_of("solver", self.solver, get_args(SolverName))
-        parameters.one_of("row_norm", self.row_norm, get_args(RowNorm))
-        if self.row_norm == "linf" and (self.sketch is not None or self.solver == "interior-point"):
-            fault = "has an unknown for each pair of rows, which neither Algorithm 3 nor interior point solves"
-            remedy = "Leave `sketch` at None and `solver` at 'auto'."
-            raise InvalidInputError(fault, remedy, parameter="row_norm", value=self.row_norm)
-        k, number = self.n_representatives, None if is_auto(self.n_representatives) else self.n_representatives
-        if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
+        k = None if is_auto(self.n_representatives) else self.n_representatives
+        if not (k is None or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
-            raise InvalidInputError(fault, parameter="n_representatives", value=k)
+            raise InvalidInputError(fault, parameter="n_representatives", value=self.n_representatives)
         for name, (low, high, meaning) in RANGES.items():
             value = getattr(self, name)
             if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
         for name, least in {"max_rank": 1, "max_samples": 2}.items():
-            parameters.check_optional_whole_number(name, getattr(self, name), least, "Leave it at None.")
+            if getattr(self, name) is not None:
+                parameters.whole_number(name, getattr(self, name), at_least=least, remedy="Leave it at None.")
+        check_kernel(self.kernel)
+        if k is not None and self.coverage is not None:
+            fault = f"`coverage={self.coverage}` and `n_representatives={k}` each say how many to choose"
+            raise InvalidInputError(fault, "Give one of them.")
+        if self.mode == "paper":
+            self._check_paper()
+
+    def _check_paper(self) -> None:
+        """The settings of ``Paper``, and those that it does not know."""
+        parameters.one_of("solver", self.solver, get_args(SolverName))
+        parameters.one_of("row_norm", self.row_norm, get_args(RowNorm))
+        if self.row_norm == "linf" and self.sketch is not None:
+            fault = "has an unknown for each pair of rows, which Algorithm 3 has not"
+            raise InvalidInputError(fault, "Leave `sketch` at None.", parameter="row_norm", value=self.row_norm)
         for name, least in {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ():
             parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
         real_number("tol", self.tol, above=0, remedy="Leave it at 1e-10.")
         parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
-        check_kernel(self.kernel)
         parameters.check_strength(self.alpha, self.lam)
-        numbers = {"coverage": self.coverage, "n_representatives": number}
-        given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
-        if len(given) > 1:
-            raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
         for name in ("min_group", "coverage"):
             value = getattr(self, name)
-            if self.mode == "paper" and value is not None:
+            if value is not None:
                 remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
                 raise InvalidInputError("is not for `algorithm='paper'`", remedy, parameter=name, value=value)
 
@@ -120,7 +124,6 @@ class Settings:
         sketch = None if algorithm is None else algorithm.sketch
         if not (sketch is None or isinstance(sketch, Sketch)):
             raise InvalidInputError("must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=sketch)
-        check_kernel(kernel)
         if isinstance(kernel, Parameters):
             given |= {"kernel": kernel.name, "formula": copy(kernel)}
         if isinstance(algorithm, Paper):
@@ -136,7 +139,7 @@ class Settings:
 
     def number(self, n_rows: float) -> int | None:
         k = self.n_representatives
-        if is_auto(k):
+        if isinstance(k, str):
             return None
         return int(k) if isinstance(k, Integral) else max(1, round(float(k) * n_rows))
 

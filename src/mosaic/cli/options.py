@@ -33,8 +33,17 @@ def number_or(*words: str) -> Callable[[str], Any]:
     return read
 
 
+def share_or(*words: str) -> Callable[[str], Any]:
+    """A reader of shares, in percent as well."""
+
+    def read(text: str) -> Any:
+        return float(number_or()(text[:-1])) / 100 if text.endswith("%") else number_or(*words)(text)
+
+    return read
+
+
 def count_or_share(text: str) -> Any:
-    value = number_or("auto")(text)
+    value = share_or("auto")(text)
     if value == "auto" or (isinstance(value, int) and value >= 1) or 0 < value < 1:
         return value
     if value <= 0:
@@ -55,9 +64,12 @@ def yes_or_no(text: str) -> Any:
 
 def size(text: str) -> float | None:
     try:
-        return as_bytes(text)
+        budget = as_bytes(text)
     except InvalidInputError as error:
         raise ArgumentTypeError(f"{text!r} {error.fault}") from error
+    if budget is not None and budget < 1e6 and text.strip()[-1:].isdigit():
+        raise ArgumentTypeError(f"{text!r} is a number of bytes; write {text}GB or {text}MB")
+    return budget
 
 
 def names(text: str) -> list[str]:
@@ -123,7 +135,7 @@ USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contaminati
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
         _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", count_or_share),
-        _option("--coverage", "as many as this coverage needs, between 0 and 1", "SHARE", number_or()),
+        _option("--coverage", "as many as this coverage needs, between 0 and 1", "SHARE", share_or()),
     ),
     "file": (
         _option("--id", "column that names the rows (default: found by its name)", "COLUMN"),
@@ -148,7 +160,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--start", "saved model whose picks stay unless others are clearly better", "old.mosaic", Path),
     ),
     "outliers": (
-        _option("--contamination", "share of outliers, if it is known", "SHARE", number_or("auto")),
+        _option("--contamination", "share of outliers, if it is known", "SHARE", share_or("auto")),
         _option("--min-group", "groups of at least this many rows are kept, however rare", "ROWS", number_or()),
         _option("--outliers", "never choose them (default), do not detect them, or only mark them", choices=CHOICES["outliers"]),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from mosaic import __version__
@@ -169,8 +170,12 @@ class Parser(argparse.ArgumentParser):
 
 def parse(words: list[str]) -> argparse.Namespace | None:
     """The command and its options; None if help or the version was printed, as it is without arguments."""
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
     asked = words[0] if words and words[0] in COMMANDS else None
     parser = _list_of_commands() if asked is None else command_parser(asked, everything="--help-all" in words)
+    if asked is None and words and not words[0].startswith("-"):
+        raise UsageError(_fault_of_command(words[0]), parser)
     given = words if asked is None else words[1:]
     try:
         args, rest = parser.parse_known_args(["--help"] if "--help-all" in words or not words else given)
@@ -187,6 +192,14 @@ def parse(words: list[str]) -> argparse.Namespace | None:
     return args
 
 
+def _fault_of_command(word: str) -> str:
+    close = get_close_matches(word.lower(), COMMANDS, 2)
+    if not close and Path(word).exists():
+        close = [f"mosaic select {word}"]
+    hint = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(COMMANDS)}."
+    return f"there is no command {word!r}. {hint}"
+
+
 def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
         return f"{word!r} is one word too many. Put names with spaces in quotes"
@@ -194,7 +207,8 @@ def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
     option = word.partition("=")[0]
     there, _, value = ELSEWHERE.get(option.lstrip("-").replace("-", "_"), "").partition("=")
     moved = "--" + there.replace("_", "-")
-    close = get_close_matches(option, known, 2)
+    longer = [other for other in known if other.startswith(option)] if option.startswith("--") else []
+    close = longer[:2] or get_close_matches(option, known, 2)
     if moved in known:  # such as --algorithm paper,alpha=…
         close = [f"{moved} {value.replace('(', ',').strip(chr(39) + ')').lower()}"]
     hint = f"Did you mean {' or '.join(close)}?" if close else f"See {parser.prog} --help"
@@ -203,7 +217,7 @@ def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
 
 def _list_of_commands() -> Parser:
     parser = Parser(prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]")
-    parser.add_argument("--version", action="version", version=f"mosaic {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"mosaic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, prog="mosaic")
     for name, command in COMMANDS.items():
         commands.add_parser(name, help=command.line)

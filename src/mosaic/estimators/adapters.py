@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
@@ -24,27 +24,27 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
     ``contamination`` is as for every detector of PyOD; ``detector`` has all other settings, and is ``detector_`` once fitted.
     """
 
-    def __init__(self, contamination: Any = 0.1, detector: Any = None):
+    def __init__(self, contamination: float = 0.1, detector: MOSAICOutlierDetector | None = None):
         if BaseDetector is None:
             raise MissingDependencyError("PyODDetector needs PyOD, which is not installed", "Use: pip install pyod")
         super().__init__(contamination=contamination)
         self.detector = detector
 
     @classmethod
-    def of(cls, fitted: Any) -> Self:
+    def of(cls, fitted: MOSAICOutlierDetector) -> Self:
         face = cls(detector=clone(fitted))
         face.contamination = float(fitted.is_outlier_.mean())
         return face._take(fitted)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         detector = MOSAICOutlierDetector() if self.detector is None else clone(self.detector)
         return self._take(detector.set_params(contamination=self.contamination).fit(X))
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         check_is_fitted(self)
         return np.asarray(-self.detector_.score_samples(X))
 
-    def _take(self, fitted: Any) -> Self:
+    def _take(self, fitted: MOSAICOutlierDetector) -> Self:
         self.detector_ = fitted
         scores = -np.log(fitted.effective_count_)
         if fitted.selection_.protected is not None:

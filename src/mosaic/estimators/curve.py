@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
@@ -81,7 +82,9 @@ def refuse_numbers(settings: dict[str, Any], where: str, remedy: str) -> None:
 
 
 @one_thread()
-def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverageCurve:
+def path(
+    X: object, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
+) -> CoverageCurve:
     """The ``CoverageCurve`` of X: the representatives for every k, and the number that is suggested.
 
     Parameters
@@ -110,7 +113,7 @@ def path(X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] |
     return CoverageCurve(model.selection_.data.rows_in_data(rows), similarity, coverage, suggested, model)
 
 
-def certify(X: Any, picks: Any, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverCertificate:
+def certify(X: object, picks: ArrayLike, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverCertificate:
     """How good anybody's choice of rows of X is, beside the best of its size and beside random ones (``MOSAIC.certify``).
 
     Parameters
@@ -136,7 +139,7 @@ def certify(X: Any, picks: Any, *, fit_params: dict[str, Any] | None = None, **s
     return model.certify(picks)
 
 
-def estimate(X: Any, **settings: Any) -> Plan:
+def estimate(X: object, **settings: Any) -> Plan:
     """The plan of ``MOSAIC(**settings).fit(X)``: the memory that it takes, and whether it reads the rows in a pass.
 
     Raises ``MemoryBudgetError`` if the fit needs more than ``memory_budget``; the message has the numbers.

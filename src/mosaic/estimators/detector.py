@@ -81,7 +81,7 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     array([-1])
     """
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
+    def fit(self, X: object, y: object = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
         """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
         X and ``sample_weight`` are as for ``MOSAIC.fit``; a file is loaded into memory. y is ignored.
@@ -100,16 +100,16 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
 
     threshold_rule_: str = known("cut.rule")
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
         return np.asarray(ask(self, X, partial(log_counts_near_groups, floor=self.offset_)))
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """``score_samples(X) − offset_``; negative for outliers."""
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: object) -> IntArray:
         """1 for rows that belong, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mosaic.arrays.blocks import Prepare
@@ -33,7 +34,6 @@ from mosaic.program.solve import Program
 from mosaic.program.solvers import Status
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.names import as_rows
-from mosaic.rows.rules import LeftOut
 
 NAME_PICKS = "Give the rows of its picks instead."
 #: How scikit-learn reads an array.
@@ -50,35 +50,50 @@ class Taken:
     plan: Plan
     numbers: Any
 
+    @property
+    def names(self) -> Rows | None:
+        """What finds rows by their names, where they have any."""
+        return self.rows if self.rows.has_names else None
+
 
 def take(
-    estimator: Any, X: Any, settings: Settings, *, groups: Any = None, sample_weight: Any = None, passes: bool = True
+    estimator: BaseEstimator,
+    X: object,
+    settings: Settings,
+    *,
+    groups: object = None,
+    sample_weight: object = None,
+    passes: bool = True,
 ) -> Taken:
     """X as a fit takes it. What its columns mean becomes known to the estimator."""
     rows = Rows.of(X, groups=groups, weights=sample_weight, memory_budget=settings.memory_budget)
     encoder = Encoder.fit(rows, pairwise=settings.kernel == "precomputed")
-    warn_of_left_out(encoder.left_out)
-    settings = beside(settings, rows.held)
+    surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in encoder.left_out if column.remedy is not None]
+    if surprising:
+        warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
+    shape = shape_of_rows(rows, encoder)
+    settings = beside(settings, shape.held) if shape.held else settings
     compares_itself = encoder.has_rules or rows.pictures_of is not None
     if compares_itself and is_auto(settings.scale):  # rules say how columns compare
         settings = replace(settings, scale=False)
-    shape = shape_of_rows(rows, encoder)
     numbers: Any
-    if passes and needs_a_pass(settings, shape):
+    passes = passes and needs_a_pass(settings, shape)
+    if passes:
         numbers = encoder.source(rows, estimator.n_jobs)
         learn(estimator, encoder)
     else:
         numbers = checked_numbers(estimator, encoder, encoder.matrix(rows), is_fit=True)
         n, d = numbers.shape
-        shape = Shape(n, d, "array", rows.weights is not None, rows.held, array=numbers)
-        if rows.path is not None and (rows.array is None or rows.stays):
-            settings, shape = beside(settings, shape.size), replace(shape, held=rows.held + shape.size)
-    return Taken(rows, encoder, settings, plan_of(settings, shape), numbers)
+        is_copy = shape.place not in ("array", "map") and rows.path is not None
+        shape = Shape(n, d, "array", shape.is_weighted, shape.held, array=numbers)
+        if is_copy:
+            settings, shape = beside(settings, shape.size), replace(shape, held=shape.held + shape.size)
+    return Taken(rows, encoder, settings, plan_of(settings, shape, passes=passes), numbers)
 
 
 def beside(settings: Settings, held: float) -> Settings:
     """The settings with what is left of a given budget beside these bytes, which are not free any more."""
-    if not held or settings.memory_budget is None:
+    if settings.memory_budget is None:
         return settings
     return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
 
@@ -98,13 +113,7 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     return Shape(rows.n, encoder.width, "array", weighted, held)
 
 
-def warn_of_left_out(columns: tuple[LeftOut, ...]) -> None:
-    surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in columns if column.remedy is not None]
-    if surprising:
-        warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
-
-
-def learn(estimator: Any, encoder: Encoder) -> None:
+def learn(estimator: BaseEstimator, encoder: Encoder) -> None:
     """What the columns mean becomes an attribute, and their names as scikit-learn calls them."""
     names = encoder.names
     estimator.encoder_ = encoder
@@ -115,10 +124,13 @@ def learn(estimator: Any, encoder: Encoder) -> None:
         del estimator.feature_names_in_
 
 
-def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
+def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
-    matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf")) if is_on_device(matrix) else matrix
-    if is_on_device(matrix):
+    on_device = is_on_device(matrix)
+    if on_device:
+        matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf"))
+        on_device = is_on_device(matrix)
+    if on_device:
         matrix = points_on_device(matrix)
         if not is_fit and matrix.shape[1] != encoder.width:
             fault = f"has {matrix.shape[1]} features, the data of fit had {encoder.width}"
@@ -141,7 +153,7 @@ def checked_numbers(estimator: Any, encoder: Encoder, matrix: Any, *, is_fit: bo
     return matrix
 
 
-def numbers_of(model: Any, X: Any) -> Any:
+def numbers_of(model: BaseEstimator, X: object) -> Any:
     """The numbers of new rows as the fit of the model made them: an array, or a source of rows that are read in passes."""
     encoder: Encoder = model.encoder_
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
@@ -153,12 +165,15 @@ def numbers_of(model: Any, X: Any) -> Any:
     return checked_numbers(model, encoder, matrix)
 
 
-def fit_data(estimator: Any, taken: Taken, say: Say, *, start: Any = None, quotas: Any = None, **rows: Any) -> FitData:
+def fit_data(
+    estimator: BaseEstimator, taken: Taken, say: Say, *, start: object = None, quotas: object = None, **rows: object
+) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
     seed, settings, encoder = seed_of(estimator.random_state), taken.settings, taken.encoder
-    names = taken.rows if taken.rows.has_names else None
-    named = {name: as_rows(value, names, name) for name, value in rows.items()}
-    named |= {"groups": taken.rows.groups, "quotas": quotas} | found_again(start, taken)
+    named = {name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None}
+    named |= {"groups": taken.rows.groups, "quotas": quotas}
+    if start is not None:
+        named |= found_again(start, taken)
     if isinstance(taken.numbers, Source):
         data = _by_passes(settings, taken, named, seed, say)
     else:
@@ -330,14 +345,12 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     """The arguments of ``Constraints.read`` for earlier picks, of a fitted selector or given as rows: where they are in X, and
     those that are gone. The picks of a model are found by name where the rows of both fits have names, else by value.
     """
-    if start is None:
-        return {}
     if isinstance(start, PathLike) or (isinstance(start, str) and start.endswith(".mosaic")):
         from mosaic.estimators.saving import load  # it imports the estimators
 
         start = load(start)
     if not hasattr(start, "get_params"):
-        return {"start": as_rows(start, taken.rows if taken.rows.has_names else None, "start")}
+        return {"start": as_rows(start, taken.names, "start")}
     if isinstance(taken.numbers, Source):
         fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")

@@ -89,7 +89,7 @@ class NewRows:
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
-        def told(cell: Any) -> Any:
+        def told(cell: object) -> object:
             return "" if cell is None or cell != cell else f"{cell:.3g}" if isinstance(cell, float) else cell
 
         most = 20
@@ -130,7 +130,7 @@ class FittedAttributes:
             self._facts = Facts(self)
         return self._facts
 
-    def save(self, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
+    def save(self, path: str | PathLike[str], *, table: object = None, force: bool = False) -> None:
         """Write the fitted model to a file that ``mosaic.load`` reads, in any process: numbers and JSON, no pickle.
 
         Parameters
@@ -176,7 +176,7 @@ class FittedAttributes:
             return self.selection_.decisions
         return explain_rows(self.selection_, [as_row(i, self.row_names_)], self._columns(self.encoder_))[0]
 
-    def explain_new(self, X: Any) -> NewRows:
+    def explain_new(self, X: object) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
 
         X is as for ``predict``; large files are read in passes. There is an entry for each row in ``representative``,
@@ -216,7 +216,9 @@ class FittedAttributes:
             reason[number] = f"{said[0].upper()}{said[1:]}" if not why else said
         error = error if len(selection.rows) else similarity  # NaN
         picks = np.append(selection.rows, -1)
-        frames, index = ("polars", None) if owner_of(X) == "polars" else ("pandas", X.index if owner_of(X) == "pandas" else None)
+        owner = owner_of(X)
+        frames = "polars" if owner == "polars" else "pandas"
+        index = getattr(X, "index", None) if owner == "pandas" else None
         return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason, frames, index)
 
     def plot(self) -> Any:
@@ -257,7 +259,7 @@ class FittedAttributes:
         return tags
 
 
-def ask(model: Any, X: Any, question: Question) -> Any:
+def ask(model: FittedAttributes, X: object, question: Question) -> Any:
     """The answers of the model's selection for the rows of X, which are read in passes where they are large."""
     return answers(model.selection_, numbers_of(model, X), question)
 
@@ -273,7 +275,7 @@ def _answers_at(selection: Selection, question: Question, names: Any, rows: Any,
     return {"answer": question(selection, selection.data.geometry.prepare(rows))}
 
 
-def explain_model(model: Any, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
+def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
     selection, encoder = model.selection_, model.encoder_
     if selection.is_sampled and file is not None:  # rare values and texts are read from the file

@@ -12,6 +12,7 @@ from inspect import isfunction
 from typing import Any, TypeAlias, TypeVar
 
 from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
 
 from mosaic.arrays.threads import available_threads, using_threads
 from mosaic.arrays.xp import work_on_devices
@@ -36,9 +37,9 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def telling(estimator: Any) -> Iterator[Say]:
+def telling(estimator: BaseEstimator) -> Iterator[Say]:
     """Yields what reports the progress of a fit to a listener or, if ``verbose``, on stderr. An error leaves all as it was."""
-    listener, stage_before, started, before = _LISTENER.get(), "", time.monotonic(), dict(vars(estimator))
+    listener, stage_before, started, before = _LISTENER.get(), "", time.monotonic(), dict(estimator.__dict__)
     written = started
 
     def say(stage: str, text: str | None = None, share: float | None = None) -> None:
@@ -54,8 +55,8 @@ def telling(estimator: Any) -> Iterator[Say]:
     try:
         yield say
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
         raise
 
 
@@ -73,14 +74,14 @@ def computing_in_threads(estimator: Estimator) -> Estimator:
 
 def _in_threads(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self: BaseEstimator, *args: object, **kwargs: object) -> Any:
         with work_on_devices(), using_threads(threads_of(self)):
             return method(self, *args, **kwargs)
 
     return run
 
 
-def threads_of(estimator: Any) -> int:
+def threads_of(estimator: BaseEstimator) -> int:
     """As many as ``n_jobs`` says, one for each 100 MB of a budget: the blocks of a thread, 10 MB, are a tenth of it."""
     n_jobs = check_jobs(estimator.n_jobs)
     count = available_threads() if n_jobs is None else effective_n_jobs(n_jobs)

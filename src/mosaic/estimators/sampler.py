@@ -112,7 +112,7 @@ def with_ratio(ratio: float, counts: Numbers) -> Numbers:
     return checked({label: counts[rarest] if label == rarest else int(counts[rarest] / ratio) for label in counts}, counts)
 
 
-def checked(asked: Any, counts: Numbers) -> Numbers:
+def checked(asked: object, counts: Numbers) -> Numbers:
     """Numbers that were given, with all rows of the classes that they do not name."""
     if not isinstance(asked, Mapping):
         fault = "must be a dict from classes to numbers, or a function of y that returns one"
@@ -130,7 +130,7 @@ def checked(asked: Any, counts: Numbers) -> Numbers:
     return numbers
 
 
-def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Numbers:
+def numbers_asked_for(strategy: object, y: NDArray[Any], counts: Numbers) -> Numbers:
     """How many rows of each class a strategy of imbalanced-learn asks for."""
     if isinstance(strategy, str):
         return reduced(one_of("sampling_strategy", strategy, (*DIVISIONS, *REDUCTIONS)), counts)
@@ -139,7 +139,7 @@ def numbers_asked_for(strategy: Any, y: NDArray[Any], counts: Numbers) -> Number
     return checked(strategy(y) if callable(strategy) else strategy, counts)
 
 
-def labels_of(y: Any) -> NDArray[Any]:
+def labels_of(y: object) -> NDArray[Any]:
     """Labels as one column; of a column for each class, the number of the one that is 1."""
     labels = np.asarray(y)
     may_miss = labels.ravel().tolist() if labels.dtype.kind in "Of" else []
@@ -210,7 +210,7 @@ verbose : as for ``MOSAIC``
     sampling_strategy: Any = "proportional"
     suspects: str = "drop"
 
-    def fit(self, X: Any, y: Any = None, **constraints: Any) -> Self:
+    def fit(self, X: object, y: object = None, **constraints: Any) -> Self:
         """Find the suspects, and choose within each class; without labels as ``MOSAIC`` does, with its arguments."""
         with telling(self):
             for name in ("sampling_strategy_", "suspects_"):  # of an earlier fit with labels
@@ -230,7 +230,7 @@ verbose : as for ``MOSAIC``
                 self._fit_classes(rows, labels_of(y))
         return self
 
-    def fit_resample(self, X: Any, y: Any = None, **constraints: Any) -> tuple[Any, Any]:
+    def fit_resample(self, X: object, y: object = None, **constraints: Any) -> tuple[Any, Any]:
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
         self.fit(X, y, **constraints)
         rows = self.sample_indices_

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
@@ -66,7 +67,7 @@ CLASSES: dict[str, type[Any]] = {
 }  # fmt: skip
 
 
-def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
+def save(model: BaseEstimator, path: str | PathLike[str], *, table: object = None, force: bool = False) -> None:
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
         raise InvalidInputError(f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself.")
@@ -100,6 +101,8 @@ def load(path: str | PathLike[str]) -> Any:
     """
     target = Path(path)
     check_there(target)
+    if target.suffix.lower() != ".mosaic" and not zipfile.is_zipfile(target):
+        raise FileFault(target, "is no saved model", "Name the file that `save` wrote, which ends in .mosaic.")
     if target.is_dir() or not zipfile.is_zipfile(target):
         raise FileFault(target, "is no saved model, or not all of it", "Copy or write it again.")
     try:

@@ -55,16 +55,16 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         sample_weight: ArrayLike | str | None = None,
         groups: ArrayLike | str | None = None,
-        quotas: Any = None,
+        quotas: object = None,
         must_include: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
-        start: Any = None,
+        start: object = None,
     ) -> Self:
         """Find the representatives and the outliers of X, and return the estimator.
 
@@ -170,7 +170,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         assert isinstance(certificate, CoverCertificate)
         return certificate_for_all(selection, rows, certificate) if all_rows and not certificate.is_about_all else certificate
 
-    def rethreshold(self, **changes: Any) -> Self:
+    def rethreshold(self, **changes: object) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
 
         Parameters
@@ -203,7 +203,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         other._warn()
         return other
 
-    def select(self, X: Any, *, with_reasons: bool = False) -> Any:
+    def select(self, X: object, *, with_reasons: bool = False) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
         X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file or a
@@ -300,7 +300,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     Row ...: chosen as number 1 of 20: it stands for ... rows; most similar: row ...
     """
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: object) -> IntArray:
         """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
 
         The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
@@ -308,17 +308,17 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         check_is_fitted(self)
         return as_user_array(X, ask(self, X, Selection.labels_at))
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: object) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
         check_is_fitted(self)
         return as_user_array(X, ask(self, X, Selection.similarities_at))
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
         return as_user_array(X, ask(self, X, Selection.log_counts_at))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""
         check_is_fitted(self)
         errors = ask(self, X, Selection.errors_of_belonging_at)

@@ -28,6 +28,7 @@ from mosaic.choosing import (
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.program.encoding import Certificate
 from mosaic.rows import Rows
 from mosaic.text import jsonable
 
@@ -362,7 +363,7 @@ class Facts:
         return jsonable(found)  # type: ignore[no-any-return]
 
 
-def known_of(certificate: Any, sentence: str = "") -> SimpleNamespace:
+def known_of(certificate: CoverCertificate | Certificate | None, sentence: str = "") -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
     if isinstance(certificate, CoverCertificate):
         parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.repr}

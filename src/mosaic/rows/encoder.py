@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,7 +151,7 @@ class Encoder:
         """Whether columns have rules, and are not numbers that are taken as they are."""
         return bool(self.columns)
 
-    @property
+    @cached_property
     def names(self) -> list[str] | None:
         """The columns that rows are compared by; None where they have no names."""
         if self.columns:
@@ -162,7 +163,7 @@ class Encoder:
         ends = np.cumsum([column.width for column in self.columns])
         return {c.name: slice(int(end) - c.width, int(end)) for c, end in zip(self.columns, ends, strict=True)}
 
-    @property
+    @cached_property
     def number_names(self) -> list[str] | None:
         """For each number of a row the column that it comes from; None where columns have no names."""
         return [column.name for column in self.columns for _ in range(column.width)] if self.columns else self.names

@@ -79,7 +79,8 @@ class Rows:
         >>> rows.n, rows.names([1]), rows.groups.tolist(), rows.roles.compared
         (2, ['b'], ['u', 'v'], ('x',))
         """
-        return opened_rows(X, memory_budget).with_roles(groups, weights)
+        rows = opened_rows(X, memory_budget)
+        return rows if groups is None and weights is None else rows.with_roles(groups, weights)
 
     @classmethod
     def of_table(cls, request: Request, table: Table, **more: Any) -> Rows:

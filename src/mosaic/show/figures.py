@@ -20,7 +20,7 @@ INK, QUIET, ALARM = "#222222", "#4477AA", "#CC3311"
 MOST_UNEQUAL_BARS = 50
 
 
-def plot_model(model: Any) -> Any:
+def plot_model(model: object) -> Any:
     """The map of neighbours beside the coverage curve; of a detector, the histogram of counts. See ``MOSAIC.plot``."""
     if facts_of(model).detects:
         return plot_outliers(model)
@@ -30,7 +30,7 @@ def plot_model(model: Any) -> Any:
     return axes
 
 
-def plot_map(model: Any, *, neighbours: bool = False, ax: Any = None) -> Any:
+def plot_map(model: object, *, neighbours: bool = False, ax: Any = None) -> Any:
     """Draw the data in the plane, coloured by representative; representatives are numbered by rank, outliers are crosses.
 
     Outliers that are too far away for one frame are drawn at its edge. With more than eight representatives some share a colour.
@@ -116,7 +116,7 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     return _headed(ax, f"Coverage by {chosen} of {counted(facts.n_rows, 'row')}", handles, columns=2)
 
 
-def plot_outliers(model: Any, *, ax: Any = None) -> Any:
+def plot_outliers(model: object, *, ax: Any = None) -> Any:
     """Draw a histogram of the effective counts (how many rows look like a row), with the outlier threshold.
 
     Examples

@@ -34,10 +34,10 @@ from mosaic.show.page_facts import page_facts
 def report_html(
     model: Any,
     *,
-    names: Any = None,
+    names: Sequence[object] | None = None,
     columns: Any = None,
-    images: Any = None,
-    groups: Any = None,
+    images: Sequence[object] | None = None,
+    groups: Sequence[object] | None = None,
     title: str | None = None,
     command: str | None = None,
     certificate: bool = True,
@@ -78,7 +78,7 @@ def report_html(
     return page_of(page_facts(facts, rows, title, command, certificate))
 
 
-def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
+def write_report(model: object, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
     """Write the report of a fit to a file, and return its path.
 
     ``path`` appears when it is complete; ``force`` replaces an existing file. All else is as for ``report_html``.
@@ -106,7 +106,9 @@ class RowsBeside(Rows):
         return {name: [self.given[name][row] for row in numbers] for name in columns or self.given}
 
 
-def rows_beside(n: int, names: Any, columns: Any, images: Any, groups: Any) -> RowsBeside:
+def rows_beside(
+    n: int, names: Sequence[object] | None, columns: Any, images: Sequence[Any] | None, groups: Sequence[object] | None
+) -> RowsBeside:
     lists = {} if columns is None else columns_as_lists(columns)
     given = [("names", names), ("images", images), ("groups", groups), *(("columns", values) for values in lists.values())]
     for parameter, values in given:

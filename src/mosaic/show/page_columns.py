@@ -91,7 +91,7 @@ def map_columns(rows: Rows, numbers: IntArray, shown: list[str], others: dict[st
     return found
 
 
-def _deflated(value: Any) -> int:
+def _deflated(value: object) -> int:
     """Bytes of data in the page, which has base64 of its compressed JSON."""
     return 4 * len(zlib.compress(json.dumps(value).encode())) // 3
 
@@ -102,7 +102,7 @@ def _texts(values: list[Any], *, digits: int = DIGITS[0], longest: int = LONGEST
     return [_text(value, digits, longest) for value in values]
 
 
-def _text(value: Any, digits: int, longest: int) -> str:
+def _text(value: object, digits: int, longest: int) -> str:
     if value is None or value != value:  # missing, or not a number
         return ""
     if isinstance(value, int | float) and not isinstance(value, bool):
