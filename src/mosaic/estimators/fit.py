@@ -149,8 +149,10 @@ def numbers_of(model: BaseEstimator, X: object) -> Any:
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
     shape = shape_of_rows(rows, encoder)
     if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
-        return encoder.source(rows, getattr(model, "n_jobs", None))
-    return checked_numbers(model, encoder, encoder.matrix(rows))
+        return encoder.source(rows, getattr(model, "n_jobs", None), is_new=True)
+    matrix = encoder.matrix(rows)
+    encoder.warn_of(encoder.strange_cells(matrix))
+    return checked_numbers(model, encoder, matrix)
 
 
 def fit_data(

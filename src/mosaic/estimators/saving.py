@@ -47,7 +47,7 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 7, "structure"
+FORMAT, STRUCTURE = 8, "structure"
 #: Attributes that are kept.
 KEPT: tuple[str, ...] = ("selection_", "encoder_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
 KEPT += ("sampling_strategy_", "suspects_", "kept_rows_")
