@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch
-from mosaic.arrays.sources import LocalSource
+from mosaic.arrays.sources import LocalSource, Passes
 from mosaic.choosing import plan
 from mosaic.choosing.draw import BUCKETS
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
@@ -316,14 +316,14 @@ def test_other_kernels_work(kernel):
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
     monkeypatch.setattr(plan, "LARGER_SAMPLE", plan.DECISION_SAMPLE)
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
-    largest, run = [], fit.Passes.run
+    largest, run = [], Passes.run
 
     def watched(self, name, task):
         small = run(self, name, task)
         largest.append(sum(np.asarray(value).nbytes for value in small.values()))
         return small
 
-    monkeypatch.setattr(fit.Passes, "run", watched)
+    monkeypatch.setattr(Passes, "run", watched)
     for n in (80_000, 160_000):
         MOSAIC(5, **PLAIN).fit(open_source(blobs(n)[0])).certificate_  # noqa: B018
     # Of the sample rows, and four numbers of each; and how many rows are in each bucket of priorities.
@@ -338,12 +338,12 @@ def test_a_file_with_missing_values_or_that_changes_between_passes_is_refused(tm
         with pytest.raises(InvalidInputError, match=r"X\[7654, 2\] = nan, in row 7654, column 2"):
             MOSAIC(5, **PLAIN).fit(rows)
     np.save(tmp_path / "x.npy", X)
-    task = fit.Passes.run
+    task = Passes.run
 
     def run(self, name, *rest):
         os.utime(tmp_path / "x.npy", ns=(0, 0))  # as if somebody had written to it
         return task(self, name, *rest)
 
-    monkeypatch.setattr(fit.Passes, "run", run)
+    monkeypatch.setattr(Passes, "run", run)
     with pytest.raises(InvalidInputError, match=r"x\.npy has changed while it was read in passes"):
         MOSAIC(20).fit(np.load(tmp_path / "x.npy", mmap_mode="r"))

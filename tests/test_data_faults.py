@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from pyarrow import feather
 
 from cli_runs import default_signals, environment, run
-from mosaic import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.rows import FileFault, read
 from read_files import BUDGETS, TINY, learned, numbers, write
@@ -148,13 +147,13 @@ def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypat
 
 
 @BUDGETS
-def test_missing_numbers_are_encoded_and_infinite_ones_are_refused_with_their_place(budget, tmp_path):
-    pq.write_table(pa.table({"a": [1.0, float("inf"), 3], "b": [1, 2, 3]}), tmp_path / "t.parquet")
+def test_missing_numbers_are_encoded_and_so_are_infinite_ones_with_a_note(budget, tmp_path):
+    pq.write_table(pa.table({"a": [1.0, float("inf"), 3, 9], "b": [1, 7, 2, 2]}), tmp_path / "t.parquet")
     feather.write_feather(pq.read_table(tmp_path / "t.parquet"), str(tmp_path / "t.feather"))
     for name in ("t.feather", "t.parquet"):
-        table = read(tmp_path / name, memory_budget=budget)
-        with table, pytest.raises(InvalidInputError, match=r"in row 1, column 'a'"):
-            MOSAIC(2).fit(table)
+        with read(tmp_path / name, memory_budget=budget) as table:
+            assert learned(table).notes[0] == "1 cell of 'a' is infinite and counts as missing: row 1 (counted from 0)."
+            assert np.flatnonzero(numbers(table)[:, 1]).tolist() == [1]
     pq.write_table(pa.table({"a": [1.0, 4, 3], "b": [1, None, 3]}), tmp_path / "t.parquet")
     with read(tmp_path / "t.parquet", memory_budget=budget) as table:
         assert learned(table).names == ["a", "b"]

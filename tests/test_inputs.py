@@ -163,8 +163,6 @@ REFUSED = {
     "NaN": (lambda: with_entry(np.nan), r"1 NaN. The first is X\[7, 2\] = nan, in row 7, column 2"),
     "inf": (lambda: with_entry(-np.inf), r"1 inf. The first is X\[7, 2\] = -inf, in row 7, column 2"),
     "NaN, sparse": (lambda: sp.csr_array(with_entry(np.nan, 0)), "1 NaN.*in row 7, column 0"),
-    "inf, pandas": (lambda: pd.DataFrame(with_entry(np.inf), columns=NAMES), "1 inf.*in row 7, column 'x2'"),
-    "inf, polars": (lambda: pl.DataFrame(with_entry(np.inf), schema=NAMES), "1 inf.*in row 7, column 'x2'"),
     "lazy": (lambda: pl.DataFrame(X, schema=NAMES).lazy(), r"LazyFrame; all rows are needed in memory. .*\.collect\(\)"),
     "no numbers": (lambda: pd.DataFrame({"a": ["one", "two"]}), "X has no column of numbers .*a .String"),
     "twice": (lambda: pd.DataFrame(X[:, :2], columns=["a", "a"]), "more than one is called 'a'"),

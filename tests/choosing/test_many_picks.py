@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 import mosaic
 from mosaic import MOSAIC
 from mosaic.choosing.cover import Cover, FacilityLocation, NearLocation, Slots
-from mosaic.estimators.proof import ByPasses
+from mosaic.choosing.data import ByPasses
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, subsample
+from mosaic.arrays.xp import rows_of
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
 from mosaic.choosing.outliers import outlier_probability
@@ -26,12 +28,14 @@ from mosaic.text import NO_NAMES, html_card, listed
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
+#: Rows that an outlier is compared with to find its reasons, at most.
+COMPARED_ROWS = 2048
 #: Columns that a reason names, at most.
 MOST_NAMED_COLUMNS = 3
 #: By the rule of the cut: what is said of an outlier, and of all of them.
 RULES = {
     "alone": ("", "too few similar rows. On clean data this rule rarely flags more than 1 %"),
-    "valley": (" Many rows are like that.", "a valley in the effective counts separates them from the rest"),
+    "valley": ("", "a valley in the effective counts separates them from the rest"),
     "contamination": (" It is within the given contamination.", "the given contamination"),
     "threshold": ("", "those below the threshold that was given"),
     "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
@@ -150,7 +154,11 @@ def _explained(
     # The sentence.
     if rank is not None:
         like = [called(other, short=True) for other in closest.tolist() if other != row][:3]
-        why = contrasts(reasons) or (f"most similar: {listed(like)}" if like else "no other row is like it")
+        why = f"most similar: {listed(like)}" if like else "no other row is like it"
+        if reasons:
+            why = contrasts(reasons)
+        elif like and (reasons := shared_columns(selection, columns, point, point_of[points])):
+            why = ", ".join(f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons)
         forced = data.constraints.must
         must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
@@ -243,26 +251,29 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
 def odd_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
-    """For each prepared row, the unusual values that make up three quarters of its distance from the nearest other row that
-    belongs; if none is unusual, two columns. ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
+    """For each prepared row y, the unusual values that make up three quarters of why it is rare; if none is unusual, two columns.
+    ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
+
+    s_c = log Σ_i k_c(y, x_i) − log Σ_i k(y, x_i), over rows x_i that belong: by what factor more of them would be like y if
+    column c were not compared, k_c = exp(−γ (d − d_c)).
     """
     usual, found = selection.usual, []
     if columns is None or usual is None:
         return [[] for _ in numbers]
-    for part in row_blocks(len(Y), usual.kernel.n, least=1):
-        D = usual.kernel.distances_at(Y[part])
-        if points is not None:
-            D[points[part, None] == usual.points] = np.inf
-        apart = np.abs(Y[part] - in_double(usual.kernel.X[D.argmin(axis=1)])) ** usual.kernel.order
-        apart[np.isinf(D.min(axis=1))] = 0.0  # no other row belongs
-        Z = selection.data.geometry.prepare.undone(Y[part])
-        for z, number, sums in zip(Z, numbers[part].tolist(), _sums(apart, columns), strict=True):
-            shares = sums / (sums.sum() or 1.0)
-            order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
-            all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
-            before = np.cumsum(shares[order]) - shares[order]
-            odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < 0.75]
-            found.append(odd or all_of[:2])
+    some = subsample(usual.kernel.n, COMPARED_ROWS, 0)
+    X, weights = in_double(rows_of(usual.kernel.X, some)), selection.data.points.weights[usual.points[some]]
+    Z = selection.data.geometry.prepare.undone(Y)
+    for place, (y, z, number) in enumerate(zip(Y, Z, numbers.tolist(), strict=True)):
+        d = usual.kernel.gamma * _sums(np.abs(X - y) ** usual.kernel.order, columns)
+        others = weights * (usual.points[some] != (-1 if points is None else points[place]))
+        without = logsumexp(d - d.sum(axis=1, keepdims=True), axis=0, b=others[:, None])
+        gains = np.maximum(without - logsumexp(-d.sum(axis=1), b=others), 0.0) if others.any() else np.zeros(d.shape[1])
+        shares = gains / (gains.sum() or 1.0)
+        order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
+        all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
+        before = np.cumsum(shares[order]) - shares[order]
+        odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < 0.75]
+        found.append(odd or all_of[:2])
     return found
 
 
@@ -281,11 +292,30 @@ def typical_columns(
     return found
 
 
+def shared_columns(selection: Selection, columns: TableColumns | None, point: int, members: IntArray) -> list[ColumnReason]:
+    """The usual values in which a representative and the points that it stands for agree most: in columns of largest Σ_i d_c(y,
+    x_i) / n over all rows that belong less the same over its own.
+    """
+    usual = selection.usual
+    if columns is None or usual is None:
+        return []
+    y, apart = in_double(selection.kernel.X[[point]]), []
+    for points in (usual.points, members):
+        some = points[subsample(len(points), COMPARED_ROWS, 0)]
+        differences = np.abs(in_double(selection.kernel.X[some]) - y)
+        apart.append(_sums(differences**usual.kernel.order, columns).mean(axis=0))
+    gains = np.maximum(apart[0] - apart[1], 0.0)
+    most = np.argsort(-gains, kind="stable")[:MOST_NAMED_COLUMNS]
+    z = selection.data.geometry.prepare.undone(y)[0]
+    reasons = _reasons(columns, z, None, most[gains[most] > 0], gains / gains.sum())
+    return [reason for reason in reasons if not reason.is_unusual]
+
+
 def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
     return np.asarray(np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1))
 
 
-def _reasons(columns: TableColumns, z: FloatArray, number: int, named: IntArray, shares: FloatArray) -> list[ColumnReason]:
+def _reasons(columns: TableColumns, z: FloatArray, number: int | None, named: IntArray, shares: FloatArray) -> list[ColumnReason]:
     """What a row, with this number in the data, has in the named columns."""
     blocks = list(columns.blocks.items())
     some = [(*blocks[j], float(shares[j])) for j in named.tolist()]

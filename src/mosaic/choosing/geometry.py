@@ -115,7 +115,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
 
     def of_block(part: slice) -> NDArray[Any]:
         total = share[part].sum()
-        Y, w = as_double(X[part]), to_device_of(X, share[part] / total)
+        Y, w = as_double(rows_of(X, part)), to_device_of(X, share[part] / total)
         mean = w @ Y
         found = on_host(xp.stack([mean, w @ (Y - mean) ** 2, xp.max(xp.abs(Y), axis=0)]))
         return np.vstack([found, np.full(X.shape[1], total)])

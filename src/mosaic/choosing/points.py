@@ -167,7 +167,7 @@ class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the ``encoding``, the solved program of the
-    points. ``all_rows`` answers for all rows (``mosaic.estimators.proof``). ``larger`` is a larger sample, which picks may be
+    points. ``all_rows`` answers for all rows (``mosaic.choosing.data``). ``larger`` is a larger sample, which picks may be
     taken from, and ``sampled`` the same data without such picks; a copy has neither of the three.
     """
 

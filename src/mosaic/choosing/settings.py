@@ -95,10 +95,9 @@ class Settings:
         """The settings of ``Paper``, and those that it does not know."""
         parameters.one_of("solver", self.solver, get_args(SolverName))
         parameters.one_of("row_norm", self.row_norm, get_args(RowNorm))
-        if self.row_norm == "linf" and (self.sketch is not None or self.solver == "interior-point"):
-            fault = "has an unknown for each pair of rows, which neither Algorithm 3 nor interior point solves"
-            remedy = "Leave `sketch` at None and `solver` at 'auto'."
-            raise InvalidInputError(fault, remedy, parameter="row_norm", value=self.row_norm)
+        if self.row_norm == "linf" and self.sketch is not None:
+            fault = "has an unknown for each pair of rows, which Algorithm 3 has not"
+            raise InvalidInputError(fault, "Leave `sketch` at None.", parameter="row_norm", value=self.row_norm)
         for name, least in {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ():
             parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
         real_number("tol", self.tol, above=0, remedy="Leave it at 1e-10.")

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from mosaic.arrays.blocks import Prepare
-from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
-from mosaic.arrays.sources import MAPPED_BYTES, Passes, Source
-from mosaic.arrays.xp import as_double, is_on_device, rows_of
-from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, geometry_of, is_auto, preparation_of
-from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
-from mosaic.choosing.outliers import CountingPrograms
-from mosaic.choosing.plan import Place, Plan, Shape, needs_a_pass, plan_of, rank_for
-from mosaic.choosing.points import Points, copies_of_rows
-from mosaic.door import as_weights, canonical, check_entries, points_on_device, refuse_masked
+from mosaic.arrays.codes import row_codes
+from mosaic.arrays.sources import MAPPED_BYTES, Source
+from mosaic.arrays.xp import is_on_device
+from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, is_auto
+from mosaic.choosing.data import Builder
+from mosaic.choosing.plan import Place, Plan, Shape, needs_a_pass, plan_of
+from mosaic.door import canonical, check_entries, points_on_device, refuse_masked
 from mosaic.estimators.progress import Say
-from mosaic.estimators.proof import AllInMemory, ByPasses
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, NoNumbersError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, NoNumbersError, SelectionWarning, warn
 from mosaic.kernels import PointKernel, to_kernel_device
 from mosaic.parameters import check_seed
-from mosaic.program.encoding import Encoding
-from mosaic.program.sketch import encode_with_few
-from mosaic.program.solve import Program
-from mosaic.program.solvers import Status
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.names import as_rows
 
@@ -159,28 +149,31 @@ def numbers_of(model: BaseEstimator, X: object) -> Any:
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
     shape = shape_of_rows(rows, encoder)
     if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
-        return encoder.source(rows, getattr(model, "n_jobs", None))
-    return checked_numbers(model, encoder, encoder.matrix(rows))
+        return encoder.source(rows, getattr(model, "n_jobs", None), is_new=True)
+    matrix = encoder.matrix(rows)
+    encoder.warn_of(encoder.strange_cells(matrix))
+    return checked_numbers(model, encoder, matrix)
 
 
 def fit_data(
     estimator: BaseEstimator, taken: Taken, say: Say, *, start: object = None, quotas: object = None, **rows: object
 ) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
-    seed, settings, encoder = seed_of(estimator.random_state), taken.settings, taken.encoder
+    encoder, numbers, names = taken.encoder, taken.numbers, taken.encoder.number_names
+    seed = seed_of(estimator.random_state)
+    build = Builder(taken.settings, taken.plan, seed, None if names is None else tuple(names), say)
     named = {name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None}
     named |= {"groups": taken.rows.groups, "quotas": quotas}
     if start is not None:
         named |= found_again(start, taken)
-    if isinstance(taken.numbers, Source):
-        data = _by_passes(settings, taken, named, seed, say)
+    in_memory = None
+    if isinstance(numbers, Source):
+        data = build.by_passes(numbers, named)
+        in_memory = data.row_numbers
+        if in_memory is not None and data.larger is not None:  # picks may be any of these
+            in_memory = np.union1d(in_memory, data.larger.numbers)
     else:
-        say("similarities")
-        constraints = Constraints.read(taken.numbers.shape[0], **named)
-        data = _in_memory(settings, taken, constraints, seed, say)
-    in_memory = data.row_numbers if isinstance(taken.numbers, Source) else None
-    if in_memory is not None and data.larger is not None:  # picks may be any of these
-        in_memory = np.union1d(in_memory, data.larger.numbers)
+        data = build.in_memory(numbers, taken.rows.weights, Constraints.read(numbers.shape[0], **named))
     geometry = described(data.geometry, encoder)
     return replace(data, geometry=geometry, row_names=taken.rows.row_names(in_memory))
 
@@ -191,152 +184,6 @@ def described(geometry: Geometry, encoder: Encoder) -> Geometry:
     if encoder.has_rules and geometry.prepare.scale is None:
         decisions = decisions[1:]  # "Columns are taken as they are."
     return replace(geometry, decisions=(*encoder.describe(), *decisions), mixed=encoder.has_rules)
-
-
-def _in_memory(settings: Settings, taken: Taken, constraints: Constraints, seed: int, say: Say) -> FitData:
-    matrix, weights, plan = taken.numbers, taken.rows.weights, taken.plan
-    names = taken.encoder.number_names
-    n = matrix.shape[0]
-    if plan.is_sampled:
-        copies = None if weights is None else copies_of_rows(weights, n)
-        all_rows = AllInMemory(matrix, copies)
-        weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
-        if len(weightless):
-            fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
-            raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-        drawn = draw_in_memory(matrix, plan.sample, constraints, copies, larger=plan.larger)
-        return _of_sample(drawn, n, settings, constraints, seed, all_rows, say, names)
-    if settings.mode == "paper" and settings.kernel != "precomputed":
-        matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
-    prepare = prepare_for(matrix, weights, settings)
-    matrix = prepare(matrix)
-    points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
-    geometry = geometry_of(matrix, points, settings, prepare, names, seed)
-    counting = None
-    if settings.mode != "paper":
-        say("effective counts")
-        counting = CountingPrograms.of(geometry.kernel, points.weights, seed, settings.max_samples)
-    absent = rows_of(matrix, np.flatnonzero(points.point_of < 0))
-    data = FitData(n, points, geometry, constraints, counting, seed, AllInMemory(), absent)
-    if counting is not None:
-        return data
-    say("program")
-    return replace(data, encoding=_encoding(settings, data, rank_for(settings, points.n)))
-
-
-def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings) -> Prepare:
-    """What is done to rows before they are compared."""
-    if settings.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
-        raise InvalidInputError(
-            f"a precomputed similarity must be square; got shape {matrix.shape}",
-            "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
-        )
-    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
-    if weights is None or not weights.any():
-        return preparation_of(matrix, None, settings)
-    if not weights.all():
-        matrix, weights = rows_of(matrix, weights > 0), weights[weights > 0]
-    return preparation_of(matrix, weights, settings)
-
-
-def _encoding(settings: Settings, data: FitData, max_rank: int) -> Encoding:
-    """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
-    n, sketch = data.points.n, settings.sketch
-    if settings.row_norm == "linf" and not (data.points.weights == 1).all():
-        fault = "takes no weights, and some rows are equal or have one"
-        raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")
-    program = Program(
-        data.kernel,
-        data.points.weights,
-        EqualRows.trivial(n),
-        row_norm=settings.row_norm,
-        solver=settings.solver,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
-        max_rank=max_rank,
-        random_state=data.seed,
-        thin=False,
-    )
-    # By default as the paper's first author in later work.
-    alpha = 10.0 if settings.alpha is None and settings.lam is None else settings.alpha
-    if sketch is None:
-        encoding = program.encode(alpha, settings.lam)
-    else:
-        first = np.sort(np.random.default_rng(data.seed).permutation(n)[: sketch.n_initial])
-        encoding = encode_with_few(program, first, sketch.n_added, sketch.n_rounds, alpha, settings.lam)
-    unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
-    if unfinished or encoding.dual_gap > max(0.25, settings.tol):
-        fault = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {settings.tol:g}. {encoding.status.value}"
-        warn(ConvergenceWarning(fault))
-    return encoding
-
-
-def _by_passes(settings: Settings, taken: Taken, given: dict[str, Any], seed: int, say: Say) -> FitData:
-    source, plan = taken.numbers, taken.plan
-    source.most_threads = plan.threads
-    columns = None if source.names is None else tuple(source.names)
-
-    def on_pass(name: str, share: float, rate: float) -> None:
-        say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
-
-    passes = Passes(source, on_pass)
-    # Without any, nothing has an entry for every row, of which there may be billions.
-    constraints = None if all(value is None for value in given.values()) else Constraints.read(source.n, **given)
-    check = partial(_check_block, columns)
-    drawn = draw_by_passes(passes.run, source.n, plan.sample, constraints, check, larger=plan.larger)
-    return _of_sample(drawn, source.n, settings, constraints, seed, ByPasses(passes), say, columns)
-
-
-def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
-    check_entries(rows, columns, first_row=start)
-
-
-def _of_sample(
-    drawn: Drawn, n: int, settings: Any, constraints: Any, seed: int, all_rows: Any, say: Say, columns: Any
-) -> FitData:
-    """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
-    geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
-    rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
-    # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
-    say("effective counts")
-    counting = CountingPrograms.of(geometry.kernel, points.weights / rare, seed, settings.max_samples)
-    points, geometry = _with_named(drawn, points, geometry, matrix)
-    numbers = drawn.numbers
-    constraints = Constraints.read(len(numbers)) if constraints is None else constraints.among(numbers)
-    absent = rows_of(matrix, slice(0, 0))
-    return FitData(n, points, geometry, constraints, counting, seed, all_rows, absent, numbers, larger=drawn.larger)
-
-
-def geometry_of_sample(drawn: Drawn, settings: Settings, columns: Any, seed: int) -> tuple[Geometry, Points, Any]:
-    """The geometry and the points of a sample, and all rows in memory, prepared. Rows that were named do not change these."""
-    everyone = bool(drawn.is_drawn.all())
-    rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
-    weights = drawn.weights[drawn.is_drawn]
-    prepare = preparation_of(rows, None if (weights == weights[0]).all() else weights, settings)
-    matrix = prepare(rows)
-    points = Points.of(matrix, weights)
-    points = replace(points, weights=points.weights * (weights.sum() / points.total))
-    geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
-    return geometry, points, matrix if everyone else prepare(drawn.rows)
-
-
-def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
-    """The points of the sample, then those of rows that were named, which stand for themselves; equal rows are one point."""
-    sampled, added = np.flatnonzero(drawn.is_drawn), np.flatnonzero(~drawn.is_drawn)
-    if not len(added):
-        return points, geometry
-    kernel = geometry.kernel
-    assert isinstance(kernel, PointKernel)
-    codes, known = row_codes(rows_of(matrix, added)), KnownRows.of(row_codes(kernel.X))
-    point_of = np.empty(len(drawn.numbers), np.intp)
-    point_of[sampled], point_of[added] = points.point_of, known.find(codes)
-    new = added[point_of[added] < 0]
-    _, first, of = np.unique(codes[known.find(codes) < 0], return_index=True, return_inverse=True)
-    point_of[new] = points.n + of
-    numbers = np.concatenate([sampled[points.first], new[first]])
-    rows = rows_of(matrix, numbers)
-    weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
-    return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
 def found_again(start: Any, taken: Taken) -> dict[str, Any]:

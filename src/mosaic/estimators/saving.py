@@ -25,9 +25,9 @@ from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
+from mosaic.choosing.data import AllInMemory, ByPasses
 from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
-from mosaic.estimators.proof import AllInMemory, ByPasses
 from mosaic.estimators.sampler import MOSAICSampler, Suspects
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
@@ -47,7 +47,7 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 7, "structure"
+FORMAT, STRUCTURE = 8, "structure"
 #: Attributes that are kept.
 KEPT: tuple[str, ...] = ("selection_", "encoder_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
 KEPT += ("sampling_strategy_", "suspects_", "kept_rows_")

@@ -2,5 +2,5 @@
 
 from typing import Literal, TypeAlias
 
-SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper"]
+SolverName: TypeAlias = Literal["auto", "fista", "admm"]
 RowNorm: TypeAlias = Literal["l2", "linf"]

@@ -20,8 +20,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks
 from mosaic.program.encoding import DesignRows, Encoding
-from mosaic.program.problem import primal_dual
-from mosaic.program.solve import PosedProblem, Program
+from mosaic.program.solve import Program, lower_bound
 
 
 def encode_with_few(
@@ -38,7 +37,10 @@ def encode_with_few(
         candidates = np.union1d(candidates, worst)
         posed = program.pose(0.0, candidates)
         _, encoding = program.solve(posed.restrict(candidates), lam)
-    certificate = replace(encoding.certificate, dual=_lower_bound(posed, encoding))
+    assert isinstance(encoding.member_rows, DesignRows)
+    first, problem = encoding.certificate, posed.problem.with_lam(lam)
+    dual = lower_bound(problem, encoding.member_rows.eta, encoding.members)
+    certificate = replace(first, dual=min(dual, first.primal))
     return replace(encoding, alpha=lam / lam_crit, certificate=certificate)
 
 
@@ -53,12 +55,3 @@ def misrepresentation(encoding: Encoding) -> FloatArray:
 
     in_blocks(compute, kernel.n, max(len(members), 1))
     return errors
-
-
-def _lower_bound(posed: PosedProblem, encoding: Encoding) -> float:
-    """The dual value of E = M⁻¹T with the scores of all points, at most the value that was attained."""
-    assert isinstance(encoding.member_rows, DesignRows)
-    problem = posed.problem.with_lam(encoding.lam)
-    point = problem.dual_point(encoding.member_rows.eta, encoding.members)
-    dual = primal_dual(point.inner, point.fit, 0.0, float(problem.scores(point.E).max())).dual
-    return min(dual, encoding.certificate.primal)

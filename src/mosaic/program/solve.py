@@ -22,7 +22,15 @@ from mosaic.parameters import as_bytes, check_kernel, check_seed, check_strength
 from mosaic.program import RowNorm, SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
-from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, RowProgram, critical_lam, primal_dual, weighted_gram
+from mosaic.program.problem import (
+    MOST_SOLVED_WHOLE,
+    DesignProblem,
+    PrimalDual,
+    RowProgram,
+    critical_lam,
+    primal_dual,
+    weighted_gram,
+)
 from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
@@ -56,8 +64,7 @@ def solve(
     alpha : strength as a multiple of the critical one, below which nothing is selected (default 10)
     lam : strength itself, instead of alpha
     row_norm : "l2" (the paper's program) or "linf" (the program of its coverage theorem, with an n×n unknown)
-    solver : "auto" (interior point with a growing working set; FISTA for "linf"), "interior-point", "fista", "admm",
-        "admm-paper" (the paper's n×n form)
+    solver : "auto" (interior point with a growing working set; FISTA for "linf"), "fista", or "admm"
     tol : relative gap to certify, for the kernel as given and not only for its factor
     max_iter : largest number of steps of first-order solvers
     max_rank, memory_budget : limits of the factor; a budget is a number of bytes, or text such as "2GiB"
@@ -96,9 +103,6 @@ def solve(
     one_of("row_norm", row_norm, get_args(RowNorm))
     if row_norm == "linf" and sample_weight is not None:
         raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
-    if row_norm == "linf" and solver == "interior-point":
-        fault = "`row_norm='linf'` has no interior-point solver"
-        raise InvalidInputError(fault, "Use `solver='auto'`, 'fista' or 'admm'.")
     check_kernel(kernel)
     X = as_points(to_kernel_device(X, kernel), "K" if kernel == "precomputed" else "X")
     n = X.shape[0]
@@ -112,8 +116,9 @@ def solve(
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
-        limits = max_iter, max_rank, as_bytes(memory_budget)
-        program = Program(distinct, groups.sums(weights), groups, row_norm, solver, tol, *limits, random_state=random_state)
+        budget = as_bytes(memory_budget)
+        totals = groups.sums(weights)
+        program = Program(distinct, totals, groups, row_norm, solver, tol, max_iter, max_rank, budget, random_state)
         encoding = program.encode(alpha, lam)
     if encoding.dual_gap > tol:
         text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
@@ -167,10 +172,11 @@ class Program:
 
     def encode(self, alpha: float | None = None, lam: float | None = None) -> Encoding:
         """The certified encoding at a strength."""
-        n, tol, trace_tol = self.kernel.n, self.tol, 0.25 * self.tol  # the last for the relative trace error of the factor
+        n, tol = self.kernel.n, self.tol
+        trace_tol = 0.25 * tol  # for the relative trace error of the factor
         limit = 8e9 if self.memory_budget is None else self.memory_budget
         needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
-        if (self.row_norm == "linf" or self.solver == "admm-paper") and needed > limit:
+        if self.row_norm == "linf" and needed > limit:
             raise MemoryBudgetError(
                 f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
                 "Use `row_norm='l2'` with `solver='auto'`.",
@@ -205,7 +211,7 @@ class Program:
             among=among,
             random_state=self.random_state,
         )
-        if n <= MOST_SOLVED_WHOLE or self.solver not in ("auto", "interior-point"):
+        if n <= MOST_SOLVED_WHOLE or self.solver != "auto":
             factor = replace(factor, F=on_host(factor.F))
         F = factor.F
         square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
@@ -247,31 +253,28 @@ class Program:
         if solver not in FIRST_ORDER:
             found = solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
             return found if self.thin else _without_empty_rows(problem, found)
-        T = problem.T
-        if self.row_norm == "linf":
-            T = np.asarray(posed.factor.F, np.float64).T
-        elif solver == "admm-paper":  # TTᵀ = FᵀΩF, as in the reduced form
-            T = np.asarray(np.sqrt(self.weights)[:, None] * posed.factor.F, np.float64).T
+        T = np.asarray(posed.factor.F, np.float64).T if self.row_norm == "linf" else problem.T
         program = RowProgram(np.asarray(problem.F, np.float64), np.ascontiguousarray(T), problem.lam, self.row_norm)
         found = run(FIRST_ORDER[solver], program, tol=tol, max_iter=self.max_iter)
         if self.row_norm == "linf":
             return found
         # η = ‖w_j‖ and its W(η) are at least as good: half a step of alternating minimisation over (W, η).
         eta = found.row_norms
-        point = problem.dual_point(eta)
-        z = problem.scores(point.E)
-        primal, dual = primal_dual(point.inner, point.fit, float(eta @ z), float(z.max()))
+        norms, (primal, dual) = _at(problem, eta)
         dual = max(dual, found.dual)
-        return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=(primal - dual) / problem.scale)
+        return replace(found, value=eta, row_norms=norms, primal=primal, dual=dual, gap=(primal - dual) / problem.scale)
 
     def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
         """The encoding, certified for the kernel itself. If the solver's formulas lose too many digits, values are computed
         directly from the rows and from E. A lower bound above the attained value is wrong and is replaced by 0.
         """
-        factor, groups, half = posed.factor, self.groups, 0.5 * problem.lam
+        factor, groups = posed.factor, self.groups
+        half = 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
         norms = solution.row_norms[used]
-        members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
+        members = posed.candidates[used]
+        primal, dual = solution.primal, solution.dual
+        status = solution.status
         rows: DesignRows | GivenRows
         lost = 0.0
         if self.row_norm == "linf":
@@ -283,7 +286,7 @@ class Program:
             condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
             lost = float(np.finfo(np.float64).eps) * condition
             if lost > 1e-3 * self.tol:
-                dual, lost = _lower_bound(problem, solution.value), 0.0
+                dual, lost = lower_bound(problem, solution.value), 0.0
                 norms = rows.norms()
                 primal = half * rows.misfit() + float(norms.sum())
         scale = half * factor.trace
@@ -331,19 +334,22 @@ def _without_empty_rows(problem: DesignProblem, found: Solution) -> Solution:
     kept = used[norms + t * norms / found.value[used] > t]
     if not 0 < len(kept) < len(used):
         return found
-    small = problem.restrict(kept)
-    eta = found.value[kept]
-    point = small.dual_point(eta)
-    z = small.scores(point.E)
     value, lengths = np.zeros(problem.n), np.zeros(problem.n)
-    value[kept], lengths[kept] = eta, eta * z
-    primal = primal_dual(point.inner, point.fit, float(eta @ z), 1.0).primal
+    value[kept] = found.value[kept]
+    lengths[kept], (primal, _) = _at(problem.restrict(kept), value[kept])
     return replace(found, value=value, row_norms=lengths, primal=primal, gap=(primal - found.dual) / problem.scale)
 
 
-def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
-    """The dual value of E = M⁻¹T, valid even if E is inaccurate: its z_j are known up to eps ‖E‖ ‖f_j‖, which is added."""
+def _at(problem: DesignProblem, eta: FloatArray) -> tuple[FloatArray, PrimalDual]:
+    """‖w_j‖ = η_j z_j of W(η), and the bounds there."""
     point = problem.dual_point(eta)
+    z = problem.scores(point.E)
+    return eta * z, primal_dual(point.inner, point.fit, float(eta @ z), float(z.max()))
+
+
+def lower_bound(problem: DesignProblem, eta: FloatArray, members: IntArray | None = None) -> float:
+    """The dual value of E = M⁻¹T, valid even if E is inaccurate: its z_j are known up to eps ‖E‖ ‖f_j‖, which is added."""
+    point = problem.dual_point(eta, members)
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
     rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
     largest = float(problem.scores(point.E).max(initial=0.0)) + rounding

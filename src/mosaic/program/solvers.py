@@ -249,4 +249,4 @@ class FISTA(_OnRows):
 
 
 #: Methods by the names of ``solver``. A further one is a line here and a name in ``mosaic.program.SolverName``.
-FIRST_ORDER: dict[str, _OnRows] = {"fista": FISTA(), "admm": ADMM(), "admm-paper": ADMM()}
+FIRST_ORDER: dict[str, _OnRows] = {"fista": FISTA(), "admm": ADMM()}

@@ -27,10 +27,10 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
 from mosaic.door import as_weights
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.frames import Cells, Values, features_of, holds_lists, is_feature_name
-from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Number
-from mosaic.rows.rules import LeftOut, are_copies, rule_of, signature_of, unread_note
+from mosaic.rows.kinds import APART, Column, Number
+from mosaic.rows.rules import LeftOut, are_copies, notes_of, rule_of, signature_of
 from mosaic.rows.tables import InMemory, Table, shape_of
 from mosaic.text import listed
 
@@ -104,7 +104,7 @@ class Encoder:
         if not encoder.columns:
             shown = listed([f"{column.name!r} {column.why}" for column in (*encoder.left_out, *roles.left_out)])
             raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
-        encoder = replace(encoder.with_gaps(gaps), left_out=(*roles.left_out, *encoder.left_out))
+        encoder = replace(encoder, left_out=(*roles.left_out, *encoder.left_out))
         if complete:
             return encoder.with_texts(cells)
         said = f"How columns are compared was found from {len(numbers):,} rows spread over the file."
@@ -143,8 +143,7 @@ class Encoder:
                 continue
             others.append(rule)
             columns.append(rule)
-        unread = (unread_note(c, cells[c.name], place, weights is not None) for c in columns if isinstance(c, Number))
-        notes = tuple(filter(None, unread))
+        notes = tuple(note for column in columns for note in notes_of(column, cells[column.name], place))
         return cls(tuple(columns), width=sum(c.width for c in columns), left_out=tuple(left_out), notes=notes)
 
     @property
@@ -194,12 +193,29 @@ class Encoder:
         assert isinstance(rows.table, InMemory)
         return self.encode(rows.table.cells(self.known_columns(rows)))
 
-    def source(self, rows: Rows, n_jobs: int | None = None) -> Source:
-        """The numbers of rows, read in passes."""
+    def strange_cells(self, Z: Any) -> IntArray:
+        """Of each column how many cells of new rows with these numbers are as none was in fit: missing, infinite, without a
+        number or date that can be read, or written unlike the others.
+        """
+        counts = np.zeros(len(self.columns), np.intp)
+        for place, (column, block) in enumerate(zip(self.columns, self.blocks.values(), strict=True)):
+            if isinstance(column, Number) and not column.unread + column.unlike:
+                usual_gap = APART / 2 if column.missing else 0.0
+                counts[place] = np.count_nonzero(np.abs(Z[:, block.start + 1]) > usual_gap)
+        return counts
+
+    def warn_of(self, strange: IntArray) -> None:
+        found = [f"{count:,} of {column.name!r}" for column, count in zip(self.columns, strange.tolist(), strict=True) if count]
+        if found:
+            what = "missing, infinite, no numbers or dates, or written unlike the others"
+            warn(SelectionWarning(f"New rows have cells as none was in fit, which are {what}: {listed(found)}."))
+
+    def source(self, rows: Rows, n_jobs: int | None = None, *, is_new: bool = False) -> Source:
+        """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""
         if rows.array is None:
             encoded = getattr(rows.table, "encoded", None)  # where the rows are
             of_cells = replace(self, texts={}, text_rows=None).encode
-            source: Source = EncodedRows(self, rows) if encoded is None else encoded(of_cells, self.known_columns(rows))
+            source: Source = EncodedRows(self, rows, is_new) if encoded is None else encoded(of_cells, self.known_columns(rows))
         elif shape_of(rows.array)[1] != self.width:
             fault = f"has {shape_of(rows.array)[1]} columns of numbers, the data of fit had {self.width}"
             raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
@@ -253,16 +269,6 @@ class Encoder:
         texts = {name: cells[name] for name in self.unreadable if cells[name].codes is not None}
         return replace(self, texts=texts, text_rows=rows)
 
-    def with_gaps(self, names: Collection[str]) -> Encoder:
-        """The same, for columns in which values are missing in rows that it was not found with."""
-        columns = tuple(
-            replace(column, missing=column.missing or NEVER_SEEN)
-            if column.name in names and not isinstance(column, Category)
-            else column
-            for column in self.columns
-        )
-        return replace(self, columns=columns, width=sum(column.width for column in columns))
-
     def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
         88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
@@ -289,17 +295,24 @@ class Encoder:
 class EncodedRows(LocalSource):
     """The columns of a table as rows of numbers, made block by block; missing values are NaN, or as their rule says."""
 
-    def __init__(self, encoder: Encoder, rows: Rows):
+    def __init__(self, encoder: Encoder, rows: Rows, is_new: bool):
         assert rows.table is not None
+        self._is_new = is_new
         self.kind, self.n, self.n_features = rows.request.kind, rows.n, encoder.width
         self._table, self._encoder, self._columns = rows.table, encoder, encoder.known_columns(rows)
         self.files, self.buffers = getattr(rows.table, "paths", []), getattr(rows.table, "pages", 0.0)
 
     def stream(self) -> Iterator[tuple[int, Any]]:
-        known = 0
+        known, strange = 0, np.zeros(len(self._encoder.columns), np.intp)
         for cells in self._table.blocks(self._columns):
-            yield known, self._encoder.encode(cells)
+            rows = self._encoder.encode(cells)
+            if self._is_new:
+                strange += self._encoder.strange_cells(rows)
+            yield known, rows
             known += len(cells.frame)
+        if self._is_new:
+            self._encoder.warn_of(strange)
+        self._is_new = False
 
     def read(self, start: int, stop: int) -> Any:
         return np.concatenate([self._encoder.encode(cells) for cells in self._table.blocks(self._columns, start, stop)])
@@ -318,7 +331,7 @@ def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     for cells in table.blocks(columns) if columns and counted is None else ():
         matrix = cells.matrix()
         if not hasattr(matrix, "indptr"):
-            missing += np.isnan(matrix).sum(axis=0)
+            missing += (~np.isfinite(matrix)).sum(axis=0)
         seen += matrix.shape[0]
     empty = [name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0]
     some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}

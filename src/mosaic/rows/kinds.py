@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +19,8 @@ from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
 RARE_LEVEL = 0.01
+#: Letters from which a level has likely misspellings.
+LEAST_LETTERS = 5
 #: Texts that the axes of a column are found with.
 TEXT_ROWS = 5000
 #: Share of the rows up to which levels that are not common, and words, are hardly ever seen.
@@ -38,7 +42,7 @@ CYCLES = {"time": 1.0, "weekday": 7.0, "season": 365.2425}
 
 # A rule makes ``width`` numbers a row, which ``encode`` gives for every row. ``value`` is the cell of a row as it is read from
 # its numbers, with what is written in it, if that is known; ``how`` says what the rule is. ``missing`` is the share of missing
-# values in fit; if there were any, one more number says so.
+# values in fit; one more number says what is missing.
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Number:
 
     Dates also have a point on a circle for each of the ``cycles`` that show; ``has_time`` is None for numbers. ``usual`` is the
     middle nine tenths of x, ``possible`` the range outside of which numbers stand apart, ``written`` how text is read as numbers.
+    ``unread`` is how many cells are infinite, or no numbers or dates, ``unlike`` how many are written unlike the others; such
+    cells stand apart if they are no more than ``few``.
     """
 
     name: str
@@ -59,19 +65,23 @@ class Number:
     has_time: bool | None = None
     cycles: tuple[str, ...] = ()
     possible: tuple[float, float] = (-np.inf, np.inf)
-    often_unread: bool = False
+    unread: int = 0
+    unlike: int = 0
+    few: float = 1.0
+
+    has_texts: ClassVar[bool] = True
 
     @classmethod
     def of(
         cls,
         name: str,
         x: FloatArray,
+        strange: FloatArray,
         weights: FloatArray,
         written: Written | None = None,
-        *,
         dates: bool = False,
-        unread: int = 0,
     ) -> Number:
+        """Of what ``read_cells`` gives."""
         finite = np.isfinite(x)
         there, w = x[finite], weights[finite]
         unit = _unit_of_logarithm(there, w)
@@ -81,16 +91,25 @@ class Number:
         spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS)
         if not spread:
             spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
-        missing = float(weights[~finite].sum() / weights.sum())
-        has_time = bool((there % 1).any()) if dates else None
-        cycles = tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle]))
-        usual = (float(low), float(high))
-        possible, often = possible_range(there[w > 0], of_new_rows=not dates), unread > max(1.0, HARDLY_EVER * len(x))
-        return cls(name, float(middle), spread, unit, usual, missing, written, has_time, cycles, possible, often)
+        return cls(
+            name,
+            float(middle),
+            spread,
+            unit,
+            usual=(float(low), float(high)),
+            missing=float(weights[~finite].sum() / weights.sum()),
+            written=written,
+            has_time=bool((there % 1).any()) if dates else None,
+            cycles=tuple(cycle for cycle in CYCLES if dates and _gathers(there, w, CYCLES[cycle])),
+            possible=possible_range(there[w > 0], of_new_rows=not dates),
+            unread=int(np.count_nonzero(strange > 0)),
+            unlike=int(np.count_nonzero(strange < 0)),
+            few=max(1.0, HARDLY_EVER * len(x)),
+        )
 
     @property
     def width(self) -> int:
-        return 1 + (self.missing > 0) + 2 * len(self.cycles)
+        return 2 + 2 * len(self.cycles)
 
     @property
     def how(self) -> str:
@@ -98,19 +117,21 @@ class Number:
             return " and ".join(["date", *self.cycles])
         return "number" if self.unit is None else "number, by its logarithm"
 
+    def read(self, values: Values) -> tuple[FloatArray, FloatArray]:
+        return read_cells(values, self.written or Written("." if self.has_time is None else ISO))
+
     def encode(self, values: Values) -> FloatArray:
-        """What is missing and never was in fit is in the middle. A circle has diameter √2."""
-        x, unread = values.numbers, np.zeros(len(values), dtype=bool)
-        if x is None:
-            written = self.written or Written("." if self.has_time is None else ISO)
-            x = values.of_levels(written.read(values.levels))
-            unread = np.isnan(x) & ~values.missing
+        """What is missing is in the middle. A circle has diameter √2."""
+        x, strange = self.read(values)
         gone = ~np.isfinite(x)
         x = np.where(gone, 0.0, x)
         apart = APART * ((x > self.possible[1]) * 1.0 - (x < self.possible[0]))
-        columns = [np.where(gone, 0.0, self._deviations(x) + apart)]
-        if self.missing:
-            columns.append(np.where(unread & (not self.often_unread), APART, gone * _length(self.missing)))
+        gaps = gone * _length(self.missing)
+        if self.unread <= self.few:
+            gaps = np.where(strange > 0, APART, gaps)
+        if self.unlike <= self.few:
+            gaps = np.where(strange < 0, -APART, gaps)
+        columns = [np.where(gone, 0.0, self._deviations(x) + apart), gaps]
         for cycle in self.cycles:
             turn = 2 * np.pi * x / CYCLES[cycle]
             columns += [np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))]
@@ -122,22 +143,24 @@ class Number:
 
     def decode(self, z: FloatArray) -> float:
         """The number of a row, from its code; NaN where it is missing."""
-        if self.missing and z[1] > 0.5 * float(_length(self.missing)):
+        if z[1] > 0:
             return float("nan")
         low, high = self._deviations(np.array(self.possible))
         t = self.middle + self.spread * float(z[0] - APART * (float(z[0] > high) - float(z[0] < low)))
         x = t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
-        return 0.0 if abs(x) < 1e-12 * self.spread else x  # what rounding leaves of 0
+        return 0.0 if abs(x) < 1e-12 * max(map(abs, self.usual)) else x  # what rounding leaves of 0
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        x = self.decode(z)
-        gone = "missing" if text is None else f"{quoted(text)}, which is not a {'number' if self.has_time is None else 'date'}"
-        return gone if np.isnan(x) else self._shown(x)
-
-    @property
-    def has_texts(self) -> bool:
-        """Whether some cells cannot be read from their code."""
-        return self.written is not None and self.missing > 0
+        """As it is written, if that is known; dates always as in ISO 8601."""
+        x, what = self.decode(z), "number" if self.has_time is None else "date"
+        if np.isnan(x) and text is not None:
+            return f"{quoted(text)}, which is not a {what}"
+        if np.isnan(x):
+            return "missing" if z[1] < APART / 2 else f"is not a finite {what}"
+        if z[1] < 0:
+            unlike = "" if text is None or self.written is None else self.written.difference(text)
+            return f"{self._shown(x) if text is None else quoted(text)}, which {unlike or 'is written unlike the others'}"
+        return self._shown(x) if text is None or self.has_time is not None else text.strip()
 
     @property
     def usually(self) -> str:
@@ -145,17 +168,31 @@ class Number:
 
     def contrast(self, z: FloatArray) -> str:
         sides = ("low", "high") if self.has_time is None else ("early", "late")
-        return "" if np.isnan(self.decode(z)) else sides[bool(z[0] > 0)]
+        return "" if z[1] else sides[bool(z[0] > 0)]
 
     def is_unusual(self, z: FloatArray) -> bool:
-        x = self.decode(z)
-        return self.missing < RARE_LEVEL if np.isnan(x) else not self.usual[0] <= x <= self.usual[1]
+        if 0 < z[1] < APART / 2:
+            return self.missing < RARE_LEVEL
+        return bool(z[1]) or not self.usual[0] <= self.decode(z) <= self.usual[1]
 
     def _shown(self, x: float) -> str:
         if self.has_time is None:
-            return figure(x)
+            unit = "" if self.written is None else self.written.unit
+            if unit == "%":
+                return f"{figure(100 * x)}%"
+            return f"{unit} {figure(x)}" if unit.isalpha() else f"{unit}{figure(x)}"
         seconds = np.datetime64(0, "s") + np.timedelta64(round(x * 86400), "s")
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
+
+
+def read_cells(values: Values, written: Written) -> tuple[FloatArray, FloatArray]:
+    """Cells as numbers, and 1 where one is infinite or cannot be read, −1 where it is written unlike the others."""
+    if values.numbers is not None:
+        return values.numbers, np.isinf(values.numbers) * 1.0
+    numbers, unlike = written.parsed(values.levels)
+    x = values.of_levels(numbers)
+    unread = np.isnan(x) & ~values.missing
+    return x, unread * 1.0 - (values.of_levels(unlike.astype(np.float64)) == 1)
 
 
 def possible_range(x: FloatArray, *, of_new_rows: bool = True) -> tuple[float, float]:
@@ -214,13 +251,15 @@ class Category:
     """A column of levels: one number for each, √(z_l²/2) at its own level and 0 elsewhere.
 
     ``levels`` are those that are common, most frequent first; ``shares`` are of all rows: of the levels, of all others together,
-    and of missing values. If others are hardly ever seen (``apart``), their rows are alone.
+    and of missing values. Rows of others are alone if these are hardly ever seen (``apart``), those of likely misspellings also
+    if most others are such (``misspelt``).
     """
 
     name: str
     levels: tuple[str, ...]
     shares: tuple[float, ...]
     apart: bool = False
+    misspelt: bool = False
 
     how: ClassVar[str] = "category"
     usually: ClassVar[str] = ""
@@ -229,27 +268,43 @@ class Category:
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Category:
         counts = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels))
         n = float(weights.sum())
-        order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
+        order = sorted(np.flatnonzero(counts).tolist(), key=lambda place: (-counts[place], levels[place]))
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
-        other = counts.sum() - counts[common].sum()
-        shares = [*(counts[common] / n), other / n, (n - counts.sum()) / n]
-        apart = bool(common) and 0 < other <= max(1.0, HARDLY_EVER * n)
-        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares), apart)
+        others = order[len(common) :]
+        shares = [*counts[common], counts[others].sum(), n - counts.sum()]
+        rule = cls(name, tuple(levels[place] for place in common), tuple(float(share) / n for share in shares))
+        rare = [place for place in others if rule.likely(levels[place]) is None]
+        apart = bool(common and others and counts[rare].sum() <= max(1.0, HARDLY_EVER * n))
+        return replace(rule, apart=apart, misspelt=apart or 2 * len(rare) <= len(others))
 
     @property
     def width(self) -> int:
         return len(self.shares)
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        long = [level for level in self.levels if len(level) >= LEAST_LETTERS and not any(map(str.isdigit, level))]
+        return {spelling: level for level in reversed(long) for spelling in spellings(level)}
+
+    def likely(self, level: str) -> str | None:
+        """The common level that a rare one is a likely misspelling of."""
+        return next((self._spellings[spelling] for spelling in spellings(level) if spelling in self._spellings), None)
 
     def encode(self, values: Values) -> FloatArray:
         """Levels that are rare or new are "other"."""
         known = {level: place for place, level in enumerate(self.levels)}
         levels, codes = values.as_levels()
         otherwise = {"true": "1", "false": "0", "1": "true", "0": "false"}  # as another table may write them
-        found = [known.get(level, known.get(otherwise.get(level, level), len(known))) for level in levels]
-        places = np.array([*found, len(known) + 1], np.intp)[codes]  # -1 is the last one
+        places = [known.get(level, known.get(otherwise.get(level, level), len(known))) for level in levels]
         lengths = _length(np.array(self.shares))
         lengths[-2] = APART if self.apart else lengths[-2]
-        return np.asarray((places[:, None] == np.arange(self.width)) * lengths)
+        numbers = np.diag(lengths)[[*places, -1]]  # of each level, and last what is missing
+        for number, level in enumerate(levels):
+            if places[number] == len(known) and self.misspelt and self.likely(level) is not None:
+                # Apart from other misspellings, too.
+                numbers[number, :-2] = np.random.default_rng(crc32(level.encode())).integers(-1, 2, len(known)) * APART
+                numbers[number, -2] = APART
+        return np.asarray(numbers[codes])
 
     @property
     def has_texts(self) -> bool:
@@ -257,16 +312,25 @@ class Category:
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Rare levels have no code of their own."""
-        place = int(np.argmax(z))
-        if place == self.width - 1:
+        if z[-1] > 0:
             return "missing"
-        if place < len(self.levels):
-            return repr(self.levels[place])
-        return "is a rare value" if text is None else f"{quoted(text)}, which is rare"
+        if not z[-2]:
+            return repr(self.levels[int(np.argmax(z))])
+        if text is None:
+            return "is a rare value"
+        likely = self.likely(text)
+        return f"{quoted(text)}, which is rare{'' if likely is None else f' and likely means {likely!r}'}"
 
     def is_unusual(self, z: FloatArray) -> bool:
-        place = int(np.argmax(z))
-        return place == len(self.levels) or self.shares[place] < RARE_LEVEL
+        return bool(z[-2]) or self.shares[int(np.argmax(z))] < RARE_LEVEL
+
+
+def spellings(level: str) -> set[str]:
+    """A text in small letters and without each of its letters but the first; those of two texts that differ by a letter that is
+    missing, added, wrong or in another place have one in common.
+    """
+    text = level.casefold().strip()
+    return {text, *(text[:i] + text[i + 1 :] for i in range(1, len(text)))}
 
 
 @dataclass(frozen=True)
@@ -323,28 +387,28 @@ class Text:
 
     @property
     def width(self) -> int:
-        return len(self.centre) + APART_PLACES + (self.missing > 0)
+        return len(self.centre) + APART_PLACES + 1
 
     def encode(self, values: Values) -> FloatArray:
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        Z = np.zeros((len(levels) + 1, self.width - (self.missing > 0)))  # the last row is for missing texts
+        Z = np.zeros((len(levels) + 1, self.width))  # the last row is for missing texts
         if levels:
             words = _words(levels, self.long)
             found = normalize(_counted(words, COUNTED_PLACES) @ sp.diags_array(self.weights)) @ self.axes.T
             Z[:-1, : len(self.centre)] = ((normalize(found) if self.long else found) - self.centre) / self.scale
             apart = np.flatnonzero(_share_in(words, self.shared) < self.least)
-            Z[apart, len(self.centre) :] = _own_places(words[apart])
-        Z = Z[codes]
-        return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
+            Z[apart, len(self.centre) : -1] = _own_places(words[apart])
+        Z[-1, -1] = _length(self.missing)
+        return Z[codes]
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Texts cannot be read from their code."""
-        if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
+        if z[-1] > 0:
             return "missing"
         written = "is unlike others" if text is None else quoted(text)
-        if not z[len(self.centre) :][:APART_PLACES].any():
+        if not z[len(self.centre) : -1].any():
             return written
         return f"{written}, few of whose {'words' if self.long else 'letters'} are in other rows"
 

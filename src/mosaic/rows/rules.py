@@ -11,7 +11,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import Category, Column, Number, Text, is_long, quoted
+from mosaic.rows.kinds import Category, Column, Number, Text, is_long, quoted, read_cells
 from mosaic.rows.text_values import NEARLY_ALL, written_dates, written_numbers
 
 #: Column names that say that numbers are codes.
@@ -53,7 +53,7 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     if not len(distinct):
         return LeftOut(name, "has no values")
     if values.kind == "moment":
-        return Number.of(name, x, weights, dates=True)
+        return Number.of(name, x, np.zeros(n), weights, dates=True)
     if not forced and (distinct == np.round(distinct)).all():
         if CODE_NAMES.search(name):
             return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
@@ -61,7 +61,7 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
         return Category.of(name, *values.as_levels(), weights)
-    return Number.of(name, x, weights)
+    return Number.of(name, x, np.isinf(x) * 1.0, weights)
 
 
 def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
@@ -74,11 +74,12 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
     if values.kind == "text":
         for dates, written_as in ((False, written_numbers), (True, written_dates)):
             written = None if CODE_NAMES.search(name) and not dates else written_as(levels, counts)
-            x = None if written is None else values.of_levels(written.read(levels))
+            if written is None:
+                continue
+            x, strange = read_cells(values, written)
             # A number with two values is a category.
-            if x is not None and len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
-                unread = int((np.isnan(x) & ~values.missing).sum())
-                return Number.of(name, x, weights, written, dates=dates, unread=unread)
+            if len(np.unique(x[np.isfinite(x)])) > (1 if dates else 2):
+                return Number.of(name, x, strange, weights, written, dates=dates)
         if is_long(levels) and len(levels) > 2:
             return Text.of(name, levels, codes, weights, long=True)
         if not forced:
@@ -100,31 +101,44 @@ def _mostly(pattern: str, texts: Sequence[str]) -> bool:
     return len(list(filter(re.compile(pattern).fullmatch, texts))) >= NEARLY_ALL * len(texts)
 
 
-def unread_note(column: Number, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
-    """What is said of text in a column of numbers or dates, and of infinite numbers."""
-    if values.codes is None or column.written is None:
-        infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
-        return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
-    if not weighted and round(column.missing * len(values)) == int(values.missing.sum()):  # every text was read
-        return None
-    rows = np.flatnonzero(np.isnan(values.of_levels(column.written.read(values.levels))) & ~values.missing)
-    if not len(rows):
-        return None
-    what, row = "number" if column.has_time is None else "date", int(rows[0])
-    said = f"1 cell of {column.name!r} is not a {what} and counts as missing"
-    if len(rows) > 1:
-        said = f"{len(rows):,} cells of {column.name!r} are not {what}s and count as missing, the first"
-    return f"{said}: {quoted(str(values.text(row)))} in {place(row)}."
+def notes_of(column: Column, values: Values, place: Callable[[int], str]) -> list[str]:
+    """What is said of cells that are no numbers or dates, infinite, written unlike the others, or likely misspelt."""
+    strange: FloatArray = np.zeros(len(values))
+    if isinstance(column, Number) and column.unread + column.unlike:
+        _, strange = column.read(values)
+    elif isinstance(column, Category) and column.misspelt and values.codes is not None:
+        others = [level not in column.levels and column.likely(level) is not None for level in values.levels]
+        strange = -1.0 * (values.of_levels(np.array(others, float)) == 1)
+    what = "number" if isinstance(column, Number) and column.has_time is None else "date"
+    unread = f"not a {what}", f"not {what}s"
+    if values.codes is None:
+        unread = "infinite", "infinite"
+    unlike = "likely misspelt" if isinstance(column, Category) else "written unlike the others"
+    notes = []
+    for sign, one, many in (
+        (1, f"is {unread[0]} and counts as missing", f"are {unread[1]} and count as missing"),
+        (-1, f"is {unlike}", f"are {unlike}"),
+    ):
+        rows = np.flatnonzero(strange == sign).tolist()
+        if not rows:
+            continue
+        text = values.text(rows[0])
+        first = place(rows[0]) if text is None else f"{quoted(text)} in {place(rows[0])}"
+        said = f"1 cell of {column.name!r} {one}"
+        if len(rows) > 1:
+            said = f"{len(rows):,} cells of {column.name!r} {many}, the first"
+        notes.append(f"{said}: {first}.")
+    return notes
 
 
 def signature_of(rule: Column, values: Values) -> tuple[Any, ...]:
     """Numbers of some rows, to six digits, that are the same for copies of a column, and next to never for others."""
     n = len(values)
     some = rule.encode(values.take(np.linspace(0, n - 1, min(n, 64)).astype(np.intp)))
-    some = np.abs(some) if rule.width == 1 else some
-    return (rule.width, (np.round(some, 6) + 0.0).tobytes())
+    return (rule.width, np.round(np.abs(some), 6).tobytes())
 
 
 def are_copies(a: FloatArray, b: FloatArray) -> bool:
-    same = bool(np.allclose(a, b, atol=1e-9))
-    return same or (a.shape[1] == 1 and bool(np.allclose(a, -b, atol=1e-9)))
+    """Whether columns are equal, or one is the other with its sign changed."""
+    changed = np.column_stack([-b[:, 0], b[:, 1:]])
+    return bool(np.allclose(a, b, atol=1e-9) or np.allclose(a, changed, atol=1e-9))

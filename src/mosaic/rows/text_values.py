@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,26 +25,54 @@ TRIED_DATES = 50
 ISO = "ISO 8601"
 _CURRENCY = "$€£¥₹₽₩₺₫₴₦฿"
 _NUMBER = re.compile(
-    rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?:[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
-    rf"(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*(?:[{_CURRENCY}]|[A-Z]{{3}})?\s*(?P<percent>%)?\s*\)?\s*"
+    rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?P<before>[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
+    rf"(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*(?P<after>[{_CURRENCY}%]|[A-Z]{{3}})?\s*\)?\s*"
 )
+_BLANKS = re.compile(r"[\s'’\u00a0\u202f]")
+#: Digits of which the sign may stand before thousands or before a fraction, and whole numbers with signs before thousands.
+_UNCLEAR, _GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}"), re.compile(r"\d{1,3}([.,]\d{2,3})*[.,]\d{3}")
 
 
 @dataclass(frozen=True)
 class Written:
-    """How a column writes numbers or dates. ``form`` is the sign before fractions of numbers; of dates ``ISO``, or as for
-    ``strptime``. ``or_iso``: some dates are written as in ISO 8601 instead, as where two systems were joined.
+    """How a column writes numbers or dates. ``form`` is the sign before fractions of most numbers; of dates ``ISO``, or as for
+    ``strptime``. ``or_iso``: some dates are written as in ISO 8601 instead, as where two systems were joined. ``unit``: the
+    currency of most numbers, or "%".
     """
 
     form: str
     or_iso: bool = False
+    unit: str = ""
 
     def read(self, texts: Sequence[str]) -> FloatArray:
         """Texts as numbers, or as days since 1970; NaN where one is none."""
-        if self.form in (".", ","):
-            return np.array([_number(_NUMBER.fullmatch(text), self.form) for text in texts], np.float64)
-        days = np.array([_days(text, self.form) for text in texts], np.float64)
-        return np.where(np.isnan(days), Written(ISO).read(texts), days) if self.or_iso else days
+        return self.parsed(texts)[0]
+
+    def parsed(self, texts: Sequence[str]) -> tuple[FloatArray, BoolArray]:
+        """The same, and whether a number is written unlike the others. Each is read by its own form, where that is clear."""
+        unlike = np.zeros(len(texts), bool)
+        if self.form not in (".", ","):
+            days = np.array([_days(text, self.form) for text in texts], np.float64)
+            return np.where(np.isnan(days), Written(ISO).read(texts), days) if self.or_iso else days, unlike
+        numbers = np.full(len(texts), np.nan)
+        for place, match in enumerate(map(_NUMBER.fullmatch, texts)):
+            if match is not None:
+                numbers[place] = _number(match, self.form)
+                unlike[place] = bool(self._difference(match))
+        return numbers, unlike & np.isfinite(numbers)
+
+    def difference(self, text: str) -> str:
+        """How a number is written unlike the others, as in "has a decimal comma"."""
+        match = _NUMBER.fullmatch(text)
+        return "" if match is None else self._difference(match)
+
+    def _difference(self, match: re.Match[str]) -> str:
+        decimal, unit = _decimal_of(_digits(match)), _unit_of(match)
+        if unit != self.unit and ("%" in (unit, self.unit) or "" not in (unit, self.unit)):
+            return f"is in {unit}" if unit else "is not in %"
+        if decimal not in ("", self.form):
+            return f"has a decimal {'comma' if decimal == ',' else 'point'}"
+        return ""
 
 
 @cache
@@ -59,38 +88,54 @@ def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
     found = [_NUMBER.fullmatch(text) for text in texts]
     if not _nearly_all(np.array([match is not None for match in found]), counts):
         return None
-    digits = [match["digits"].strip() for match in found if match is not None]
-    zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
-    is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > 18 for d in digits)
-    if is_code or len(zeros) > (1 - NEARLY_ALL) * len(digits):
+    decimals, units = Counter[str](), Counter[str]()
+    numbers, codes, zeros = 0, False, 0
+    for match, count in zip(found, counts.tolist(), strict=True):
+        if match is None:
+            continue
+        digits = _digits(match)
+        decimals[_decimal_of(digits)] += count
+        units[_unit_of(match)] += count
+        begins_with_zero = re.match(r"0\d", digits) is not None
+        codes |= digits.isdigit() and (begins_with_zero or len(digits) > 18)
+        zeros += begins_with_zero
+        numbers += 1
+    if codes or zeros > (1 - NEARLY_ALL) * numbers:
         return None
-    form = "," if _decimal_comma(digits) else "."
-    numbers = np.array([_number(match, form) for match in found])
-    return Written(form) if _nearly_all(np.isfinite(numbers), counts) else None
+    unit = max(units, key=lambda unit: (units[unit], unit))
+    written = Written("," if decimals[","] > decimals["."] else ".", unit=unit)
+    return written if _nearly_all(np.isfinite(written.read(texts)), counts) else None
 
 
-def _number(match: re.Match[str] | None, decimal: str) -> float:
-    if match is None:
+def _digits(match: re.Match[str]) -> str:
+    return _BLANKS.sub("", match["digits"])
+
+
+def _unit_of(match: re.Match[str]) -> str:
+    return (match["before"] or match["after"] or "").strip()
+
+
+def _decimal_of(digits: str) -> str:
+    """The sign before the fraction of a number; empty where it has none, or could be read either way, as 1.234."""
+    signs = re.sub(r"\d", "", digits)
+    if len(signs) < 2:
+        return "" if _UNCLEAR.fullmatch(digits) else signs
+    if len(set(signs)) == 2:
+        return signs[-1]
+    return "," if signs[0] == "." else "."
+
+
+def _number(match: re.Match[str], decimal: str) -> float:
+    digits = _digits(match)
+    decimal = _decimal_of(digits) or decimal
+    whole, _, fraction = digits.partition(decimal)
+    is_grouped = whole.isdigit() or not whole or _GROUPED.fullmatch(whole)
+    if not is_grouped or not (fraction.isdigit() or not fraction):  # such as 1.2.3
         return float("nan")
-    digits = re.sub(r"[\s'’\u00a0\u202f]", "", match["digits"])
-    digits = digits.replace(".", "").replace(",", ".") if decimal == "," else digits.replace(",", "")
-    try:
-        value = float(digits + (match["power"] or ""))
-    except ValueError:  # such as 1.2.3
-        return float("nan")
+    value = float(re.sub("[.,]", "", whole) + "." + fraction + (match["power"] or ""))
     signs = (match["sign"] or "") + (match["inner"] or "")
     negative = bool(match["open"]) or "-" in signs or "−" in signs
-    return (-value if negative else value) * (0.01 if match["percent"] else 1.0)
-
-
-def _decimal_comma(digits: Sequence[str]) -> bool:
-    both = [d for d in digits if "," in d and "." in d]
-    if both:
-        return sum(d.rfind(",") > d.rfind(".") for d in both) > len(both) / 2
-    commas = [d for d in digits if "," in d]
-    if not commas:
-        return any(d.count(".") > 1 for d in digits)
-    return not all(re.fullmatch(r"\d{1,3}(,\d{3})+", d) for d in commas)
+    return (-value if negative else value) * (0.01 if match["after"] == "%" else 1.0)
 
 
 def written_dates(texts: Sequence[str], counts: IntArray) -> Written | None:

@@ -1,0 +1,203 @@
+"""Cells: each number is read by its own form; strange ones are told, in a fit and in new rows; reasons quote them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from mixed_tables import ERRORS, orders, spoiled
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
+from mosaic.rows import read
+
+N = 800
+
+
+def shop(seed=0, n=N):
+    """Ages, prices written as text, and cities."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": rng.normal(45, 8, n).clip(20, 70).round()})
+    frame["price"] = [f"{price:.2f}" for price in np.exp(rng.normal(4, 0.4, n)).clip(15, 240)]
+    frame["city"] = rng.choice(["Rome", "Oslo", "Bern"], n)
+    return frame
+
+
+def written(frame, pattern):
+    return [pattern.format(float(price)) for price in frame["price"]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cell", "said"),
+    [
+        ("{:.2f}", "55,00", "price '55,00', which has a decimal comma"),
+        ("${:,.2f}", "1.055,00 €", "price '1.055,00 €', which is in €"),
+        ("{:.1f}%", "950%", "price 950%, usual "),
+        ("€{:.2f}", "€-912.00", "price €-912.00, usual €"),
+        ("{:.0f} %", "60", "price '60', which is not in %"),
+    ],
+)
+def test_a_cell_that_is_written_unlike_the_others_is_found_and_moves_none_of_them(pattern, cell, said):
+    frame = shop().assign(price=lambda frame: written(frame, pattern))
+    expected = MOSAICOutlierDetector().fit(frame).encoder_.columns[1]
+    frame.loc[5, "price"] = cell
+    detector = MOSAICOutlierDetector().fit(frame)
+    assert detector.encoder_.columns[1].usual == pytest.approx(expected.usual, rel=0.02)
+    assert detector.is_outlier_[5]
+    assert said in detector.explain(5).reason
+    assert detector.is_outlier_.sum() <= 3
+
+
+def test_cells_of_another_form_are_noted_with_their_count_and_are_ordinary_where_there_are_many():
+    frame = shop()
+    frame.loc[10:49, "price"] = [price.replace(".", ",") for price in frame.loc[10:49, "price"]]
+    model = MOSAIC(5).fit(frame)
+    said = f"40 cells of 'price' are written unlike the others, the first: {frame.loc[10, 'price']!r} in row 10."
+    assert model.encoder_.notes == (said,)
+    assert said in model.explain()
+    assert not model.is_outlier_[10:50].any()
+    plain = MOSAIC(5).fit(shop())
+    np.testing.assert_array_equal(model.representative_indices_, plain.representative_indices_)
+
+
+def test_texts_that_may_be_read_either_way_are_read_as_most_of_their_column():
+    for others, number in ((["7,25", "2,5", "3,75"], "1234"), (["7.25", "2.5", "3.75"], "1.234")):
+        frame = shop().assign(price=lambda _, others=others: others * (N // 3) + ["9"] * (N % 3))
+        model = MOSAIC(3).fit(frame)
+        column, cells = model.encoder_.columns[1], pd.DataFrame({"price": ["1.234", others[0]]})
+        assert f"{column.written.read(cells['price'].tolist())[0]:g}" == number
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "parquet", "csv"])
+def test_strange_cells_of_new_rows_are_judged_as_in_a_fit_with_reasons_and_a_warning_with_their_count(library, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=N), "y": rng.normal(size=N), "kind": rng.choice(["a", "b"], N)})
+    model, new = MOSAIC(10).fit(frame), frame.head(6).copy()
+    new.loc[0, "x"], new.loc[1, "y"], new.loc[2, "x"] = np.nan, np.inf, np.nan
+    if library == "csv":
+        new["y"] = new["y"].astype(object)
+        new.loc[3, "y"] = "twelve"
+        new.to_csv(tmp_path / "new.csv", index=False)
+    elif library == "parquet":
+        new.to_parquet(tmp_path / "new.parquet")
+    given = new if library == "pandas" else tmp_path / f"new.{library}"
+    if library == "polars":
+        given = pl.from_pandas(new)
+    words = 2 if library == "csv" else 1
+    with pytest.warns(SelectionWarning, match=rf"missing, infinite, no numbers .*: 2 of 'x', {words} of 'y'"):
+        told = model.explain_new(given)
+    assert told.is_outlier[:3].all()
+    assert told.reason[0].startswith("x missing")
+    assert told.reason[1].startswith(("y is not a finite number", "y 'inf', which is not a number"))
+    assert library != "csv" or told.reason[3].startswith("y 'twelve', which is not a number")
+    assert not told.is_outlier[4:].any()
+
+
+def test_rows_in_passes_warn_of_strange_cells_once_a_call(tmp_path):
+    frame = shop(n=3000)
+    model = MOSAIC(5).fit(frame)
+    frame.loc[7, "price"], frame.loc[2999, "age"] = "unknown", np.nan
+    frame.to_parquet(tmp_path / "new.parquet")
+    with read(tmp_path / "new.parquet", memory_budget=1e4) as rows:
+        assert rows.stays
+        with pytest.warns(SelectionWarning, match="1 of 'age', 1 of 'price'") as caught:
+            told = model.explain_new(rows)
+    assert len(caught) == 1
+    assert told.is_outlier[[7, 2999]].all()
+    assert told.reason[7].startswith("price 'unknown', which is not a number")
+
+
+def test_infinite_numbers_are_missing_and_noted_in_frames_of_numbers_as_in_mixed_ones():
+    rng = np.random.default_rng(1)
+    numbers = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
+    for frame in (numbers, numbers.assign(kind=rng.choice(["u", "v"], N))):
+        frame.loc[3, "b"] = -np.inf
+        detector = MOSAICOutlierDetector().fit(frame)
+        assert detector.encoder_.notes == ("1 cell of 'b' is infinite and counts as missing: row 3.",)
+        assert detector.is_outlier_[3]
+        assert detector.explain(3).reason.startswith("an outlier: b is not a finite number")
+    with pytest.raises(InvalidInputError, match="1 inf"):
+        MOSAIC(3).fit(frame[["a", "b", "c"]].to_numpy())
+
+
+def test_likely_misspellings_are_named_with_what_they_mean_unless_rare_values_are_usual():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.random(3000), "country": rng.choice(["Germany", "France", "Norway"], 3000)})
+    typos = ["Germnay", "Gemany", "germany", "Germanyy", "Frnace", "Frence", "Norwy", "Norwai", "Norrway", "Nroway"]
+    rows = rng.choice(3000, 50, replace=False)
+    frame.loc[rows, "country"] = typos * 5
+    detector = MOSAICOutlierDetector().fit(frame)
+    assert detector.is_outlier_[rows].all()
+    assert detector.is_outlier_.sum() == 50
+    assert "country 'Germnay', which is rare and likely means 'Germany'" in detector.explain(int(rows[0])).reason
+    said = f"50 cells of 'country' are likely misspelt, the first: {frame.loc[rows.min(), 'country']!r} in row {rows.min()}."
+    assert detector.encoder_.notes == (said,)
+    new = pd.DataFrame({"x": [0.0, 0.0], "country": ["Nowray", "Norway"]})
+    assert detector.explain_new(new).reason[0].startswith("country 'Nowray', which is rare and likely means 'Norway'")
+    names = ["Maria", "Daniel", "Martin", "Peter", "Julia"]
+    others = ["Marie", "Daniela", "Anna", "Lena", "Otto", "Karl", "Greta", "Emil", "Paul", "Nina", "Ida", "Hans"]
+    shares = [0.19] * 5 + [0.05 / 12] * 12
+    frame = frame.assign(country=rng.choice(names + others, 3000, p=shares))
+    assert not MOSAICOutlierDetector().fit(frame).is_outlier_.any()
+
+
+def test_numbers_that_rounding_makes_of_zero_are_zero():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.lognormal(10.3, 0.5, N).round(-2), "city": rng.choice(["Rome", "Oslo"], N)})
+    frame.loc[4, "income"] = 0.0
+    assert "income 0, usual" in MOSAICOutlierDetector().fit(frame).explain(4).reason
+
+
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_twelve_of_fourteen_kinds_of_errors_in_orders_are_found_each_for_its_reason_with_few_false_alarms(seed):
+    frame, wrong = spoiled(orders(3000, seed), seed)
+    detector = MOSAICOutlierDetector().fit(frame)
+    for kind, row, column in wrong:
+        if kind in ("another country's city", "retired at 19"):  # two cells that contradict each other
+            continue
+        assert detector.is_outlier_[row], kind
+        assert detector.explain(row).columns[0][0] == column, kind
+    assert len(ERRORS) == 14
+    assert np.delete(detector.is_outlier_, [row for _, row, _ in wrong]).sum() <= 8
+
+
+def test_reasons_of_ordinary_rows_at_the_ends_are_their_far_values_and_not_chance():
+    """Heavy tails of prices and quantities: what is told first is the column that is farthest out."""
+    checked = 0
+    for seed in range(3):
+        rng = np.random.default_rng(50 + seed)
+        frame = orders(3000, seed)
+        frame["quantity"] = 1 + rng.pareto(1.5, 3000).astype(int)
+        price = frame["unit_price"].astype(float) * np.exp(0.3 * rng.standard_t(3, 3000))
+        frame["unit_price"] = [f"{one:.2f}" for one in price]
+        frame["total"] = [f"€{one:,.2f}" for one in price * frame["quantity"]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SelectionWarning)  # of a group that is kept
+            detector = MOSAICOutlierDetector().fit(frame)
+        for row in np.flatnonzero(detector.is_outlier_).tolist():
+            told = [name for name, _, _ in detector.explain(row).columns]
+            assert set(told) & {"quantity", "unit_price", "total"}, detector.explain(row).reason
+            checked += 1
+    assert checked >= 50
+
+
+def test_a_pick_is_told_by_its_cells_and_not_by_the_names_of_others(tmp_path):
+    frame = orders(1000, 0)
+    pyarrow.parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "orders.parquet")
+    for given in (frame, tmp_path / "orders.parquet"):
+        model = MOSAIC(6).fit(given)
+        for row in model.representative_indices_.tolist():
+            told = model.explain(row)
+            assert "O00" not in told.reason.partition(": ")[2]
+            assert told.columns
+            assert all(name in told.reason and value in told.reason for name, value, _ in told.columns)
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 600)
+    three = pd.DataFrame({"item": np.array(["Phone", "Laptop", "Cable"])[kind], "price": np.array([650, 1200, 25])[kind]})
+    three["price"] = three["price"] + rng.normal(0, 3, 600).round(2)
+    model = MOSAIC(3).fit(three)
+    for row in model.representative_indices_.tolist():
+        assert f"item {three.loc[row, 'item']!r}" in model.explain(row).reason
+        assert "price about " in model.explain(row).reason
