@@ -293,7 +293,7 @@ def test_pictures_are_rows_by_their_file_names(tmp_path, rng):
     album(path, rng)
     with read(path, image_size=4, progress=lambda *done: seen.append(done)) as table:
         assert table.names(range(4)) == ["a.png", "b/one.PNG", "b/two.jpg", "deep.png"]
-        assert table.array.shape == (4, 16)
+        assert table.array.shape == (4, 18)  # 4 × 4 pixels, and whether a picture is of one colour or noise
         assert table.array.dtype == np.float32
         assert 0 <= table.array.min() < table.array.max() <= 1
         assert "4 images resized to 4×4, grey." in table.notes

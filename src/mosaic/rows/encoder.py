@@ -60,7 +60,7 @@ class Encoder:
     >>> rows = Rows.of(pl.DataFrame({"id": ["a", "b", "c"], "height": [1.7, 1.8, 1.6], "city": ["Ulm", "Rome", "Ulm"]}))
     >>> encoder = Encoder.fit(rows)
     >>> encoder.names, encoder.matrix(rows).shape
-    (['height', 'city'], (3, 4))
+    (['height', 'city'], (3, 5))
     >>> print(*encoder.describe(), sep=" ")
     Compared as number: height; category: city. Not compared: id (names the rows).
     """
