@@ -355,6 +355,34 @@ def test_sample_is_said_to_be_one():
     assert model.certify(model.representative_indices_[::-1]) == certificate
 
 
+def test_many_picks_outside_a_small_sample_are_refused_with_what_to_do():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    model = MOSAIC(5).fit(X)
+    with pytest.raises(InvalidInputError, match=r"are 2,000 rows, some of them outside the 16,384 .* Use mosaic.certify"):
+        model.certify(np.arange(2000))
+
+
+def test_rows_that_belong_and_outliers_are_all_rows():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    X[::2000] *= 100
+    model = MOSAIC(5).fit(X)
+    for_all = model.certify(all_rows=True)
+    assert for_all.n_rows + for_all.n_outliers == len(X)
+    assert f"given {for_all.n_outliers} outliers" in for_all.details()
+    assert "given about " in model.certificate_.details()
+
+
+def test_a_better_choice_is_found_from_the_picks_and_from_nothing():
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    model = MOSAIC(40).fit(X)
+    exchanged = model.representative_indices_.copy()
+    exchanged[0] = np.setdiff1d(np.arange(400), exchanged)[0]
+    best = model.certificate_.value
+    assert model.certify(exchanged).shortfall >= 1 - model.certify(exchanged).value / best - 1e-6
+    others = model.certify(np.arange(40))
+    assert others.shortfall > 0.8 * (1 - others.value / best)
+
+
 def test_saved_model_certifies_without_the_data(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = MOSAIC(5).fit(X)

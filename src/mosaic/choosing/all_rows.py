@@ -106,6 +106,7 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
         n_candidates=len(distinct),
         n_rows=n,
         is_about_all=True,
+        n_outliers=len(seen["is_outlier"]) - n,
         constrained=False,
         confidence=CONFIDENCE if m < n else None,
     )

@@ -71,8 +71,8 @@ def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *,
     S = np.asfortranarray(on_host(S))
     weights = np.asarray(weights, np.float64)
     is_pick = _mask(picks, S.shape[1])
-    own = S[:, is_pick].astype(np.float64)
-    covered = own.max(axis=1)
+    own = S[:, is_pick]
+    covered = own.max(axis=1).astype(np.float64)
     value = float(weights @ covered)
     error = _rounding(len(S), int(slots.room.sum()))
     slack = error * float(weights @ np.abs(covered))
@@ -118,9 +118,9 @@ def _first_thresholds(S: FloatArray, own: FloatArray) -> tuple[FloatArray, Float
     """The first u, half way between the best and the second best similarity to the picks, and a floor that u stays above, half
     way between the second and the third. Where there are fewer picks, the least similarity to any candidate stands for these.
     """
-    least = S.min(axis=1).astype(np.float64)
+    least = S.min(axis=1)
     best = -np.partition(-np.column_stack([own, least, least]), (0, 1, 2), axis=1)[:, :3]
-    first, second, third = best.T
+    first, second, third = best.T.astype(np.float64)
     return 0.5 * (first + second), 0.5 * (second + third)
 
 

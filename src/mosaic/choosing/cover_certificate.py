@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.bound import EPS, bound_of, bounds_for_all
-from mosaic.choosing.budget import refuse_certificate_beyond
+from mosaic.choosing.budget import TARGETS_FOR_A_PICK, refuse_certificate_beyond
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.choose import Chooser
 from mosaic.choosing.cover import FacilityLocation, Slots
@@ -164,8 +164,9 @@ class CoverCertificate:
             told.append(f"Exchanges that each add most: {gains}.")
         if self.shortfall >= LEAST_SHARE:
             told.append(f"The best is missed by at least {at_least(self.shortfall)} and at most {at_most(self.gap)}.")
-        about, outliers = counted(self.n_rows, "row"), counted(self.n_outliers, "outlier")
-        told.append(f"The proof is about the {about} that belong, given {outliers} and this reach.")
+        about = "about " if not self.is_about_all and self.n_outliers else ""  # counted in a sample
+        rows, outliers = counted(self.n_rows, "row"), counted(self.n_outliers, "outlier")
+        told.append(f"The proof is about the {rows} that belong, given {about}{outliers} and this reach.")
         if self.confidence is not None:
             failures = f"at most once in {1 / (1 - self.confidence):.0f} draws of these it is wrong"
             told.append(f"All were compared with {self.n_targets:,} random ones: {failures}.")
@@ -201,6 +202,10 @@ class Chosen:
         if len(absent):
             fault = f"hold `row {int(data.rows_in_data(absent)[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
+        compared = len(data.points.point_of)
+        if len(others) and TARGETS_FOR_A_PICK * len(rows) > compared:
+            fault = f"are {len(rows):,} rows, some of them outside the {compared:,} that this fit compared"
+            raise InvalidInputError(fault, "Use mosaic.certify, which compares more rows for more picks.", parameter="picks")
         if len(others) and not data.all_rows.is_possible:
             fault = f"hold `row {int(others[0])}`, which is not among the rows that this model was saved with"
             raise InvalidInputError(fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks")
@@ -335,11 +340,15 @@ class Compared:
         return tuple(found)
 
     def _improved(self) -> list[int]:
-        """A better choice that may be made: the picks that may be chosen, completed, and exchanged as long as that helps."""
-        picks, slots = dict.fromkeys(self.picks), self.slots
+        """A better choice that may be made: the picks that may be chosen, completed, or candidates chosen one after the other,
+        whatever is better, exchanged as long as that helps.
+        """
+        slots = self.slots
+        picks = dict.fromkeys(self.picks)
         may_stay = [pick for pick in picks if slots.room[slots.of[pick]] > 0 and pick not in slots.forced]
         complete = self.cover.ranked(replace(slots, forced=[*slots.forced, *may_stay]))[0]
-        return self.cover.exchanged(complete, slots)
+        anew = self.cover.ranked(slots)[0]
+        return self.cover.exchanged(max(complete, anew, key=self._value), slots)
 
     def _numbers(self, is_meant: BoolArray) -> tuple[int, ...]:
         return tuple(self.candidates[is_meant].tolist())
