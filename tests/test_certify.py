@@ -43,10 +43,6 @@ def test_certificate_is_true_for_every_choice_of_as_many_rows(seed):
     assert certificate.shortfall <= 1 - certificate.value / values.max() + 1e-12
     if certificate.is_best:
         assert np.count_nonzero(values >= certificate.value * (1 - 1e-12)) == 1
-    for k in (1, 2, 4):
-        assert values_of_all(S, weights, k)[1].max() <= certificate.bounds[k - 1]
-    least = certificate.least_number(values_of_all(S, weights, 2)[1].max() + 1e-9)
-    assert least is None or least <= 3
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -391,7 +387,7 @@ def test_saved_model_certifies_without_the_data(tmp_path):
     assert str(again.certificate_) == str(model.certificate_)
     assert again.certify([1, 2, 3]).bound == model.certify([1, 2, 3]).bound
     again.save(tmp_path / "n.mosaic")
-    np.testing.assert_array_equal(mosaic.load(tmp_path / "n.mosaic").certificate_.bounds, model.certificate_.bounds)
+    assert mosaic.load(tmp_path / "n.mosaic").certificate_ == model.certificate_
 
 
 def test_the_fit_of_arrays_on_a_device_has_the_same_certificate():

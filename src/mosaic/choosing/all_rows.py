@@ -99,7 +99,6 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
         random=covered + float(np.mean(random)),
         n_random_as_good=sum(difference >= 0 for difference in random),
         exchanges=(),
-        bounds=(),
         in_every_best=(),
         in_no_better=(),
         n_targets=m,

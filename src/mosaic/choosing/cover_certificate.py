@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.arrays.xp import on_host, rows_of, stacked
-from mosaic.choosing.bound import EPS, bound_of, bounds_for_all
+from mosaic.choosing.bound import EPS, bound_of
 from mosaic.choosing.budget import TARGETS_FOR_A_PICK, refuse_certificate_beyond
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.choose import Chooser
@@ -34,8 +34,6 @@ RANDOM_CHOICES, NAMED_EXCHANGES = 48, 3
 LIKE_RANDOM = 0.05
 #: The least share that is told: what is smaller than 0.001 % is "within 0.001 %", and nothing is "at least" less.
 LEAST_SHARE = 1e-5
-#: Numbers of picks that a certificate has bounds for.
-MOST_BOUNDS = 1000
 
 
 class NamedExchange(NamedTuple):
@@ -61,7 +59,6 @@ class CoverCertificate:
     shortfall : the share of the best that is missed, at least, which exchanges show
     random : mean value of ``n_random`` random choices of k rows; ``n_random_as_good`` cover as much
     exchanges : the exchanges of one row that add most: ``out``, ``into``, ``gain`` and ``sentence``
-    bounds : for 1, 2, 3, … rows, the value that so many cannot exceed
     in_every_best, in_no_better : rows that are in every choice of k, and in none, that covers as much
     reach : h, in the distance of the kernel
     n_targets, n_candidates : distinct rows that are covered, and that may be chosen
@@ -88,7 +85,6 @@ class CoverCertificate:
     n_random: int
     n_random_as_good: int
     exchanges: tuple[NamedExchange, ...]
-    bounds: tuple[float, ...] = field(repr=False)
     in_every_best: tuple[int, ...] = field(repr=False)
     in_no_better: tuple[int, ...] = field(repr=False)
     reach: float
@@ -100,10 +96,6 @@ class CoverCertificate:
     constrained: bool = False
     confidence: float | None = None
     notes: tuple[str, ...] = ()
-
-    def least_number(self, similarity: float) -> int | None:
-        """So many rows at least are needed for this mean similarity; None if more than there are bounds for."""
-        return next((k for k, bound in enumerate(self.bounds, 1) if bound >= similarity), None)
 
     def __str__(self) -> str:
         number = f"{self.k:,}"
@@ -300,13 +292,11 @@ class Compared:
         exchanges = self._exchanges(total, 1e-6 * found.value)
         reached = self._value(self._improved()) if exchanges else found.value
         is_allowed = self.slots.room[self.slots.of] > 0
-        bounds = bounds_for_all(found.prices[is_allowed], self.cover.weights, found.thresholds)[:MOST_BOUNDS]
         n_outliers = self.selection.n_outliers if self.selection.rejects else 0
-        per_row = (1.0 + 4.0 * len(self.cover.weights) * EPS) / total
         return CoverCertificate(
             k=len(self.picks),
             value=found.value / total,
-            bound=min(found.bound * per_row, 1.0),  # no similarity is larger
+            bound=min(found.bound * (1.0 + 4.0 * len(self.cover.weights) * EPS) / total, 1.0),  # no similarity is larger
             gap=found.gap,
             is_best=found.is_only_best,
             shortfall=max(1.0 - found.value / reached - 1e-9, 0.0) if reached > 0 else 0.0,
@@ -314,7 +304,6 @@ class Compared:
             n_random=len(drawn),
             n_random_as_good=int(np.count_nonzero(drawn >= found.value)),
             exchanges=exchanges,
-            bounds=tuple(np.minimum(bounds * per_row, 1.0).tolist()),
             in_every_best=self._numbers(found.in_every_best & is_allowed),
             in_no_better=self._numbers(found.in_no_better & is_allowed),
             reach=self.reach,
