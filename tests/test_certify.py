@@ -1,5 +1,6 @@
 """What is proven about a choice of rows: the certificate of a fit, and of anybody's picks."""
 
+import json
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -10,6 +11,7 @@ import pytest
 from sklearn.cluster import kmeans_plusplus
 
 import mosaic
+from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.choosing.choose import Chooser
 
@@ -396,3 +398,40 @@ def test_the_fit_of_arrays_on_a_device_has_the_same_certificate():
     there, here = MOSAIC(6).fit(xp.asarray(X)).certificate_, MOSAIC(6).fit(X).certificate_
     assert there.value == pytest.approx(here.value, rel=1e-5)
     assert there.bound == pytest.approx(here.bound, rel=1e-3)
+
+
+def test_command_certifies_the_picks_of_select(folder, capsys):
+    assert run(capsys, "select", "points.csv", "-k", 5, "-o", "picks.csv").code == 0
+    told = run(capsys, "certify", "points.csv", "picks.csv", "--json")
+    answer = json.loads(told.out)
+    assert told.code == 0
+    assert answer["sentence"] == str(MOSAIC(5).fit("points.csv").certificate_)
+    assert answer["certificate"]["gap"] < 0.02
+
+
+@pytest.mark.parametrize(
+    ("content", "picks"),
+    [("id,why\np1,far\np7,near\n", ["p1", "p7"]), ("mine\np1\np7\n", ["p1", "p7"]), ("id\np1\np7\n", ["p1", "p7"])],
+    ids=["a column that is called as in the data", "a list under any name", "a list of ids"],
+)
+def test_command_certifies_a_file_of_ids(folder, capsys, content, picks):
+    (folder / "list.csv").write_text(content)
+    from_file, named = run(capsys, "certify", "points.csv", "list.csv"), run(capsys, "certify", "points.csv", *picks)
+    assert from_file.code == named.code == 0
+    assert from_file.out == named.out
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("id\np1\np1\n", "picks must not repeat a row number; 2 given, 1 distinct"),
+        ("a,b\n1,2\n1,3\n", "picks has no column mosaic_row or id: list.csv"),
+        ("id\nnobody\n", "no row has 'nobody' in column 'id'"),
+        ("mosaic_row\n400\n", "400"),
+    ],
+)
+def test_command_says_what_is_wrong_with_a_list_of_picks(folder, capsys, content, fault):
+    (folder / "list.csv").write_text(content)
+    done = run(capsys, "certify", "points.csv", "list.csv")
+    assert (done.code, done.out) == (2, "")
+    assert fault in done.err

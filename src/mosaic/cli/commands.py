@@ -280,10 +280,13 @@ def picked_rows(run: Run) -> list[int]:
         cells = picks.cells(np.arange(picks.n))
         if "mosaic_row" in cells.schema.names:
             return [run.row_of(int(number)) for number in cells.column("mosaic_row").to_pylist()]
-        if not picks.has_names:
-            fault = f"has neither a column mosaic_row nor ids: {given[0]}"
-            raise InvalidInputError(fault, "Name the column of ids `id`, or write picks with select.", parameter="picks")
-        return [run.table.find(name) for name in picks.names(np.arange(picks.n))]
+        names = cells.schema.names
+        known = [name for name in (run.table.id_name, picks.id_name, *(names if len(names) == 1 else [])) if name in names]
+        if not known:
+            ids = "" if run.table.id_name is None else f" or {run.table.id_name}"
+            fault = f"has no column mosaic_row{ids}: {given[0]}"
+            raise InvalidInputError(fault, "Write picks with select, or a file with a column of ids.", parameter="picks")
+        return [run.table.find(str(name)) for name in cells.column(known[0]).to_pylist()]
 
 
 def path(args: Namespace) -> int:
