@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,52 +48,31 @@ SINGLE_PRECISION = 2e-5
 
 def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCertificate) -> CoverCertificate:
     """The certificate of rows of the data, compared with all others by passes, from that for a sample of these."""
-    data, kernel, k = selection.data, selection.kernel, len(rows)
+    kernel, k = selection.kernel, len(rows)
     if not isinstance(kernel, PointKernel) or isinstance(kernel, DiffusionKernel):
         raise InvalidInputError("a proof for all rows needs a similarity of any two rows", "Use another `kernel`.")
-    run, prepare = data.all_rows.run_over(data)
-
-    def taken(numbers: IntArray) -> Any:
-        return prepare(run("some rows", TakeRows(np.sort(numbers)))["rows"])
-
-    chooser, chosen = Chooser(selection, k), Chosen.of(selection, rows).prepared(selection)
-    picks = Cover(kernel.over(chosen), chooser.cover.reach)
-    seen = run("what is covered", PerRow(partial(_seen, selection, prepare, picks)))
-    belongs = np.flatnonzero(~seen["is_outlier"])
-    distinct = belongs[np.unique(seen["code"][belongs], return_index=True)[1]]
-    n, m = len(belongs), min(len(belongs), RANDOM_ROWS)
-    drawn = np.sort(np.random.default_rng([data.seed, k]).choice(belongs, m, replace=False))
-    candidates = stacked(chosen, rows_of(kernel.X, data.points.point_of[chooser.candidates(k)]))
-    tried = np.random.default_rng([data.seed, k, 1]).choice(belongs, min(m, TRIED_ROWS), replace=False)
-    tried = np.sort(tried)
-    trial = Targets(Cover(kernel.over(taken(tried)), chooser.cover.reach), seen["covered"][tried], 0.0)
-    rate = trial.best_rate(candidates, k, m, n)
-    targets = Targets(Cover(kernel.over(taken(drawn)), chooser.cover.reach), seen["covered"][drawn], rate)
-    most = candidates.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
+    chooser = Chooser(selection, k)
+    chosen = Chosen.of(selection, rows).prepared(selection)
+    everyone = Everyone.of(selection, kernel, Cover(kernel.over(chosen), chooser.cover.reach))
+    known = stacked(chosen, rows_of(kernel.X, selection.data.points.point_of[chooser.candidates(k)]))
+    n = len(everyone.belongs)
+    m = min(n, RANDOM_ROWS)
+    most = known.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
     refuse_certificate_beyond(selection.settings.memory_budget, k, m, most)
-    S, joined, bound = targets.similarities(candidates), row_codes(candidates), np.inf
-    rng, others = np.random.default_rng(0), S[:, k:]
-    size = min(k, others.shape[1])
-    random = [targets.difference(others[:, rng.choice(others.shape[1], size, replace=False)]) for _ in range(RANDOM_CHOICES)]
-    for _ in range(MOST_LOOKS):
-        found = bound_for_targets(S, k)
-        price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, found.thresholds)))["price"][distinct]
-        order = np.argsort(-price, kind="stable")
-        bound = min(bound, float(found.thresholds.mean() + price[order[:k]].sum()))
-        new = distinct[order[:MOST_JOINING]]
-        new = new[~np.isin(seen["code"][new], joined)]
-        if not len(new):
-            break
-        S, joined = np.hstack([S, targets.similarities(taken(new))]), np.append(joined, seen["code"][new])
-    excess = most_above(bound, m, n, targets.rate)
-    covered = float(seen["covered"][belongs].mean())
+    rate = everyone.targets(min(m, TRIED_ROWS), [k, 1]).best_rate(known, k, m, n)
+    targets = everyone.targets(m, [k], rate)
+    S = targets.similarities(known)
+    random = targets.of_random(S[:, k:], k)
+    highest_mean = everyone.lowest_bound(targets, S, known, k)
+    excess = max(most_above(highest_mean, m, n, rate), 0.0)
+    covered = float(everyone.covered[everyone.belongs].mean())
     value = covered - SINGLE_PRECISION
-    highest = min(covered + max(excess, 0.0) + SINGLE_PRECISION, 1.0)
+    bound = min(covered + excess + SINGLE_PRECISION, 1.0)
     return replace(
         sample,
         value=value,
-        bound=highest,
-        gap=max(1.0 - value / highest, 0.0),
+        bound=bound,
+        gap=max(1.0 - value / bound, 0.0),
         is_best=False,
         shortfall=0.0,
         random=covered + float(np.mean(random)),
@@ -102,13 +81,72 @@ def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCerti
         in_every_best=(),
         in_no_better=(),
         n_targets=m,
-        n_candidates=len(distinct),
+        n_candidates=len(everyone.distinct),
         n_rows=n,
         is_about_all=True,
-        n_outliers=len(seen["is_outlier"]) - n,
+        n_outliers=len(everyone.codes) - n,
         constrained=False,
         confidence=CONFIDENCE if m < n else None,
     )
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """All rows of the data beside picks: what these cover of each, its code, which equal rows share, and the rows that belong."""
+
+    selection: Selection
+    kernel: PointKernel
+    reach: float
+    covered: FloatArray
+    codes: Any
+    belongs: IntArray
+
+    @classmethod
+    def of(cls, selection: Selection, kernel: PointKernel, picks: Cover) -> Everyone:
+        data = selection.data
+        run, prepare = data.all_rows.run_over(data)
+        seen = run("what is covered", PerRow(partial(_seen, selection, prepare, picks)))
+        belongs = np.flatnonzero(~seen["is_outlier"])
+        return cls(selection, kernel, picks.reach, seen["covered"], seen["code"], belongs)
+
+    @cached_property
+    def distinct(self) -> IntArray:
+        """Of equal rows that belong the first."""
+        first = np.unique(self.codes[self.belongs], return_index=True)[1]
+        return np.asarray(self.belongs[first])
+
+    def taken(self, numbers: IntArray) -> Any:
+        """Some of the rows, in the order of the data, prepared."""
+        data = self.selection.data
+        run, prepare = data.all_rows.run_over(data)
+        return prepare(run("some rows", TakeRows(np.sort(numbers)))["rows"])
+
+    def targets(self, number: int, stream: list[int], rate: float = 0.0) -> Targets:
+        """Random rows that belong; another stream of random numbers gives independent ones."""
+        rng = np.random.default_rng([self.selection.data.seed, *stream])
+        drawn = np.sort(rng.choice(self.belongs, number, replace=False))
+        cover = Cover(self.kernel.over(self.taken(drawn)), self.reach)
+        return Targets(cover, self.covered[drawn], rate)
+
+    def lowest_bound(self, targets: Targets, S: FloatArray, known: Any, k: int) -> float:
+        """min_u D(u) for the targets, all rows as candidates. Those whose prices are largest join S, the similarities to the
+        known ones, for another u.
+        """
+        data = self.selection.data
+        run, prepare = data.all_rows.run_over(data)
+        joined, lowest = row_codes(known), np.inf
+        for _ in range(MOST_LOOKS):
+            u = bound_for_targets(S, k).thresholds
+            price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, u)))["price"][self.distinct]
+            order = np.argsort(-price, kind="stable")
+            lowest = min(lowest, float(u.mean() + price[order[:k]].sum()))
+            new = self.distinct[order[:MOST_JOINING]]
+            new = new[~np.isin(self.codes[new], joined)]
+            if not len(new):
+                break
+            S = np.hstack([S, targets.similarities(self.taken(new))])
+            joined = np.append(joined, self.codes[new])
+        return lowest
 
 
 def bound_for_targets(S: FloatArray, k: int) -> CoverBound:
@@ -146,9 +184,14 @@ class Targets:
         S = np.asarray(on_host(self.cover.similarities(distances(rows))).T, np.float32)
         return np.asarray(-np.log1p(-self.rate * (S - self.covered.astype(np.float32)[:, None])))
 
-    def difference(self, S: FloatArray) -> float:
-        """mean_T(f − c) of a choice with these g_ij."""
-        return float(-np.expm1(-S.max(axis=1).astype(np.float64)).mean()) / self.rate
+    def of_random(self, S: FloatArray, k: int) -> list[float]:
+        """mean_T(f − c) of random choices among candidates with these g_ij."""
+        rng, differences = np.random.default_rng(0), []
+        for _ in range(RANDOM_CHOICES):
+            some = rng.choice(S.shape[1], min(k, S.shape[1]), replace=False)
+            g = S[:, some].max(axis=1).astype(np.float64)
+            differences.append(float(-np.expm1(-g).mean()) / self.rate)
+        return differences
 
 
 def _covered(picks: Cover, rows: Any) -> FloatArray:

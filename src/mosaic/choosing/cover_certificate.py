@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import BoolArray, IntArray
+from mosaic.arrays.codes import row_codes
 from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.bound import EPS, bound_of
 from mosaic.choosing.budget import TARGETS_FOR_A_PICK, refuse_certificate_beyond
@@ -194,14 +195,15 @@ class Chosen:
         if len(absent):
             fault = f"hold `row {int(data.rows_in_data(absent)[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
-        compared = len(data.points.point_of)
-        if len(others) and TARGETS_FOR_A_PICK * len(rows) > compared:
-            fault = f"are {len(rows):,} rows, some of them outside the {compared:,} that this fit compared"
-            raise InvalidInputError(fault, "Use mosaic.certify, which compares more rows for more picks.", parameter="picks")
         if len(others) and not data.all_rows.is_possible:
             fault = f"hold `row {int(others[0])}`, which is not among the rows that this model was saved with"
             raise InvalidInputError(fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks")
-        return cls(members, others, data.all_rows.rows(others, data) if len(others) else None)
+        read = data.all_rows.rows(others, data) if len(others) else None
+        X = selection.kernel.X
+        if read is not None and TARGETS_FOR_A_PICK * len(rows) > X.shape[0] and not np.isin(row_codes(read), row_codes(X)).all():
+            fault = f"are {len(rows):,} rows, some of them outside the {X.shape[0]:,} that this fit compared"
+            raise InvalidInputError(fault, "Use mosaic.certify, which compares more rows for more picks.", parameter="picks")
+        return cls(members, others, read)
 
     @property
     def k(self) -> int:
