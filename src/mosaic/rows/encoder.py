@@ -9,9 +9,10 @@ Every kind of column has one rule, so that no column drowns the others; ``mosaic
 - **date or time**: days, as numbers, and points on a circle for cycles in which rows gather.
 - **text** that does not repeat: principal axes of its counts of three letters, or of words if it is long, scaled so that two
   texts differ as two levels do.
+- **embedding**, a list of equally many numbers in every row: its differences from the mean, scaled likewise.
 - **missing**: in the middle of its column, and apart from every value that is there.
 
-Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
+Identifiers, codes, constants, copies and other lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
 """
 
 from __future__ import annotations

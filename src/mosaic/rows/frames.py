@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
@@ -53,7 +54,8 @@ def is_feature_name(name: str) -> bool:
 class Values:
     """The cells of a column: numbers, NaN where missing, or texts as places among the different ``levels``, -1 where missing.
 
-    Kinds are "number", "span" (of time, in seconds), "moment" (days since 1970), "text", "level" (categories), "truth", "other".
+    Kinds are "number", "span" (of time, in seconds), "moment" (days since 1970), "text", "level" (categories), "truth", "vector"
+    (a row of numbers for each cell), "other".
     """
 
     kind: str
@@ -63,7 +65,10 @@ class Values:
 
     @property
     def missing(self) -> BoolArray:
-        return np.asarray(self.codes < 0) if self.codes is not None else np.isnan(self.numbers)  # type: ignore[arg-type]
+        if self.codes is not None:
+            return self.codes < 0
+        assert self.numbers is not None
+        return np.isnan(self.numbers if self.numbers.ndim == 1 else self.numbers[:, 0])
 
     def __len__(self) -> int:
         return len(self.missing)
@@ -114,8 +119,11 @@ def _values_of(column: Any) -> Values:
         return Values("span", np.asarray(column.dt.total_seconds().to_numpy(), np.float64))
     if _holds_numbers(column):
         return Values("number", np.asarray(_numpy_column(column), np.float64))
-    empty = bool(column.is_null().all())
-    return Values("number" if empty else "other", np.full(len(column), np.nan))
+    missing = np.asarray(column.is_null().to_numpy(), bool)
+    if holds_lists(kind) and kind.inner.is_numeric() and not missing.all():
+        there = column.filter(~column.is_null()).to_arrow()
+        return _vectors(_matrix_of_lists(there) if _are_alike(there) else [], missing)
+    return Values("number" if missing.all() else "other", np.full(len(column), np.nan))
 
 
 def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
@@ -130,8 +138,20 @@ def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
         numbers = [np.nan if gone else float(cell) for cell, gone in zip(objects, missing, strict=True)]
         return Values("number", np.array(numbers, np.float64))
     if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
-        return Values("other", np.full(len(objects), np.nan))
+        are_lists = all(issubclass(kind, list | tuple | np.ndarray) for kind in kinds)
+        return _vectors([cell for cell, gone in zip(objects, missing, strict=True) if not gone and are_lists], missing)
     return _coded(objects, missing)
+
+
+def _vectors(there: Any, missing: BoolArray) -> Values:
+    """The cells that are not missing as vectors, if they are lists of equally many finite numbers."""
+    with suppress(ValueError):  # lists of different lengths
+        matrix = np.asarray(there)
+        if matrix.ndim == 2 and matrix.size and matrix.dtype.kind in "fiu" and np.isfinite(matrix).all():
+            numbers = np.full((len(missing), matrix.shape[1]), np.nan)
+            numbers[~missing] = matrix
+            return Values("vector", numbers)
+    return Values("other", np.full(len(missing), np.nan))
 
 
 def _is_real(cell: Any) -> bool:
@@ -275,6 +295,13 @@ def holds_lists(dtype: Any) -> bool:
 
 def _is_arrow(column: Any) -> bool:
     return type(column.to_native()).__module__.partition(".")[0] == "pyarrow"
+
+
+def _are_alike(column: Any) -> bool:
+    """Whether all lists of a column of Arrow have the same length."""
+    import pyarrow.compute as pc
+
+    return len(pc.unique(pc.list_value_length(column))) == 1
 
 
 def _matrix_of_lists(column: Any) -> FloatArray:

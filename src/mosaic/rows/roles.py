@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, close_to
-from mosaic.rows.frames import id_names_among, is_added, tells_apart
+from mosaic.rows.frames import holds_lists, id_names_among, is_added, tells_apart
 from mosaic.rows.rules import LeftOut, rule_of
 from mosaic.rows.tables import InMemory, Table
 from mosaic.text import listed
@@ -125,7 +125,8 @@ def refuse_structures(request: Request, table: Table, name: str) -> None:
     import narwhals.stable.v2 as nw
 
     kind = table.kinds()[name]
-    if kind.is_nested() or kind == nw.Binary:
+    is_embedding = holds_lists(kind) and kind.inner.is_numeric()
+    if (kind.is_nested() and not is_embedding) or kind == nw.Binary:
         remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
         raise request.fault(f"holds {kind}, which rows cannot be compared by (`columns`)", remedy, name)
 
@@ -210,6 +211,6 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
 def names_rows(table: InMemory, name: str, *, by_values: bool) -> bool:
     """Whether a column tells rows apart and, if it is not called as ids are, is not numbers or dates that are written as text."""
     cells = table.cells([name])
-    if not tells_apart(cells.columns[name]):
+    if not tells_apart(cells.columns[name]) or cells[name].kind in ("other", "vector"):
         return False
     return not by_values or isinstance(rule_of(name, cells[name]), LeftOut)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import is_on_device, rows_of
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_of, holds_lists, index_names, n_rows, row_numbers, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
@@ -387,6 +387,8 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         return Rows.of_table(Request(kind="Dask dataframe"), InDask(X))
     source = arrays.stored_source(X)
     if source is not None and arrays.owner_of(X) == "anndata":
+        for sentence in arrays.hint_at_components(X.X, X.obsm):
+            warn(SelectionWarning(sentence))
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
