@@ -22,7 +22,7 @@ from mosaic.rows.faults import FileFault, damaged, no_rows, readable
 from mosaic.rows.frames import Cells, cells_of, looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import InMemory, pandas_columns
+from mosaic.rows.tables import InMemory, Outside, pandas_columns
 from mosaic.rows.write import Scratch
 from mosaic.text import Library, readable_size
 
@@ -36,13 +36,11 @@ PAGES = 2 << 20
 PARSED_BYTES = 1 << 24
 
 
-class InParquet:
+class InParquet(Outside):
     """Rows of one Parquet file, or of several with the same columns. Every file is opened when it is read, and only then.
 
     ``size`` are the bytes of all rows when they are read, ``pages`` those that are unpacked at a time.
     """
-
-    is_whole, held = False, 0.0
 
     def __init__(self, path: Path, files: Sequence[Path], scratch: Scratch | None = None):
         opened = []
@@ -93,15 +91,11 @@ class InParquet:
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
     def kinds(self) -> Mapping[str, Any]:
-        return {name: column.dtype for name, column in cells_of(self.schema.empty_table()).columns.items()}
+        return cells_of(self.schema.empty_table()).kinds
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         for table in self.read(start, self.n if stop is None else stop, columns):
             yield cells_of(table, levels=self.levels)
-
-    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
-        table = self.take(np.arange(self.n) if rows is None else rows, [column])
-        return ["" if value is None else str(value) for value in table.column(0).to_pylist()]
 
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)

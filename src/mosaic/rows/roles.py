@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, close_to
-from mosaic.rows.frames import holds_lists, id_names_among, is_added, tells_apart
+from mosaic.rows.frames import holds_vectors, id_names_among, is_added, tells_apart
 from mosaic.rows.rules import LeftOut, rule_of
 from mosaic.rows.tables import InMemory, Table
 from mosaic.text import listed
+
+if TYPE_CHECKING:
+    from narwhals.dtypes import DType
 
 #: Is called now and then with the bytes done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -125,8 +128,7 @@ def refuse_structures(request: Request, table: Table, name: str) -> None:
     import narwhals.stable.v2 as nw
 
     kind = table.kinds()[name]
-    is_embedding = holds_lists(kind) and kind.inner.is_numeric()
-    if (kind.is_nested() and not is_embedding) or kind == nw.Binary:
+    if (kind.is_nested() and not holds_vectors(kind)) or kind == nw.Binary:
         remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
         raise request.fault(f"holds {kind}, which rows cannot be compared by (`columns`)", remedy, name)
 
@@ -148,13 +150,16 @@ def check_names(request: Request, names: Sequence[str], what: str = "column") ->
 
 
 def check_weight(request: Request, table: Table) -> None:
-    kinds: Mapping[str, Any] = table.kinds() if request.weight is not None else {}
-    if request.weight is not None and not is_number(kinds[request.weight]):
-        fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
-        raise request.fault(fault, "Name another column.", request.weight)
+    if request.weight is None:
+        return
+    kind = table.kinds()[request.weight]
+    if not is_number(kind):
+        raise request.fault(
+            f"weights must be numbers; the column holds {kind} (`weight`)", "Name another column.", request.weight
+        )
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: DType) -> bool:
     """Whether a type of narwhals is that of real numbers, or of true and false."""
     import narwhals.stable.v2 as nw
 

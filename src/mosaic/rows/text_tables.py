@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -134,13 +134,17 @@ class TextTable:
             whole = self._tried(column, "whole")
             if whole is not None and whole.cast(pa.string()).equals(column):
                 return "whole", whole
-            return ("text", column) if pc.any(pc.not_equal(column, "")).as_py() else ("empty", pa.nulls(len(column)))
+            if pc.any(pc.not_equal(column, "")).as_py():
+                return "text", column
+            return "empty", pa.nulls(len(column))
         code: CellKind = "fraction" if name in (*(request.columns or ()), request.weight) else "code"
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
                 return "empty", pa.nulls(len(column))
-            if self.decimal not in (cells[0].as_py() or "") and (whole := self._tried(cells, "whole")) is not None:
+            has_fraction = self.decimal in (cells[0].as_py() or "")
+            whole = None if has_fraction else self._tried(cells, "whole")
+            if whole is not None:
                 same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
                 return (code, self._cast(column, code)) if zeros else ("whole", whole)
@@ -268,7 +272,7 @@ def sniff_csv(request: Request) -> TextTable:
     return TextTable(request, delimiter, decimal, names, has_header, skipped, len(lines.encode()) / len(records), notes)
 
 
-def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """For every record that is not empty, the line that it begins on, and its cells, as long as those that pyarrow reads."""
     limit, begun = csv.field_size_limit(LONGEST_ROW), 1
     try:
@@ -282,10 +286,9 @@ def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
-    limit, records = csv.field_size_limit(LONGEST_ROW), list[list[str]]()
+    records: list[list[str]] = []
     with suppress(csv.Error):
-        records.extend(filter(None, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
-    csv.field_size_limit(limit)
+        records.extend(cells for _, cells in records_of(io.StringIO(text, newline=""), delimiter))
     return records
 
 
@@ -378,5 +381,5 @@ def _column(cells: list[Any]) -> Any:
     return pa.array(cells if len(kinds) <= 1 else [None if cell is None else _text(cell) for cell in cells])
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)

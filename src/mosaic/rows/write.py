@@ -94,12 +94,10 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     A symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not force:
-        raise OutputFault(path, "exists already", REPLACE)
     temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
     try:
         yield temporary
-        if target.exists() and not force:  # somebody else was quicker
+        if target.exists() and not force:
             raise OutputFault(path, "exists already", REPLACE)
         if target.exists():
             os.chmod(temporary, target.stat().st_mode & 0o7777)
