@@ -264,13 +264,18 @@ def test_thousands_of_whole_numbers_are_told_from_fractions_by_the_numbers_below
     if odd is not None:
         frame.loc[3, "sales"] = odd
     frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
-    for X in (frame, tmp_path / "t.csv"):
+    frame.to_csv(tmp_path / "commas.csv", index=False)
+    english = frame.assign(sales=frame["sales"].str.translate(str.maketrans(",.", ".,")))
+    english.to_csv(tmp_path / "english.csv", sep=";", index=False)
+    for X in (frame, *(tmp_path / name for name in ("t.csv", "commas.csv", "english.csv"))):
         detector = MOSAICOutlierDetector().fit(X)
         assert detector.encoder_.columns[0].usual == pytest.approx((low, high), rel=0.01)
     measured = pd.DataFrame(
         {"x": rng.normal(size=N), "length": [f"{length:.3f}".rstrip("0").rstrip(".") for length in 10 * rng.random(N)]}
     )
+    measured.to_csv(tmp_path / "measured.csv", index=False)
     assert MOSAIC(3).fit(measured).encoder_.columns[1].usual[1] < 10
+    assert read(tmp_path / "measured.csv").cells([], ["length"]).column(0).type == pa.float64()
 
 
 @pytest.mark.parametrize(
@@ -381,3 +386,25 @@ def test_cells_of_counts_are_told_of_their_principal_components(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             MOSAIC(3).fit(other)
+
+
+def test_reasons_of_new_rows_quote_values_that_no_row_of_the_fit_has(tmp_path):
+    model = MOSAIC(5).fit(shop())
+    new = shop().head(3).assign(city=["Paris", "Rome", "Beern"])
+    in_parquet(new, tmp_path)
+    for X in (new, pl.from_pandas(new), tmp_path / "v.parquet"):
+        told = model.explain_new(X)
+        assert told.is_outlier.tolist() == [True, False, True]
+        assert told.reason[0].startswith("city 'Paris', which is rare")
+        assert told.reason[2].startswith("city 'Beern', which is rare")
+
+
+def test_numbers_beyond_those_of_a_computer_are_infinite_and_told_also_where_gaps_are_usual():
+    frame = shop()
+    frame.loc[::5, "price"] = None
+    model = MOSAIC(5).fit(frame)
+    new = frame.iloc[1:4].assign(price=["1e400", "55.00", None])
+    with pytest.warns(SelectionWarning, match="1 of 'price'"):
+        told = model.explain_new(new)
+    assert told.is_outlier.tolist() == [True, False, False]
+    assert told.reason[0].startswith("price '1e400', which is not a number")

@@ -107,7 +107,7 @@ class Encoder:
             raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
         encoder = replace(encoder, left_out=(*roles.left_out, *encoder.left_out))
         if complete:
-            return encoder.with_texts(cells)
+            return encoder.with_texts(cells.only(encoder.unreadable))
         said = f"How columns are compared was found from {len(numbers):,} rows spread over the file."
         return replace(encoder, notes=(*encoder.notes, said))
 
@@ -263,8 +263,8 @@ class Encoder:
         return [column.name for column in self.columns if column.has_texts]
 
     def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> Encoder:
-        """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
-        texts = {name: cells[name] for name in self.unreadable if cells[name].codes is not None}
+        """The same, with the texts among these cells, of all rows or of some, in ascending order."""
+        texts = {name: values for name, values in cells.items() if values.codes is not None}
         return replace(self, texts=texts, text_rows=rows)
 
     def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:

@@ -194,7 +194,7 @@ def read_cells(values: Values, written: Written) -> tuple[FloatArray, FloatArray
         return values.numbers, np.isinf(values.numbers) * 1.0
     numbers, unlike = written.parsed(values.levels)
     x = values.of_levels(numbers)
-    unread = np.isnan(x) & ~values.missing
+    unread = ~np.isfinite(x) & ~values.missing
     return x, unread * 1.0 - (values.of_levels(unlike.astype(np.float64)) == 1)
 
 

@@ -23,7 +23,7 @@ from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
-from mosaic.rows.text_values import MISSING_CELLS, number_pattern
+from mosaic.rows.text_values import MISSING_CELLS, NEARLY_ALL, number_pattern
 from mosaic.text import Library, listed
 
 pa, pc, arrow = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv"))
@@ -149,12 +149,23 @@ class TextTable:
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
                 return (code, self._cast(column, code)) if zeros else ("whole", whole)
             if (numbers := self._tried(cells, "fraction")) is not None:
+                if name != request.weight and self._has_thousands(cells):
+                    return "text", column
                 long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
                 # Whole numbers of more digits than an integer holds.
                 is_code = long and pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py()
                 return (code, self._cast(column, code)) if is_code else ("fraction", numbers)
         truth = self._tried(cells, "truth")
         return ("text", column) if truth is None else ("truth", truth)
+
+    def _has_thousands(self, cells: Any) -> bool:
+        """Whether signs may stand before thousands and not before fractions: three digits follow nearly all, 987 has none."""
+        pattern = rf"^[-+]?(0|[1-9]\d{{0,2}}({re.escape(self.decimal)}\d{{3}})?)$"
+        for some in (cells.slice(0, 64), cells):
+            if (pc.mean(pc.match_substring_regex(some, pattern)).as_py() or 0.0) < NEARLY_ALL:
+                return False
+        has_sign, is_whole = pc.match_substring(cells, self.decimal), pc.match_substring_regex(cells, r"^[-+]?\d+$")
+        return bool(pc.any(has_sign).as_py() and pc.any(is_whole).as_py())
 
     def _is_name(self, name: str) -> bool:
         request = self.request
