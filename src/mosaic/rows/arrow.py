@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory, Outside, pandas_columns
 from mosaic.rows.write import Scratch
 from mosaic.text import Library, readable_size
+
+if TYPE_CHECKING:
+    import pyarrow
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 pyarrow_json = Library("pyarrow.json")
@@ -188,13 +191,13 @@ def open_feather(request: Request) -> Rows:
     return rows_of_batches(request, batches())
 
 
-def without_views(schema: Any) -> Any:
+def without_views(schema: pyarrow.Schema) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
-def valid(data: Any) -> Any:
+def valid(data: pyarrow.RecordBatch) -> Any:
     """A table or batch, if lengths, offsets, indices and texts in it are right; otherwise ``pyarrow.ArrowInvalid``."""
     data.validate(full=True)
     return data
@@ -241,7 +244,7 @@ def open_json_lines(request: Request) -> Rows:
     size = request.path.stat().st_size * (1 if request.ending in (".jsonl", ".ndjson") else 5)
     is_small = may_load(2.0 * size, request.budget)  # as text and as a table
 
-    def batches(schema: Any = None) -> Iterator[Any]:
+    def batches(schema: pyarrow.Schema | None = None) -> Iterator[Any]:
         options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
         read = pyarrow_json.ReadOptions(block_size=PARSED_BYTES)
         remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
@@ -251,7 +254,7 @@ def open_json_lines(request: Request) -> Rows:
             else:
                 yield from pyarrow_json.open_json(stream, read, options)
 
-    def kind_of(column: Any) -> Any:
+    def kind_of(column: pyarrow.Array) -> Any:
         if types.is_timestamp(column.type):  # dates stay as they are written
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.

@@ -26,6 +26,7 @@ from mosaic.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+    import pyarrow
     from narwhals.dtypes import DType
 
     #: A column, and a data frame.
@@ -181,7 +182,7 @@ def _coded(cells: Sequence[object], missing: Iterable[bool]) -> Values:
     return Values("text", None, tuple(places), codes)
 
 
-def _coded_by_arrow(column: Any) -> Values:
+def _coded_by_arrow(column: pyarrow.ChunkedArray) -> Values:
     """The same for a column of Arrow, whose own function for it is a hundred times as fast."""
     import pyarrow as pa
 
@@ -307,14 +308,14 @@ def _is_arrow(column: Series) -> bool:
     return type(column.to_native()).__module__.partition(".")[0] == "pyarrow"
 
 
-def _are_alike(column: Any) -> bool:
+def _are_alike(column: pyarrow.ChunkedArray) -> bool:
     """Whether all lists of a column of Arrow have the same length."""
     import pyarrow.compute as pc
 
     return len(pc.unique(pc.list_value_length(column))) == 1
 
 
-def _matrix_of_lists(column: Any) -> FloatArray:
+def _matrix_of_lists(column: pyarrow.ChunkedArray) -> FloatArray:
     """A column of lists of equally many numbers; float32 where they are that or less."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -493,20 +493,20 @@ def _words(texts: Sequence[str], long: bool) -> Any:
     return HashingVectorizer(n_features=WORD_PLACES, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
-def _counted(words: Any, places: int) -> Any:
+def _counted(words: sp.csr_array, places: int) -> Any:
     """The same with fewer places."""
     counts = words.tocoo()
     return sp.csr_array((counts.data, (counts.row, counts.col % places)), shape=(words.shape[0], places))
 
 
-def _share_in(words: Any, shared: IntArray) -> FloatArray:
+def _share_in(words: sp.csr_array, shared: IntArray) -> FloatArray:
     """The share of the different words of each text that are among the shared ones; 0 for a text without a word."""
     is_shared = np.zeros(WORD_PLACES)
     is_shared[shared] = 1.0
     return np.asarray((words > 0) @ is_shared / np.maximum(np.diff(words.indptr), 1))
 
 
-def _own_places(words: Any) -> FloatArray:
+def _own_places(words: sp.csr_array) -> FloatArray:
     """Points at the distance APART from 0, each in a direction of its own words, in which all texts without a word have one."""
     found = _counted(words, 2 * APART_PLACES).toarray()
     found = found[:, :APART_PLACES] - found[:, APART_PLACES:]

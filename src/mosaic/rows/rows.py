@@ -69,7 +69,7 @@ class Rows:
     closers: list[Callable[[], None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, X: Any, *, groups: Any = None, weights: Any = None, memory_budget: float | None = None) -> Rows:
+    def of(cls, X: object, *, groups: object = None, weights: object = None, memory_budget: float | None = None) -> Rows:
         """The rows of whatever X is: an array, sparse matrix or memory map; a data frame; AnnData; the path of a file; a Zarr or
         HDF5 array; a Dask or Ray collection. ``groups`` and ``weights`` are values for each row, or names of columns.
 
@@ -110,7 +110,7 @@ class Rows:
             self.weights = self._weights_in(table, request.weight)
         return self
 
-    def with_roles(self, groups: Any, weights: Any) -> Rows:
+    def with_roles(self, groups: object, weights: object) -> Rows:
         """The same rows, with groups and weights that are given as values or as names of columns, which are then not compared."""
         group, weight = self._columns_named(groups, GROUPS), self._columns_named(weights, WEIGHTS)
         rows = self
@@ -126,7 +126,7 @@ class Rows:
             rows = replace(rows, weights=weights)
         return rows
 
-    def _columns_named(self, given: Any, parameter: str) -> list[str]:
+    def _columns_named(self, given: object, parameter: str) -> list[str]:
         """The columns that a text or a list of texts names; of one text for each row are labels, unless all are columns."""
         names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):

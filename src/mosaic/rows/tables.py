@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import Source
 from mosaic.rows.frames import Cells, cells_of, take_rows
 from mosaic.text import Library
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from mosaic.rows.frames import Series
 
 pa, types = Library("pyarrow"), Library("pyarrow.types")
 
@@ -54,7 +60,7 @@ class InMemory:
         self.index, self.held = list(index), held
 
     @classmethod
-    def of_arrow(cls, table: Any) -> InMemory:
+    def of_arrow(cls, table: pyarrow.Table) -> InMemory:
         """Of a ``pyarrow.Table`` that a file was read into."""
         index, levels = pandas_columns(table.schema)
         # To ask thousands of short columns takes long, and they hold little.
@@ -144,14 +150,14 @@ def no_columns(n: int) -> Any:
     return pa.table({"": np.zeros(n, bool)}).select([])
 
 
-def native(values: Any) -> Any:
+def native(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers as pyarrow takes them: in the order of bytes of this machine, and of no more than 64 bits."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         return values.astype(np.float64)
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def arrow_column(column: Any) -> Any:
+def arrow_column(column: Series) -> Any:
     """A narwhals series as a column of Arrow; of objects of several kinds, their texts."""
     values = column.to_native()
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -162,12 +168,12 @@ def arrow_column(column: Any) -> Any:
         return pa.array([None if text == "" else text for text in as_texts(column)], pa.string())
 
 
-def as_texts(column: Any) -> list[str]:
+def as_texts(column: Series) -> list[str]:
     cells = zip(column.to_list(), column.is_null().to_list(), strict=True)
     return ["" if is_null else str(cell) for cell, is_null in cells]
 
 
-def pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
+def pandas_columns(schema: pyarrow.Schema) -> tuple[list[str], list[str]]:
     """The columns of a file that pandas wrote as index, and those that it wrote as categories."""
     known = schema.pandas_metadata or {"index_columns": [], "columns": []}
     index = [name for name in known["index_columns"] if isinstance(name, str)]
@@ -175,12 +181,12 @@ def pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
     return index, [column["field_name"] for column in categories if column["field_name"]]
 
 
-def without_categories(column: Any) -> Any:
+def without_categories(column: pyarrow.ChunkedArray) -> Any:
     """A column of categories as a column of their values; other columns as they are."""
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-def values_of(column: Any) -> list[Any]:
+def values_of(column: pyarrow.ChunkedArray) -> list[Any]:
     """The values of a column, as text where Python has none, as for the year 14645."""
     try:
         return list(column.to_pylist())

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
@@ -25,6 +25,9 @@ from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
 from mosaic.rows.text_values import MISSING_CELLS, NEARLY_ALL, number_pattern
 from mosaic.text import Library, listed
+
+if TYPE_CHECKING:
+    import pyarrow
 
 pa, pc, arrow = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv"))
 calamine = Library("python_calamine")
@@ -122,7 +125,7 @@ class TextTable:
         ]
         return pa.RecordBatch.from_arrays(cells, names=self.names)
 
-    def _parsed(self, name: str, before: CellKind, column: Any) -> tuple[CellKind, Any]:
+    def _parsed(self, name: str, before: CellKind, column: pyarrow.Array) -> tuple[CellKind, Any]:
         """What the cells of a column are, and the cells as such: as they are written, or without blanks and marks of missing."""
         request = self.request
         if before == "text":
@@ -158,7 +161,7 @@ class TextTable:
         truth = self._tried(cells, "truth")
         return ("text", column) if truth is None else ("truth", truth)
 
-    def _has_thousands(self, cells: Any) -> bool:
+    def _has_thousands(self, cells: pyarrow.Array) -> bool:
         """Whether signs may stand before thousands and not before fractions: three digits follow nearly all, 987 has none."""
         pattern = rf"^[-+]?(0|[1-9]\d{{0,2}}({re.escape(self.decimal)}\d{{3}})?)$"
         for some in (cells.slice(0, 64), cells):
@@ -172,7 +175,7 @@ class TextTable:
         computed = name in (*(request.columns or ()), request.weight)
         return not computed and (name in (request.id, *request.group) or looks_like_id(name))
 
-    def _cast(self, column: Any, kind: CellKind) -> Any:
+    def _cast(self, column: pyarrow.Array, kind: CellKind) -> Any:
         """A column of text as cells of a kind that all of them are."""
         if kind == "empty":
             return pa.nulls(len(column))
@@ -181,7 +184,7 @@ class TextTable:
         cells = self._tried(column, kind)
         return self._as(filled(column), kind) if cells is None else cells
 
-    def _tried(self, cells: Any, kind: CellKind) -> Any:
+    def _tried(self, cells: pyarrow.Array, kind: CellKind) -> Any:
         """The cells as those of a kind, None where one is none. Some are tried first, as a cast that fails takes long."""
         with suppress(pa.ArrowInvalid):
             if len(cells) > 64:
@@ -189,7 +192,7 @@ class TextTable:
             return self._as(cells, kind)
         return None
 
-    def _as(self, cells: Any, kind: CellKind) -> Any:
+    def _as(self, cells: pyarrow.Array, kind: CellKind) -> Any:
         if kind == "fraction" and self.decimal == ",":
             if pc.any(pc.match_substring(cells, ".")).as_py():
                 raise pa.ArrowInvalid("a point in numbers with a decimal comma")
@@ -245,7 +248,7 @@ def _either(one: CellKind, other: CellKind) -> CellKind:
     return "text"
 
 
-def filled(column: Any) -> Any:
+def filled(column: pyarrow.Array) -> Any:
     """Cells of text without the blanks around them, missing ones as null."""
     cells = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.is_in(cells, value_set=pa.array(sorted(MISSING_CELLS))), None, cells)
