@@ -70,6 +70,7 @@ def small_tables():
         "long texts": {
             "t": [" ".join(rng.choice(["late", "good", "bad", "never", "pump", "valve", "cap"], 12)) for _ in range(N)]
         },
+        "thousands": {"p": [f"{sales:,.0f}".replace(",", ".") for sales in rng.lognormal(7, 1, N)]},
     }
     return {name: pd.DataFrame(some | {"y": y}) for name, some in columns.items()}
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import mosaic
 from mixed_tables import ERRORS, orders, spoiled
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.rows import read
@@ -201,3 +202,209 @@ def test_a_pick_is_told_by_its_cells_and_not_by_the_names_of_others(tmp_path):
     for row in model.representative_indices_.tolist():
         assert f"item {three.loc[row, 'item']!r}" in model.explain(row).reason
         assert "price about " in model.explain(row).reason
+
+
+def as_german(number, digits=2):
+    return f"{number:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+UNITS = {
+    "zł": lambda price: f"{as_german(price)} zł",
+    "R$": lambda price: f"R$ {as_german(price)}",
+    "US$": lambda price: f"US${price:,.2f}",
+    "Rs": lambda price: f"Rs. {price:,.2f}",
+    "kr": lambda price: f"{price:.2f} kr.",
+    "kg": lambda price: f"{price:.2f} kg",
+    "GB": lambda price: f"{price:.2f}GB",
+    "°C": lambda price: f"{price:.2f} °C",
+    "km/h": lambda price: f"{price:.2f} km/h",
+    "m²": lambda price: f"{price:.2f} m²",
+}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_numbers_with_a_unit_are_numbers_and_one_of_another_unit_is_found(unit):
+    frame = shop()
+    prices = frame["price"].astype(float)
+    expected = MOSAICOutlierDetector().fit(frame.assign(price=prices))
+    frame["price"] = prices.map(UNITS[unit])
+    detector = MOSAICOutlierDetector().fit(frame)
+    np.testing.assert_array_equal(detector.score_samples(frame), expected.score_samples(frame.assign(price=prices)))
+    assert detector.encoder_.columns[1].written.unit == unit
+    assert detector.encoder_.notes == ()
+    for cell, said in (("55.00 lb", "which is in lb"), ("£55.00", "which is in £"), ("$55k", "which is in $k")):
+        changed = frame.copy()
+        changed.loc[5, "price"] = cell
+        detector = MOSAICOutlierDetector().fit(changed)
+        assert detector.is_outlier_.sum() == 1
+        assert f"price {cell!r}, {said}" in detector.explain(5).reason
+
+
+def test_prices_that_all_differ_are_compared_and_do_not_name_the_rows():
+    frame = pd.DataFrame(
+        {"price": [f"{as_german(37.13 * i)} zł" for i in range(1, 300)], "city": ["Rome", "Oslo", "Bern"] * 99 + ["Rome"] * 2}
+    )
+    model = MOSAIC(3).fit(frame)
+    assert model.encoder_.names == ["price", "city"]
+    assert model.row_names_ is None
+
+
+def test_the_words_after_numbers_are_units_only_where_they_are_the_same():
+    streets = pd.DataFrame({"x": np.arange(300.0) ** 0.9, "house": [f"{1 + i % 40}{'abc'[i % 3]}" for i in range(300)]})
+    kinds = {column.name: column.how for column in MOSAIC(3).fit(streets).encoder_.columns}
+    assert kinds == {"x": "number", "house": "category"}
+
+
+@pytest.mark.parametrize("odd", [None, "12.5", "7,25"])
+def test_thousands_of_whole_numbers_are_told_from_fractions_by_the_numbers_below_a_thousand(odd, tmp_path):
+    rng = np.random.default_rng(0)
+    sales, prices = np.exp(rng.normal(7, 1.2, N)).round(), rng.lognormal(4, 0.4, N)
+    frame = pd.DataFrame({"sales": [as_german(sale, 0) for sale in sales], "price": [as_german(price) for price in prices]})
+    low, high = np.quantile(sales, [0.05, 0.95], method="nearest")
+    if odd is not None:
+        frame.loc[3, "sales"] = odd
+    frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    frame.to_csv(tmp_path / "commas.csv", index=False)
+    english = frame.assign(sales=frame["sales"].str.translate(str.maketrans(",.", ".,")))
+    english.to_csv(tmp_path / "english.csv", sep=";", index=False)
+    for X in (frame, *(tmp_path / name for name in ("t.csv", "commas.csv", "english.csv"))):
+        detector = MOSAICOutlierDetector().fit(X)
+        assert detector.encoder_.columns[0].usual == pytest.approx((low, high), rel=0.01)
+    measured = pd.DataFrame(
+        {"x": rng.normal(size=N), "length": [f"{length:.3f}".rstrip("0").rstrip(".") for length in 10 * rng.random(N)]}
+    )
+    measured.to_csv(tmp_path / "measured.csv", index=False)
+    assert MOSAIC(3).fit(measured).encoder_.columns[1].usual[1] < 10
+    assert read(tmp_path / "measured.csv").cells([], ["length"]).column(0).type == pa.float64()
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("55.00-", -55.0),
+        ("1 055.00", 1055.0),
+        ("12'345.5", 12345.5),
+        ("1,05,500", 105500.0),
+        ("5 5", None),
+        ("2024 03 12", None),
+        ("1234 5678", None),
+        ("55,-", None),
+        ("1.2.3", None),
+    ],
+)
+def test_blanks_stand_before_thousands_and_a_sign_may_come_last(cell, number):
+    frame = shop()
+    frame.loc[5, "price"] = cell
+    detector = MOSAICOutlierDetector().fit(frame)
+    read_as = detector.encoder_.columns[1].written.read([cell])[0]
+    assert read_as == number if number is not None else np.isnan(read_as)
+    assert detector.is_outlier_[5]
+
+
+def test_lists_bytes_and_other_structures_do_not_name_the_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=100), "kind": rng.choice(["a", "b"], 100)})
+    for cells in ([object() for _ in range(100)], [{i} for i in range(100)], [[i, "a"] for i in range(100)]):
+        with pytest.warns(SelectionWarning, match="'odd' holds lists or structures"):
+            model = MOSAIC(3).fit(frame.assign(odd=cells))
+        assert model.row_names_ is None
+
+
+def with_vectors(n=120):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"id": [f"C{i}" for i in range(n)], "x": rng.normal(size=n), "kind": rng.choice(["a", "b"], n)})
+    vectors = rng.normal(size=(n, 5))
+    vectors[7] = 9.0
+    return frame.assign(vector=list(vectors))
+
+
+def as_polars(frame, folder, kind):
+    vectors = pl.Series(frame["vector"].to_list(), dtype=kind)
+    return pl.from_pandas(frame.drop(columns="vector")).with_columns(vector=vectors)
+
+
+def in_parquet(frame, folder):
+    frame.to_parquet(folder / "v.parquet")
+    return folder / "v.parquet"
+
+
+VECTORS = {
+    "lists": lambda frame, folder: frame.assign(vector=frame["vector"].map(list)),
+    "tuples": lambda frame, folder: frame.assign(vector=frame["vector"].map(tuple)),
+    "polars lists": lambda frame, folder: as_polars(frame, folder, pl.List(pl.Float64)),
+    "polars arrays": lambda frame, folder: as_polars(frame, folder, pl.Array(pl.Float64, 5)),
+    "parquet": in_parquet,
+    "table": lambda frame, folder: pa.Table.from_pandas(frame),
+}
+
+
+@pytest.mark.parametrize("road", VECTORS)
+def test_a_column_of_embeddings_is_compared_on_every_road(road, tmp_path):
+    frame = with_vectors()
+    expected, X = MOSAIC(5).fit(frame), VECTORS[road](frame, tmp_path)
+    model = MOSAIC(5).fit(X)
+    assert model.encoder_.describe()[0] == "Compared as number: x; category: kind; embedding: vector."
+    np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
+    np.testing.assert_allclose(model.transform(X), expected.transform(frame), rtol=1e-6)
+    assert model.is_outlier_[7]
+    assert "vector is unlike others" in model.explain("C7").reason
+    model.save(tmp_path / "m.mosaic")
+    np.testing.assert_array_equal(mosaic.load(tmp_path / "m.mosaic").predict(X), model.predict(X))
+    vectors = np.array(frame["vector"].to_list())
+    alone = MOSAIC(5).fit(VECTORS[road](frame[["id", "vector"]].assign(), tmp_path))
+    np.testing.assert_array_equal(alone.representative_indices_, MOSAIC(5).fit(vectors).representative_indices_)
+
+
+def test_embeddings_may_be_missing_have_one_length_and_count_by_weights():
+    frame = with_vectors()
+    frame.at[3, "vector"] = None
+    detector = MOSAICOutlierDetector().fit(frame)
+    assert "vector missing" in detector.explain("C3").reason
+    for cell in (np.zeros(4), np.array([0.0, 0.0, 0.0, 0.0, np.inf]), "none"):
+        wrong = frame.copy()
+        wrong["vector"] = [cell] * len(frame) if len(cell) == 4 else [*frame["vector"][:-1], cell]
+        with pytest.raises(InvalidInputError, match="column 'vector' must hold lists of 5 finite numbers, as it did in fit"):
+            detector.predict(wrong)
+    gone = frame.assign(vector=[None] * len(frame))
+    assert (detector.predict(gone) == -1).mean() > 0.9
+    twice = frame.loc[np.repeat(np.arange(120), 1 + np.arange(120) % 2)]
+    weighted = MOSAIC(5).fit(frame, sample_weight=1 + np.arange(120) % 2).encoder_.columns[-1]
+    repeated = MOSAIC(5).fit(twice.drop(columns="id")).encoder_.columns[-1]
+    assert (weighted.scale, weighted.missing) == pytest.approx((repeated.scale, repeated.missing))
+    np.testing.assert_allclose(weighted.centre, repeated.centre)
+
+
+def test_cells_of_counts_are_told_of_their_principal_components(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    cells = anndata.AnnData(rng.poisson(2.0, (60, 9)).astype(float), obsm={"X_pca": rng.normal(size=(60, 3))})
+    with pytest.warns(SelectionWarning, match=r"X holds counts, .* obsm\['X_pca'\] has their principal components"):
+        MOSAIC(3).fit(cells)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    assert any("obsm['X_pca']" in note for note in read(tmp_path / "cells.h5ad").notes)
+    for other in (anndata.AnnData(cells.X), anndata.AnnData(np.log1p(cells.X), obsm=dict(cells.obsm))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            MOSAIC(3).fit(other)
+
+
+def test_reasons_of_new_rows_quote_values_that_no_row_of_the_fit_has(tmp_path):
+    model = MOSAIC(5).fit(shop())
+    new = shop().head(3).assign(city=["Paris", "Rome", "Beern"])
+    in_parquet(new, tmp_path)
+    for X in (new, pl.from_pandas(new), tmp_path / "v.parquet"):
+        told = model.explain_new(X)
+        assert told.is_outlier.tolist() == [True, False, True]
+        assert told.reason[0].startswith("city 'Paris', which is rare")
+        assert told.reason[2].startswith("city 'Beern', which is rare")
+
+
+def test_numbers_beyond_those_of_a_computer_are_infinite_and_told_also_where_gaps_are_usual():
+    frame = shop()
+    frame.loc[::5, "price"] = None
+    model = MOSAIC(5).fit(frame)
+    new = frame.iloc[1:4].assign(price=["1e400", "55.00", None])
+    with pytest.warns(SelectionWarning, match="1 of 'price'"):
+        told = model.explain_new(new)
+    assert told.is_outlier.tolist() == [True, False, False]
+    assert told.reason[0].startswith("price '1e400', which is not a number")

@@ -53,6 +53,7 @@ FAULTS = [
     ("select points.csv -k 5 -o picks.xyz", "output", [".xyz"]),
     ("select points.csv -k 5 --report picks.csv", "output", ["HTML", "picks.html"]),
     ("select points.csv -k 5 -o points.csv --force", "output", ["points.csv", "the input"]),
+    ("compare points.csv taken.csv -o taken.csv --force", "output", ["taken.csv", "the other file"]),
     ("select points.csv -o a.csv --labels ./a.csv", "output", ["a.csv", "--output"]),
     ("select points.npy --memory-budget 10kB", "memory", ["KiB", "Raise --memory-budget"]),
     ("select points.npy --memory-budget 850kB", "memory", ["--memory-budget", "MiB"]),

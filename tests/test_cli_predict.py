@@ -219,6 +219,10 @@ def test_columns_says_how_each_is_compared_or_why_it_is_not(clients, capsys):
     assert pd.read_csv("columns.csv")["column"].tolist() == list(found)
     pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [3.0, 1.0, 2.0]}).to_csv("numbers.csv", index=False)
     assert {row["compared_as"] for row in answer(capsys, "columns", "numbers.csv")["columns"]} == {"number, as it is"}
+    for name, wide in (("few.npy", 3), ("many.npy", 200)):
+        np.save(name, np.random.default_rng(0).normal(size=(20, wide)))
+    assert [row["column"] for row in answer(capsys, "columns", "few.npy")["columns"]] == ["x0", "x1", "x2"]
+    assert answer(capsys, "columns", "many.npy")["columns"] == []
 
 
 def test_explain_says_nothing_twice(clients, capsys):

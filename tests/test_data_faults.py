@@ -187,7 +187,7 @@ def test_columns_of_lists_are_embeddings_of_one_length_or_nothing_to_compare_by(
     table, path = pa.table({"x": [1.0], "v": [[1.0]], "s": [["a"]], "t": ["a"]}), tmp_path / "t.parquet"
     pq.write_table(table, path)
     said = "cannot be compared by (`columns`)"
-    assert fault_of(path, said, "`embedding`", columns=["v"], memory_budget=budget).where == "column 'v'"
+    assert fault_of(path, said, "`embedding`", columns=["s"], memory_budget=budget).where == "column 's'"
     assert fault_of(path, "no lists of numbers", embedding="s", memory_budget=budget).where == "column 's'"
     pq.write_table(table.select(["v"]), path)
     fault_of(path, remedy="`embedding='v'`", memory_budget=budget)

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 from mosaic import MOSAIC, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.frames import cells_of, features_of, n_rows, row_numbers, take_rows, to_matrix
+from mosaic.rows import Encoder, Rows
+from mosaic.rows.frames import cells_of, features_of, n_rows, take_rows, to_matrix
 
 PEOPLE = {
     "name": ["Ada", "Max", "Eva"],
@@ -43,10 +44,11 @@ def test_columns_of_numbers_are_a_matrix_by_rows_and_those_that_are_missing_are_
     assert matrix.dtype == np.float64
     assert matrix.flags.c_contiguous
     np.testing.assert_array_equal(to_matrix(X, ["age", "height"]), NUMBERS[:, [1, 0]])
+    encoder = Encoder((), ("age", "weight"), 2)
     with pytest.raises(InvalidInputError, match=r"^column 'weight' was there in fit and is missing now; X has 'name', "):
-        to_matrix(X, ["age", "weight"])
-    with pytest.raises(InvalidInputError, match=r"^columns 'weight', 'iq' were there in fit and are missing now"):
-        to_matrix(X, ["weight", "age", "iq"])
+        encoder.matrix(Rows.of(X))
+    with pytest.raises(InvalidInputError, match=r"^X columns 'weight', 'iq' were there in fit and are missing now"):
+        Encoder((), ("weight", "age", "iq"), 3).matrix(Rows.of(X))
     with pytest.raises(InvalidInputError, match="column 'name' is of type String"):
         to_matrix(X, ["height", "name"])
 
@@ -91,7 +93,7 @@ DAYS = pd.date_range("2020", periods=3)
 def test_column_of_plain_numbers_kept_as_objects_is_converted_and_one_of_other_objects_is_not(X, expected):
     assert features(X) == (["b"] if expected is None else ["o", "b"])
     if expected is not None:
-        np.testing.assert_array_equal(to_matrix(X), np.column_stack([expected, [0, 1, 2]]))
+        np.testing.assert_array_equal(cells_of(X).matrix(), np.column_stack([expected, [0, 1, 2]]))
 
 
 def test_column_names_that_are_no_strings_pass():
@@ -108,16 +110,16 @@ def test_column_names_that_are_no_strings_pass():
 def test_single_precision_stays_only_where_all_columns_have_it_and_sparse_columns_become_csr():
     singles = {"a": np.ones(2, np.float32), "b": np.ones(2, np.float32)}
     for X in (pd.DataFrame(singles), pl.DataFrame(singles), pd.DataFrame(singles).astype("Float32")):
-        assert to_matrix(X).dtype == np.float32
+        assert cells_of(X).matrix().dtype == np.float32
     for other in (np.float64, np.int8, bool):
-        assert to_matrix(pd.DataFrame(singles | {"c": np.ones(2, other)})).dtype == np.float64
-    assert to_matrix(pd.DataFrame({"a": np.ones(2, np.float16)})).dtype == np.float64
+        assert cells_of(pd.DataFrame(singles | {"c": np.ones(2, other)})).matrix().dtype == np.float64
+    assert cells_of(pd.DataFrame({"a": np.ones(2, np.float16)})).matrix().dtype == np.float64
     X = pd.DataFrame.sparse.from_spmatrix(sp.csr_array([[0.0, 2.0], [0.0, 0.0], [np.nan, 0.0]]), columns=["a", "b"])
     matrix = to_matrix(X.assign(name=["x", "y", "z"]), ["a", "b"])
     assert (matrix.format, matrix.nnz) == ("csr", 2)
     np.testing.assert_array_equal(matrix.toarray(), X.to_numpy())
-    assert to_matrix(X.astype(pd.SparseDtype(np.float32, 0))).dtype == np.float32
-    assert isinstance(to_matrix(X.astype(pd.SparseDtype(float, np.nan))), np.ndarray)
+    assert cells_of(X.astype(pd.SparseDtype(np.float32, 0))).matrix().dtype == np.float32
+    assert isinstance(cells_of(X.astype(pd.SparseDtype(float, np.nan))).matrix(), np.ndarray)
 
 
 def test_arrow_tables_are_frames():
@@ -162,11 +164,12 @@ def test_rows_of_frames_arrays_and_lists_are_taken_by_position(tmp_path):
 
 
 def test_row_numbers_are_checked():
-    assert (row_numbers([], 3).tolist(), row_numbers([2, 0, 2], 3).tolist()) == ([], [2, 0, 2])
-    wrong = {"0 … 2; got 0 … 3": [0, 3], "0 … 2; got -1 … 1": [1, -1], "flatnonzero": [True, False], "dtype float64": [0.0, 1.0]}
-    for match, rows in wrong.items():
+    rows = Rows.of(pd.DataFrame({"id": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}))
+    assert (rows.names([]), rows.names([2, 0, 2]), rows.names(np.array([True, False, True]))) == ([], ["c", "a", "c"], ["a", "c"])
+    wrong = {"0 … 2; got 0 … 3": [0, 3], "0 … 2; got -1 … 1": [1, -1], "length 3 as a mask": [True, False], "float64": [0.0, 1.0]}
+    for match, numbers in wrong.items():
         with pytest.raises(InvalidInputError, match=match):
-            row_numbers(rows, 3)
+            rows.names(numbers)
 
 
 def test_arrays_need_no_dataframe_library_and_facts_no_matplotlib():
@@ -175,9 +178,9 @@ import sys
 import numpy as np
 import sklearn.base, sklearn.utils.validation  # which may load them for purposes of its own
 theirs = set(sys.modules)
-from mosaic.rows.frames import cells_of, n_rows, take_rows
+from mosaic.rows.frames import cells_if_frame, n_rows, take_rows
 before = "narwhals" in sys.modules
-assert cells_of(np.eye(3)) is None
+assert cells_if_frame(np.eye(3)) is None
 assert n_rows(take_rows(np.eye(3), [0, 2])) == 2
 assert ("narwhals" in sys.modules) == before, "narwhals was imported for an array"
 loaded = {"pandas", "polars", "pyarrow"} & (set(sys.modules) - theirs)

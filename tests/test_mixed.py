@@ -157,7 +157,8 @@ def test_dates_of_two_systems_are_read_and_new_rows_as_those_of_fit_were_written
         ([None] * 50, "has no values"),
         (list(range(1, 51)), "counts the rows"),
         ([f"{i}@example.org" for i in range(25)] * 2, "holds e-mail or web addresses"),
-        ([[1.0, 2.0]] * 50, "holds lists"),
+        ([[1.0, 2.0], [3.0]] * 25, "holds lists"),
+        ([[1.0, 2.0]] * 50, "is the same in every row"),
         ([f"AB-{i % 40}" for i in range(50)], "holds codes, hardly any of which repeats"),
     ],
 )

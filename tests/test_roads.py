@@ -84,6 +84,8 @@ QUICK = [
     "marks of missing",
     "days with gaps",
     "amounts",
+    "thousands",
+    "units",
     "ids",
     "odd names",
 ]

@@ -128,8 +128,8 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
     raise InvalidInputError(fault, " ".join(remedy for count, _, remedy in kinds if count), parameter=name)
 
 
-def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
-    """Distinct row numbers in ``range(length)``; a boolean mask is accepted too."""
+def as_indices(indices: ArrayLike, length: int, name: str, *, may_repeat: bool = False) -> IntArray:
+    """Row numbers in ``range(length)``, distinct unless they ``may_repeat``; a boolean mask is accepted too."""
     array = np.asarray(on_host(indices))
     if array.dtype == np.bool_:
         if array.shape != (length,):
@@ -141,10 +141,10 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
         fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
     elif array.min() < 0 or array.max() >= length:
         fault = f"must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}"
-    elif (distinct := len(np.unique(array))) != len(array):
+    elif not may_repeat and (distinct := len(np.unique(array))) != len(array):
         fault = f"must not repeat a row number; {len(array)} given, {distinct} distinct"
     else:
-        return array.astype(np.intp)
+        return array.astype(np.intp, copy=False)
     raise InvalidInputError(fault, parameter=name)
 
 

@@ -32,12 +32,12 @@ def columns(args: Namespace) -> int:
     check_outputs(args)
     with opened(args) as run:
         encoder = run.encoder = Encoder.fit(run.table)
-        names = encoder.names or []
+        names = encoder.names or run.table.columns
         rows = [(name, "number, as it is", "") for name in names]
         if encoder.has_rules:
             rows = [(column.name, column.how, column.usually) for column in encoder.columns]
         rows += [(column.name, "not compared", column.why) for column in encoder.left_out]
-        table = dict(zip(("column", "compared_as", "usual_or_why_not"), map(list, zip(*rows, strict=True)), strict=True))
+        table = {name: [row[place] for row in rows] for place, name in enumerate(("column", "compared_as", "usual_or_why_not"))}
         run.write_rows("columns", args.output, pa.table(table))
 
     def show() -> None:

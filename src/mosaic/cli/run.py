@@ -240,7 +240,7 @@ def rows_of_model(model: Any, path: str) -> Any:
 
 def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
-    inputs = {"the input": "file", "the model": "model"}
+    inputs = {"the input": "file", "the model": "model", "the other file": "other"}
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]

@@ -204,7 +204,8 @@ class FittedAttributes:
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
-        columns = self._columns(with_cells(replace(self.encoder_, texts={}), rows, odd))
+        encoder = replace(self.encoder_, texts={})
+        columns = self._columns(with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else []))
         reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
             some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
@@ -283,9 +284,9 @@ def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | Non
     return explain_rows(selection, rows, model._columns(encoder), file)
 
 
-def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray) -> Encoder:
-    """How columns become numbers, with the cells of some rows that cannot be read from their code."""
-    columns = encoder.unreadable
+def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Encoder:
+    """How columns become numbers, with the cells of some rows, by default of columns that cannot be read from their code."""
+    columns = encoder.unreadable if columns is None else columns
     if rows.table is None or not columns or not len(numbers):
         return encoder
     numbers = np.unique(numbers)

@@ -39,7 +39,7 @@ from mosaic.rows import Encoder, Rows
 from mosaic.rows.arrays import header_of
 from mosaic.rows.faults import FileFault, check_there
 from mosaic.rows.frames import Values
-from mosaic.rows.kinds import Category, Number, Text
+from mosaic.rows.kinds import Category, Embedding, Number, Text
 from mosaic.rows.names import RowNames
 from mosaic.rows.rules import LeftOut
 from mosaic.rows.saved import SavedRows
@@ -58,7 +58,7 @@ CLASSES: dict[str, type[Any]] = {
     for kind in (
         choosing.Constraints, choosing.CoverCertificate, choosing.Decisions, choosing.FitData,
         choosing.Geometry, choosing.NamedExchange, choosing.Points, choosing.Selection,
-        choosing.Settings, choosing.Solved, ByPasses, Category, Certificate, CountModel, Cut, DiffusionKernel,
+        choosing.Settings, choosing.Solved, ByPasses, Category, Embedding, Certificate, CountModel, Cut, DiffusionKernel,
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
         KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, Suspects, Encoder, Text,

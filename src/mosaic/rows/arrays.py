@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +26,9 @@ pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Libra
 
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
+
+#: Rows by which it is seen whether an array holds counts.
+LOOKED_AT = 100
 
 
 def owner_of(X: Any) -> str:
@@ -59,6 +62,17 @@ def stored_source(X: Any) -> Source | None:
             raise InvalidInputError(f"X must be an array of rows; got {type(X).__name__}", remedy)
         return StoredArray(X, ARRAY_KINDS[owner], "X")
     return None
+
+
+def hint_at_components(X: Any, obsm: Collection[str]) -> list[str]:
+    """A sentence on principal components that are there beside counts, which differ by their sums above all."""
+    if "X_pca" not in obsm or not X.shape[0]:
+        return []
+    some = X[: min(X.shape[0], LOOKED_AT)]
+    some = some.data if sp.issparse(some) else np.asarray(some)
+    if not some.any() or (some < 0).any() or (some != np.round(some)).any():
+        return []
+    return ["X holds counts, which are compared as they are; obsm['X_pca'] has their principal components."]
 
 
 class StoredArray(ArraySource):
@@ -255,7 +269,12 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
             elif not hasattr(node, "chunks"):
                 node = io.sparse_dataset(node)
             X = StoredArray(node, kind, path, names)
-    notes = [] if name == "X" else [f"The numbers are those of {name}."]
+    notes = [f"The numbers are those of {name}."]
+    if name == "X":
+        with readable(path):
+            notes = hint_at_components(
+                X.X if isinstance(X, StoredArray) else X, [known.removeprefix("obsm/") for known in arrays]
+            )
     rows = _array_rows(request, X, kind, names, notes, obs)
     if request.id is not None:
         rows.check_ids()

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -22,9 +22,12 @@ from mosaic.rows.faults import FileFault, damaged, no_rows, readable
 from mosaic.rows.frames import Cells, cells_of, looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import InMemory, pandas_columns
+from mosaic.rows.tables import InMemory, Outside, pandas_columns
 from mosaic.rows.write import Scratch
 from mosaic.text import Library, readable_size
+
+if TYPE_CHECKING:
+    import pyarrow
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 pyarrow_json = Library("pyarrow.json")
@@ -36,13 +39,11 @@ PAGES = 2 << 20
 PARSED_BYTES = 1 << 24
 
 
-class InParquet:
+class InParquet(Outside):
     """Rows of one Parquet file, or of several with the same columns. Every file is opened when it is read, and only then.
 
     ``size`` are the bytes of all rows when they are read, ``pages`` those that are unpacked at a time.
     """
-
-    is_whole, held = False, 0.0
 
     def __init__(self, path: Path, files: Sequence[Path], scratch: Scratch | None = None):
         opened = []
@@ -93,15 +94,11 @@ class InParquet:
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
     def kinds(self) -> Mapping[str, Any]:
-        return {name: column.dtype for name, column in cells_of(self.schema.empty_table()).columns.items()}
+        return cells_of(self.schema.empty_table()).kinds
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         for table in self.read(start, self.n if stop is None else stop, columns):
             yield cells_of(table, levels=self.levels)
-
-    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
-        table = self.take(np.arange(self.n) if rows is None else rows, [column])
-        return ["" if value is None else str(value) for value in table.column(0).to_pylist()]
 
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
@@ -194,13 +191,13 @@ def open_feather(request: Request) -> Rows:
     return rows_of_batches(request, batches())
 
 
-def without_views(schema: Any) -> Any:
+def without_views(schema: pyarrow.Schema) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
-def valid(data: Any) -> Any:
+def valid(data: pyarrow.RecordBatch) -> Any:
     """A table or batch, if lengths, offsets, indices and texts in it are right; otherwise ``pyarrow.ArrowInvalid``."""
     data.validate(full=True)
     return data
@@ -247,7 +244,7 @@ def open_json_lines(request: Request) -> Rows:
     size = request.path.stat().st_size * (1 if request.ending in (".jsonl", ".ndjson") else 5)
     is_small = may_load(2.0 * size, request.budget)  # as text and as a table
 
-    def batches(schema: Any = None) -> Iterator[Any]:
+    def batches(schema: pyarrow.Schema | None = None) -> Iterator[Any]:
         options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
         read = pyarrow_json.ReadOptions(block_size=PARSED_BYTES)
         remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
@@ -257,7 +254,7 @@ def open_json_lines(request: Request) -> Rows:
             else:
                 yield from pyarrow_json.open_json(stream, read, options)
 
-    def kind_of(column: Any) -> Any:
+    def kind_of(column: pyarrow.Array) -> Any:
         if types.is_timestamp(column.type):  # dates stay as they are written
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.

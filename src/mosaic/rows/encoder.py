@@ -9,9 +9,10 @@ Every kind of column has one rule, so that no column drowns the others; ``mosaic
 - **date or time**: days, as numbers, and points on a circle for cycles in which rows gather.
 - **text** that does not repeat: principal axes of its counts of three letters, or of words if it is long, scaled so that two
   texts differ as two levels do.
+- **embedding**, a list of equally many numbers in every row: its differences from the mean, scaled likewise.
 - **missing**: in the middle of its column, and apart from every value that is there.
 
-Identifiers, codes, constants, copies and lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
+Identifiers, codes, constants, copies and other lists are left out. Ours; ``docs/decisions/0025`` has the measurements.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
 from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.rows.frames import Cells, Values, features_of, holds_lists, is_feature_name
+from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
 from mosaic.rows.rules import LeftOut, are_copies, notes_of, rule_of, signature_of
 from mosaic.rows.tables import InMemory, Table, shape_of
@@ -83,9 +84,9 @@ class Encoder:
         if rows.array is not None or table is None:
             names = None if rows.array_names is None else tuple(rows.array_names)
             return cls((), names, shape_of(rows.array)[1], left_out=roles.left_out)
-        if rows.embedding is not None:
-            said = f"The numbers are those of column {rows.embedding!r}, {rows.length_of_lists:,} for each row."
-            return cls((), None, rows.length_of_lists, rows.embedding, notes=(said,))
+        if (embedding := rows.request.embedding) is not None:
+            said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
+            return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
         plain = [name for name in cells.numbers() if pairwise or name in roles.asked_for or is_feature_name(name)]
         gaps, empty = gaps_of(table, plain)
@@ -106,7 +107,7 @@ class Encoder:
             raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
         encoder = replace(encoder, left_out=(*roles.left_out, *encoder.left_out))
         if complete:
-            return encoder.with_texts(cells)
+            return encoder.with_texts(cells.only(encoder.unreadable))
         said = f"How columns are compared was found from {len(numbers):,} rows spread over the file."
         return replace(encoder, notes=(*encoder.notes, said))
 
@@ -160,8 +161,8 @@ class Encoder:
 
     @property
     def blocks(self) -> dict[str, slice]:
-        ends = np.cumsum([column.width for column in self.columns])
-        return {c.name: slice(int(end) - c.width, int(end)) for c, end in zip(self.columns, ends, strict=True)}
+        ends = np.cumsum([column.width for column in self.columns]).tolist()
+        return {c.name: slice(end - c.width, end) for c, end in zip(self.columns, ends, strict=True)}
 
     @cached_property
     def number_names(self) -> list[str] | None:
@@ -193,7 +194,7 @@ class Encoder:
         assert isinstance(rows.table, InMemory)
         return self.encode(rows.table.cells(self.known_columns(rows)))
 
-    def strange_cells(self, Z: Any) -> IntArray:
+    def strange_cells(self, Z: FloatArray) -> IntArray:
         """Of each column how many cells of new rows with these numbers are as none was in fit: missing, infinite, without a
         number or date that can be read, or written unlike the others.
         """
@@ -216,9 +217,6 @@ class Encoder:
             encoded = getattr(rows.table, "encoded", None)  # where the rows are
             of_cells = replace(self, texts={}, text_rows=None).encode
             source: Source = EncodedRows(self, rows, is_new) if encoded is None else encoded(of_cells, self.known_columns(rows))
-        elif shape_of(rows.array)[1] != self.width:
-            fault = f"has {shape_of(rows.array)[1]} columns of numbers, the data of fit had {self.width}"
-            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
         elif isinstance(array := self._array_of(rows), Source):
             source = copy(array)
         else:
@@ -253,10 +251,10 @@ class Encoder:
         if missing:
             has = listed([repr(name) for name in rows.table.columns]) or "no columns"
             were, are = ("was", "is") if len(missing) == 1 else ("were", "are")
-            said, remedy = f"{were} there in fit and {are} missing now; X has {has}", "Add or rename the columns, or fit again."
-            if len(missing) == 1:
-                raise rows.request.fault(said, remedy, missing[0])
-            raise rows.request.fault(f"columns {', '.join(map(repr, missing))} {said}", remedy)
+            said = f"{were} there in fit and {are} missing now; X has {has}"
+            column = missing[0] if len(missing) == 1 else None
+            called = "" if column else f"columns {', '.join(map(repr, missing))} "
+            raise rows.request.fault(f"{called}{said}", "Add or rename the columns, or fit again.", column)
         return wanted
 
     @property
@@ -265,8 +263,8 @@ class Encoder:
         return [column.name for column in self.columns if column.has_texts]
 
     def with_texts(self, cells: Mapping[str, Values], rows: IntArray | None = None) -> Encoder:
-        """The same, with the cells of fit that cannot be read from their code, of all rows or of some, in ascending order."""
-        texts = {name: cells[name] for name in self.unreadable if cells[name].codes is not None}
+        """The same, with the texts among these cells, of all rows or of some, in ascending order."""
+        texts = {name: values for name, values in cells.items() if values.codes is not None}
         return replace(self, texts=texts, text_rows=rows)
 
     def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
@@ -354,7 +352,7 @@ def nothing_left(rows: Rows, left_out: Sequence[LeftOut]) -> InvalidInputError:
     assert rows.table is not None
     kinds = rows.table.kinds()
     shown = listed([f"{name} ({kind})" for name, kind in kinds.items()])
-    lists = [name for name, kind in kinds.items() if holds_lists(kind)]
+    lists = [name for name, kind in kinds.items() if holds_vectors(kind)]
     if lists:
         remedy = f"Are these embeddings? Use `embedding={lists[0]!r}`."
         return rows.request.fault(f"has no column of numbers to compare rows by; it has {shown}", remedy)

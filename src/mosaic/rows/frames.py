@@ -8,19 +8,30 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+    import pyarrow
+    from narwhals.dtypes import DType
+
+    #: A column, and a data frame.
+    Series: TypeAlias = nw.Series[Any]
+    Frame: TypeAlias = nw.DataFrame[Any]
 
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
@@ -53,7 +64,8 @@ def is_feature_name(name: str) -> bool:
 class Values:
     """The cells of a column: numbers, NaN where missing, or texts as places among the different ``levels``, -1 where missing.
 
-    Kinds are "number", "span" (of time, in seconds), "moment" (days since 1970), "text", "level" (categories), "truth", "other".
+    Kinds are "number", "span" (of time, in seconds), "moment" (days since 1970), "text", "level" (categories), "truth", "vector"
+    (a row of numbers for each cell), "other".
     """
 
     kind: str
@@ -63,7 +75,10 @@ class Values:
 
     @property
     def missing(self) -> BoolArray:
-        return np.asarray(self.codes < 0) if self.codes is not None else np.isnan(self.numbers)  # type: ignore[arg-type]
+        if self.codes is not None:
+            return self.codes < 0
+        assert self.numbers is not None
+        return np.isnan(self.numbers if self.numbers.ndim == 1 else self.numbers[:, 0])
 
     def __len__(self) -> int:
         return len(self.missing)
@@ -91,12 +106,10 @@ class Values:
         return None if self.codes is None or self.codes[row] < 0 else self.levels[self.codes[row]]
 
 
-def _values_of(column: Any) -> Values:
+def _values_of(column: Series) -> Values:
     import narwhals.stable.v2 as nw
 
     kind, native = column.dtype, column.to_native()
-    if kind.is_numeric():
-        return Values("number", np.asarray(_numpy_column(column), np.float64))
     if kind in (nw.Categorical, nw.Enum):
         return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
     # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
@@ -106,16 +119,19 @@ def _values_of(column: Any) -> Values:
         of_arrow = hasattr(native, "dictionary_encode")
         return _coded_by_arrow(native) if of_arrow else _coded(column.to_list(), column.is_null().to_numpy())
     if kind == nw.Boolean:
-        numbers = _numpy_column(column)
-        return Values("truth", None, ("false", "true"), np.where(np.isnan(numbers), -1, numbers).astype(np.intp))
+        numbers = np.nan_to_num(_numpy_column(column), nan=-1.0)
+        return Values("truth", None, ("false", "true"), numbers.astype(np.intp))
     if kind in (nw.Date, nw.Datetime):
         return Values("moment", np.asarray(column.dt.timestamp("us").to_numpy(), np.float64) / 8.64e10)
     if kind == nw.Duration:
         return Values("span", np.asarray(column.dt.total_seconds().to_numpy(), np.float64))
     if _holds_numbers(column):
         return Values("number", np.asarray(_numpy_column(column), np.float64))
-    empty = bool(column.is_null().all())
-    return Values("number" if empty else "other", np.full(len(column), np.nan))
+    missing = np.asarray(column.is_null().to_numpy(), bool)
+    if holds_vectors(kind) and not missing.all():
+        there = column.filter(~column.is_null()).to_arrow()
+        return _vectors(_matrix_of_lists(there) if _are_alike(there) else [], missing)
+    return Values("number" if missing.all() else "other", np.full(len(column), np.nan))
 
 
 def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
@@ -130,18 +146,30 @@ def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
         numbers = [np.nan if gone else float(cell) for cell, gone in zip(objects, missing, strict=True)]
         return Values("number", np.array(numbers, np.float64))
     if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
-        return Values("other", np.full(len(objects), np.nan))
+        are_lists = all(issubclass(kind, list | tuple | np.ndarray) for kind in kinds)
+        return _vectors([cell for cell, gone in zip(objects, missing, strict=True) if not gone and are_lists], missing)
     return _coded(objects, missing)
 
 
-def _is_real(cell: Any) -> bool:
+def _vectors(there: Any, missing: BoolArray) -> Values:
+    """The cells that are not missing as vectors, if they are lists of equally many finite numbers."""
+    with suppress(ValueError):  # lists of different lengths
+        matrix = np.asarray(there)
+        if matrix.ndim == 2 and matrix.size and matrix.dtype.kind in "fiu" and np.isfinite(matrix).all():
+            numbers = np.full((len(missing), matrix.shape[1]), np.nan)
+            numbers[~missing] = matrix
+            return Values("vector", numbers)
+    return Values("other", np.full(len(missing), np.nan))
+
+
+def _is_real(cell: object) -> bool:
     """Whether a Python object is a real number that a float holds; NumPy counts durations among its integers."""
     if not isinstance(cell, Real | Decimal | np.bool_) or isinstance(cell, np.timedelta64):
         return False
     return not isinstance(cell, int) or abs(cell) <= sys.float_info.max
 
 
-def _coded(cells: Sequence[Any], missing: Any) -> Values:
+def _coded(cells: Sequence[object], missing: Iterable[bool]) -> Values:
     """Different texts in the order in which they come, and for each cell its place among them."""
     places: dict[str, int] = {}
     codes = np.full(len(cells), -1, np.intp)
@@ -154,7 +182,7 @@ def _coded(cells: Sequence[Any], missing: Any) -> Values:
     return Values("text", None, tuple(places), codes)
 
 
-def _coded_by_arrow(column: Any) -> Values:
+def _coded_by_arrow(column: pyarrow.ChunkedArray) -> Values:
     """The same for a column of Arrow, whose own function for it is a hundred times as fast."""
     import pyarrow as pa
 
@@ -175,7 +203,7 @@ class Cells(Mapping[str, Values]):
     """
 
     def __init__(
-        self, frame: Any, columns: Mapping[str, Any], levels: Collection[str] = (), kept: dict[str, Values] | None = None
+        self, frame: Frame, columns: Mapping[str, Series], levels: Collection[str] = (), kept: dict[str, Values] | None = None
     ):
         self.frame, self.columns, self._levels = frame, columns, levels
         self._kept: dict[str, Values] = {} if kept is None else kept
@@ -196,17 +224,14 @@ class Cells(Mapping[str, Values]):
     def __len__(self) -> int:
         return len(self.columns)
 
+    @cached_property
+    def kinds(self) -> Mapping[str, DType]:
+        """The type of each column, as narwhals calls it."""
+        return {name: column.dtype for name, column in self.columns.items()}
+
     def only(self, names: Sequence[str]) -> Cells:
-        """Some of the columns, in this order; one that is not there is refused."""
-        missing = [str(name) for name in names if name not in self.columns]
-        if missing:
-            one = len(missing) == 1
-            raise InvalidInputError(
-                f"{'column' if one else 'columns'} {', '.join(map(repr, missing))} {'was' if one else 'were'} there in fit "
-                f"and {'is' if one else 'are'} missing now; X has {', '.join(map(repr, self)) or 'no columns'}",
-                "Add or rename the columns, or fit again.",
-            )
-        return Cells(self.frame, {str(name): self.columns[name] for name in names}, self._levels, self._kept)
+        """Some of the columns, in this order."""
+        return Cells(self.frame, {name: self.columns[name] for name in names}, self._levels, self._kept)
 
     def some(self, rows: slice | IntArray) -> Cells:
         """The cells of some rows."""
@@ -215,7 +240,7 @@ class Cells(Mapping[str, Values]):
 
     def numbers(self) -> list[str]:
         """The columns of integers, floats, booleans and decimals, also as Python objects, whatever they are called."""
-        return [name for name, column in self.columns.items() if _holds_numbers(column) or _number_objects(column)]
+        return [name for name, column in self.columns.items() if _are_numbers(column)]
 
     def matrix(self) -> Any:
         """The columns, all of numbers, as a row-major float64 matrix, missing values as NaN. It is float32 where all columns are,
@@ -224,10 +249,10 @@ class Cells(Mapping[str, Values]):
         import narwhals.stable.v2 as nw
 
         columns = list(self.columns.values())
-        if len(columns) == 1 and holds_lists(columns[0].dtype):
+        if len(columns) == 1 and holds_vectors(columns[0].dtype):
             return _matrix_of_lists(columns[0].to_arrow())
         for column in columns:
-            if not _holds_numbers(column) and not _number_objects(column):
+            if not _are_numbers(column):
                 fault = f"X must hold numbers only; column {column.name!r} is of type {column.dtype}"
                 raise InvalidInputError(fault, "Convert it to a number type, or drop it.")
         if len(columns) > len(self.frame) > 0 and _is_arrow(columns[0]):
@@ -237,21 +262,26 @@ class Cells(Mapping[str, Values]):
             matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
             return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
         single = columns and all(column.dtype == nw.Float32 for column in columns)
-        return row_major(len(self.frame), columns, _numpy_column, np.float32 if single else np.float64)
+        return _row_major(len(self.frame), columns, np.float32 if single else np.float64)
 
 
-def cells_of(X: Any, *, levels: Collection[str] = ()) -> Any:
-    """The columns of a data frame as ``Cells``; None for all else."""
+def cells_of(frame: object, *, levels: Collection[str] = ()) -> Cells:
+    """The columns of a data frame."""
+    cells = cells_if_frame(frame, levels)
+    assert cells is not None
+    return cells
+
+
+def cells_if_frame(X: object, levels: Collection[str] = ()) -> Cells | None:
     frame = _wrapped(X)
     if frame is None or not hasattr(frame, "columns"):
         return None
     return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
 
 
-def to_matrix(X: Any, names: Sequence[str] | None = None) -> Any:
+def to_matrix(frame: object, names: Sequence[str]) -> Any:
     """The named columns of a data frame, all of numbers, as a matrix, see ``Cells.matrix``."""
-    cells = cells_of(X)
-    return (cells if names is None else cells.only(list(map(str, names)))).matrix()
+    return cells_of(frame).only(names).matrix()
 
 
 def features_of(cells: Cells) -> list[str]:
@@ -267,17 +297,25 @@ def features_of(cells: Cells) -> list[str]:
     return features
 
 
-def holds_lists(dtype: Any) -> bool:
+def holds_vectors(dtype: DType) -> bool:
+    """Whether a column of this type holds lists of numbers."""
     import narwhals.stable.v2 as nw
 
-    return isinstance(dtype, nw.List | nw.Array)
+    return isinstance(dtype, nw.List | nw.Array) and bool(dtype.inner.is_numeric())
 
 
-def _is_arrow(column: Any) -> bool:
+def _is_arrow(column: Series) -> bool:
     return type(column.to_native()).__module__.partition(".")[0] == "pyarrow"
 
 
-def _matrix_of_lists(column: Any) -> FloatArray:
+def _are_alike(column: pyarrow.ChunkedArray) -> bool:
+    """Whether all lists of a column of Arrow have the same length."""
+    import pyarrow.compute as pc
+
+    return len(pc.unique(pc.list_value_length(column))) == 1
+
+
+def _matrix_of_lists(column: pyarrow.ChunkedArray) -> FloatArray:
     """A column of lists of equally many numbers; float32 where they are that or less."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -287,18 +325,18 @@ def _matrix_of_lists(column: Any) -> FloatArray:
     return np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False).reshape(len(column), -1))
 
 
-def _wide_matrix(columns: Sequence[Any]) -> FloatArray:
+def _wide_matrix(columns: Sequence[Series]) -> FloatArray:
     import pyarrow as pa
 
     natives = [column.to_native() for column in columns]
     single = all(native.type == pa.float32() for native in natives)
     kind = pa.float32() if single else pa.float64()
-    batch = pa.table([native.cast(kind, safe=False) for native in natives], names=list(map(str, range(len(natives)))))
-    (one,) = batch.combine_chunks().to_batches()
+    table = pa.table({str(place): native.cast(kind, safe=False) for place, native in enumerate(natives)})
+    (one,) = table.combine_chunks().to_batches()
     return np.ascontiguousarray(one.to_tensor(null_to_nan=True).to_numpy())
 
 
-def tells_apart(column: Any) -> bool:
+def tells_apart(column: Series) -> bool:
     """Whether all values of a narwhals series are there, different, and no longer than names are, a hundred letters."""
     if not len(column) or column.is_null().any():
         return False
@@ -308,19 +346,19 @@ def tells_apart(column: Any) -> bool:
     return len(set(texts)) == len(texts) and all(0 < len(text) <= 100 for text in texts)
 
 
-def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
-    """A matrix in C order of n rows, from columns of which ``numbers`` gives the values; eight are held at a time."""
+def _row_major(n: int, columns: Sequence[Series], dtype: DTypeLike) -> FloatArray:
+    """A matrix in C order of n rows; eight columns are held at a time."""
     matrix = np.empty((n, len(columns)), dtype)
     # Cache line by cache line, of eight float64: column after column would fetch every line of the matrix once for each column.
     for start in range(0, len(columns), 8):
-        group = [numbers(column) for column in columns[start : start + 8]]
+        group = list(map(_numpy_column, columns[start : start + 8]))
         for rows in row_blocks(n, 8, 1 << 15):
             for offset, values in enumerate(group):
                 matrix[rows, start + offset] = values[rows]
     return matrix
 
 
-def _numpy_column(column: Any) -> FloatArray:
+def _numpy_column(column: Series) -> FloatArray:
     import narwhals.stable.v2 as nw
 
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
@@ -333,7 +371,7 @@ def _numpy_column(column: Any) -> FloatArray:
     return np.asarray(column.cast(nw.Float64).to_numpy())
 
 
-def _holds_numbers(column: Any) -> bool:
+def _holds_numbers(column: Series) -> bool:
     """Whether the type of a column says that it holds real numbers; complex ones are refused."""
     import narwhals.stable.v2 as nw
 
@@ -345,20 +383,21 @@ def _holds_numbers(column: Any) -> bool:
     return bool(column.dtype.is_numeric() or column.dtype == nw.Boolean or kind in ("f", "i", "u", "b"))
 
 
-def _number_objects(column: Any) -> bool:
-    if not _is_object(column):
-        return False
+def _are_numbers(column: Series) -> bool:
+    """The same, or whether all of its Python objects are real numbers."""
+    if _holds_numbers(column) or not _is_object(column):
+        return _holds_numbers(column)
     there = [cell for cell, gone in zip(column.to_list(), column.is_null(), strict=True) if not gone]
     return bool(there) and all(map(_is_real, there))
 
 
-def _is_object(column: Any) -> bool:
+def _is_object(column: Series) -> bool:
     import narwhals.stable.v2 as nw
 
     return bool(column.dtype == nw.Object or _native_dtype(column) == np.dtype(object))
 
 
-def _native_dtype(column: Any) -> Any:
+def _native_dtype(column: Series) -> Any:
     return getattr(column.to_native(), "dtype", None)
 
 
@@ -389,7 +428,7 @@ def _wrapped(X: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
 
 
-def index_names(frame: Any) -> tuple[tuple[str, ...], bool] | None:
+def index_names(frame: Frame) -> tuple[tuple[str, ...], bool] | None:
     """The index of a pandas data frame as text, and whether it was set to name rows: it has a name of its own, or holds other
     values than whole numbers. None where it counts the rows, and for frames of others.
     """
@@ -406,11 +445,11 @@ def index_names(frame: Any) -> tuple[tuple[str, ...], bool] | None:
     return tuple(map(str, values.tolist())), not whole or index.name is not None
 
 
-def columns_as_lists(X: Any) -> dict[str, list[Any]]:
+def columns_as_lists(X: object) -> dict[str, list[Any]]:
     """The columns of a data frame or a mapping, by their names, as lists of plain values; missing ones are None."""
     if isinstance(X, Mapping):
-        return {str(name): np.asarray(v).tolist() if isinstance(v, np.ndarray) else list(v) for name, v in X.items()}
-    cells = cells_of(X)
+        return {str(name): values.tolist() if isinstance(values, np.ndarray) else list(values) for name, values in X.items()}
+    cells = cells_if_frame(X)
     if cells is None:
         raise InvalidInputError(
             f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}",
@@ -447,23 +486,10 @@ def with_columns(X: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
     return X
 
 
-def n_rows(X: Any) -> int:
+def n_rows(X: object) -> int:
     from sklearn.utils.validation import _num_samples
 
     try:
         return int(_num_samples(X))
     except TypeError as error:
         raise InvalidInputError(f"X must have rows; got a {type(X).__name__}") from error
-
-
-def row_numbers(indices: ArrayLike, length: int) -> IntArray:
-    """Row numbers in ``range(length)``, in any order and repeated at will."""
-    rows = np.asarray(indices)
-    if rows.size == 0:
-        return np.zeros(0, dtype=np.intp)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        fault = f"indices must be a list of row numbers; got dtype {rows.dtype}, shape {rows.shape}"
-        raise InvalidInputError(fault, "For a mask use np.flatnonzero(mask).")
-    if rows.min() < 0 or rows.max() >= length:
-        raise InvalidInputError(f"indices must lie in 0 … {length - 1}; got {rows.min()} … {rows.max()}")
-    return rows.astype(np.intp, copy=False)

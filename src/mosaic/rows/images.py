@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from mosaic.rows.roles import Request, Roles, refuse_columns
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
+
+if TYPE_CHECKING:
+    import PIL.Image
 
 pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
 
@@ -141,7 +144,7 @@ def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     return X[: len(readable)], unreadable
 
 
-def emptiness(picture: Any) -> tuple[bool, bool]:
+def emptiness(picture: PIL.Image.Image) -> tuple[bool, bool]:
     """Whether a picture is of one colour, and whether it is noise: 1 − mean (x_i − x_j)² / 2σ² of neighbours i, j is small."""
     grey = picture.convert("L")
     grey.thumbnail((LOOKED_AT, LOOKED_AT))
@@ -151,7 +154,7 @@ def emptiness(picture: Any) -> tuple[bool, bool]:
     return is_one_colour, not is_one_colour and bool(1 - (steps**2).mean() / (2 * pixels.var()) < NOISE)
 
 
-def _grey_or_colour(picture: Any) -> Any:
+def _grey_or_colour(picture: PIL.Image.Image) -> Any:
     """Grey (L) or colour (RGB), what is transparent over white; pixels of more than 8 bits are made darker to fit."""
     if picture.mode == "F":
         raise ValueError("its pixels are floating-point numbers; save it with 8 or 16 bits")

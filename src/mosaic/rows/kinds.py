@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values
-from mosaic.rows.text_values import ISO, Written
+from mosaic.rows.text_values import CURRENCY, ISO, Written
 from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
@@ -180,7 +181,9 @@ class Number:
             unit = "" if self.written is None else self.written.unit
             if unit == "%":
                 return f"{figure(100 * x)}%"
-            return f"{unit} {figure(x)}" if unit.isalpha() else f"{unit}{figure(x)}"
+            if not unit or unit[-1] in CURRENCY:
+                return f"{unit}{figure(x)}"
+            return f"{unit} {figure(x)}" if len(unit) == 3 and unit.isupper() else f"{figure(x)} {unit}"
         seconds = np.datetime64(0, "s") + np.timedelta64(round(x * 86400), "s")
         return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
 
@@ -191,7 +194,7 @@ def read_cells(values: Values, written: Written) -> tuple[FloatArray, FloatArray
         return values.numbers, np.isinf(values.numbers) * 1.0
     numbers, unlike = written.parsed(values.levels)
     x = values.of_levels(numbers)
-    unread = np.isnan(x) & ~values.missing
+    unread = ~np.isfinite(x) & ~values.missing
     return x, unread * 1.0 - (values.of_levels(unlike.astype(np.float64)) == 1)
 
 
@@ -372,7 +375,7 @@ class Text:
             svd = TruncatedSVD(min(100 if long else 8, weighted.shape[0] - 1), random_state=0).fit(weighted)
         Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
-        scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
+        scale = _scale_of(Z - centre, np.ones(len(Z)))
         missing = float(weights[codes < 0].sum() / weights.sum())
         is_new = [i == 0 or texts[i] != texts[i - 1] for i in range(len(texts))]  # a copy shares every word
         different = words[np.flatnonzero(is_new)]
@@ -416,7 +419,55 @@ class Text:
         return True  # no text is usual
 
 
-Column: TypeAlias = Number | Category | Text
+@dataclass(frozen=True)
+class Embedding:
+    """A column of vectors: their differences from the mean, scaled so that two rows differ as two levels do."""
+
+    name: str
+    centre: FloatArray = field(repr=False, compare=False)
+    scale: float
+    missing: float
+
+    how: ClassVar[str] = "embedding"
+    has_texts: ClassVar[bool] = False
+    usually: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, name: str, values: Values, weights: FloatArray) -> Embedding:
+        assert values.numbers is not None
+        vectors, w = values.numbers[~values.missing], weights[~values.missing]
+        centre = np.average(vectors, axis=0, weights=w)
+        return cls(name, centre, _scale_of(vectors - centre, w), float(weights[values.missing].sum() / weights.sum()))
+
+    @property
+    def width(self) -> int:
+        return len(self.centre) + 1
+
+    def encode(self, values: Values) -> FloatArray:
+        there = ~values.missing
+        vectors = np.zeros(0) if values.numbers is None else values.numbers[there]
+        if values.kind == "other" or (there.any() and vectors.shape[1:] != self.centre.shape):
+            fault = f"column {self.name!r} must hold lists of {len(self.centre):,} finite numbers, as it did in fit"
+            raise InvalidInputError(fault, "Compute its embedding again in the same way.")
+        Z = np.zeros((len(there), self.width))
+        if there.any():
+            Z[there, :-1] = (vectors - self.centre) / self.scale
+        Z[~there, -1] = _length(self.missing)
+        return Z
+
+    def value(self, z: FloatArray, text: str | None = None) -> str:
+        return "missing" if z[-1] > 0 else "is unlike others"
+
+    def is_unusual(self, z: FloatArray) -> bool:
+        return True  # no vector is usual
+
+
+Column: TypeAlias = Number | Category | Text | Embedding
+
+
+def _scale_of(Z: FloatArray, weights: FloatArray) -> float:
+    """√(2 mean ‖z‖²), by which the distances of rows are 1 on average; 1 if all are equal."""
+    return float(np.sqrt(2 * np.average((Z**2).sum(axis=1), weights=weights))) or 1.0
 
 
 def quoted(text: str) -> str:
@@ -442,20 +493,20 @@ def _words(texts: Sequence[str], long: bool) -> Any:
     return HashingVectorizer(n_features=WORD_PLACES, alternate_sign=False, norm=None, **parts).transform(texts)
 
 
-def _counted(words: Any, places: int) -> Any:
+def _counted(words: sp.csr_array, places: int) -> Any:
     """The same with fewer places."""
     counts = words.tocoo()
     return sp.csr_array((counts.data, (counts.row, counts.col % places)), shape=(words.shape[0], places))
 
 
-def _share_in(words: Any, shared: IntArray) -> FloatArray:
+def _share_in(words: sp.csr_array, shared: IntArray) -> FloatArray:
     """The share of the different words of each text that are among the shared ones; 0 for a text without a word."""
     is_shared = np.zeros(WORD_PLACES)
     is_shared[shared] = 1.0
     return np.asarray((words > 0) @ is_shared / np.maximum(np.diff(words.indptr), 1))
 
 
-def _own_places(words: Any) -> FloatArray:
+def _own_places(words: sp.csr_array) -> FloatArray:
     """Points at the distance APART from 0, each in a direction of its own words, in which all texts without a word have one."""
     found = _counted(words, 2 * APART_PLACES).toarray()
     found = found[:, :APART_PLACES] - found[:, APART_PLACES:]

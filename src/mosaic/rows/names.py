@@ -70,7 +70,7 @@ class Finder(Protocol):
     def find(self, name: str) -> int: ...
 
 
-def as_row(given: Any, names: Finder | None) -> Any:
+def as_row(given: object, names: Finder | None) -> Any:
     """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is."""
     if not isinstance(given, str) or names is None:
         return given

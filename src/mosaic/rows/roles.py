@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, close_to
-from mosaic.rows.frames import id_names_among, is_added, tells_apart
+from mosaic.rows.frames import holds_vectors, id_names_among, is_added, tells_apart
 from mosaic.rows.rules import LeftOut, rule_of
 from mosaic.rows.tables import InMemory, Table
 from mosaic.text import listed
+
+if TYPE_CHECKING:
+    from narwhals.dtypes import DType
 
 #: Is called now and then with the bytes done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -125,7 +128,7 @@ def refuse_structures(request: Request, table: Table, name: str) -> None:
     import narwhals.stable.v2 as nw
 
     kind = table.kinds()[name]
-    if kind.is_nested() or kind == nw.Binary:
+    if (kind.is_nested() and not holds_vectors(kind)) or kind == nw.Binary:
         remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
         raise request.fault(f"holds {kind}, which rows cannot be compared by (`columns`)", remedy, name)
 
@@ -147,13 +150,16 @@ def check_names(request: Request, names: Sequence[str], what: str = "column") ->
 
 
 def check_weight(request: Request, table: Table) -> None:
-    kinds: Mapping[str, Any] = table.kinds() if request.weight is not None else {}
-    if request.weight is not None and not is_number(kinds[request.weight]):
-        fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
-        raise request.fault(fault, "Name another column.", request.weight)
+    if request.weight is None:
+        return
+    kind = table.kinds()[request.weight]
+    if not is_number(kind):
+        raise request.fault(
+            f"weights must be numbers; the column holds {kind} (`weight`)", "Name another column.", request.weight
+        )
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: DType) -> bool:
     """Whether a type of narwhals is that of real numbers, or of true and false."""
     import narwhals.stable.v2 as nw
 
@@ -210,6 +216,6 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
 def names_rows(table: InMemory, name: str, *, by_values: bool) -> bool:
     """Whether a column tells rows apart and, if it is not called as ids are, is not numbers or dates that are written as text."""
     cells = table.cells([name])
-    if not tells_apart(cells.columns[name]):
+    if not tells_apart(cells.columns[name]) or cells[name].kind in ("other", "vector"):
         return False
     return not by_values or isinstance(rule_of(name, cells[name]), LeftOut)

@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import is_on_device, rows_of
-from mosaic.exceptions import InvalidInputError
+from mosaic.door import as_indices
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.faults import close_to
-from mosaic.rows.frames import Cells, cells_of, holds_lists, index_names, n_rows, row_numbers, take_rows
+from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.roles import Request, Roles, roles_of
-from mosaic.rows.tables import InArray, InMemory, Table, shape_of
+from mosaic.rows.tables import InArray, InMemory, Table, rows_at, shape_of
 from mosaic.text import group_label, listed
 
 #: Rows from which the rules of columns are found where not all are in memory.
@@ -45,7 +46,7 @@ class Rows:
     columns : names of what ``cells`` gives
     id_name : the column that names the rows, None where there is none
     groups, group_name : of every row the value of the group column, and its name; None without one
-    weights, weight_name : of every row the value of the weight column, and its name; None without one
+    weights : of every row the value of the weight column; None without one
     roles : what is done with the columns of the table
     notes : sentences on what was assumed
     unreadable : pictures that were left out because they cannot be read, and why
@@ -68,7 +69,7 @@ class Rows:
     closers: list[Callable[[], None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, X: Any, *, groups: Any = None, weights: Any = None, memory_budget: float | None = None) -> Rows:
+    def of(cls, X: object, *, groups: object = None, weights: object = None, memory_budget: float | None = None) -> Rows:
         """The rows of whatever X is: an array, sparse matrix or memory map; a data frame; AnnData; the path of a file; a Zarr or
         HDF5 array; a Dask or Ray collection. ``groups`` and ``weights`` are values for each row, or names of columns.
 
@@ -109,7 +110,7 @@ class Rows:
             self.weights = self._weights_in(table, request.weight)
         return self
 
-    def with_roles(self, groups: Any, weights: Any) -> Rows:
+    def with_roles(self, groups: object, weights: object) -> Rows:
         """The same rows, with groups and weights that are given as values or as names of columns, which are then not compared."""
         group, weight = self._columns_named(groups, GROUPS), self._columns_named(weights, WEIGHTS)
         rows = self
@@ -125,7 +126,7 @@ class Rows:
             rows = replace(rows, weights=weights)
         return rows
 
-    def _columns_named(self, given: Any, parameter: str) -> list[str]:
+    def _columns_named(self, given: object, parameter: str) -> list[str]:
         """The columns that a text or a list of texts names; of one text for each row are labels, unless all are columns."""
         names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
@@ -135,16 +136,12 @@ class Rows:
         if missing and len(names) == self.n and not isinstance(given, str):
             return []
         if missing and not there:
-            fault = f"names the column {missing[0]!r}, but X is {self.kind_in_words}, whose columns have no names"
+            fault = f"names the column {missing[0]!r}, but the columns of X ({self.kind}) have no names"
             raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
         if missing:
             fault = f"names the column {missing[0]!r}, which X does not have"
             raise InvalidInputError(fault, f"{close_to(missing[0], there)}It has {listed(there)}.", parameter=parameter)
         return names
-
-    @property
-    def kind_in_words(self) -> str:
-        return f"{'an' if self.kind[:1].lower() in 'aeiou' else 'a'} {self.kind}"
 
     # ---- what they are
 
@@ -175,14 +172,6 @@ class Rows:
         return ", ".join(self.request.group) or None
 
     @property
-    def weight_name(self) -> str | None:
-        return self.request.weight
-
-    @property
-    def embedding(self) -> str | None:
-        return self.request.embedding
-
-    @property
     def stays(self) -> bool:
         """Whether the rows stay where they are, and are read in passes or taken into memory."""
         if self.array is not None:
@@ -201,8 +190,8 @@ class Rows:
     @property
     def options(self) -> dict[str, Any]:
         usual = Request()
-        names = ("embedding", "array", "image_size", "colour")
-        return {name: getattr(self.request, name) for name in names if getattr(self.request, name) != getattr(usual, name)}
+        given = {name: getattr(self.request, name) for name in ("embedding", "array", "image_size", "colour")}
+        return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
     # ---- names and cells
 
@@ -213,7 +202,7 @@ class Rows:
 
     def names(self, rows: ArrayLike) -> list[str]:
         """What these rows are called: their id or file name, else their number, counted from 0."""
-        numbers = row_numbers(rows, self.n)
+        numbers = self._numbers(rows)
         if self.index is not None:
             return [self.index[row] for row in numbers.tolist()]
         if self.id_name is None or self.table is None:
@@ -223,7 +212,10 @@ class Rows:
     def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
         """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
         assert self.table is not None
-        return self.table.take(row_numbers(rows, self.n), self.columns if columns is None else columns)
+        return self.table.take(self._numbers(rows), self.columns if columns is None else columns)
+
+    def _numbers(self, rows: ArrayLike) -> IntArray:
+        return as_indices(rows, self.n, "rows", may_repeat=True)
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""
@@ -246,33 +238,26 @@ class Rows:
 
     @cached_property
     def _all_names(self) -> RowNames:
-        if self.index is not None:
-            return self.index
-        return RowNames(tuple(self.names(np.arange(self.n))), f"column {self.id_name!r}")
+        return self._names_of(None)
 
     def row_names(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some, which are then in ascending order; None where rows have none."""
         if not self.has_names:
             return None
+        return self._all_names if rows is None else self._names_of(np.sort(rows))
+
+    def _names_of(self, rows: IntArray | None) -> RowNames:
         if self.index is not None:
-            return self.index if rows is None else self.index.among(np.sort(rows))
-        if rows is None:
-            return self._all_names
-        rows = np.sort(rows)
-        return RowNames(tuple(self.names(rows)), f"column {self.id_name!r}", rows)
+            return self.index if rows is None else self.index.among(rows)
+        return RowNames(tuple(self.names(np.arange(self.n) if rows is None else rows)), f"column {self.id_name!r}", rows)
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""
-        return None if self.pictures_of is None else self.pictures_of(row_numbers(rows, self.n), side)
+        return None if self.pictures_of is None else self.pictures_of(self._numbers(rows), side)
 
     def take(self, rows: IntArray) -> Any:
         """Some rows: a ``pyarrow.Table`` of their cells, or an array where the rows of a file are numbers."""
-        if self.array is None:
-            return self.cells(rows)
-        if isinstance(self.array, Source):
-            numbers, back = np.unique(rows, return_inverse=True)
-            return self.array.take(numbers)[back]
-        return take_rows(self.array, rows)
+        return self.cells(rows) if self.array is None else rows_at(self.array, rows)
 
     # ---- what the encoder asks for
 
@@ -295,10 +280,11 @@ class Rows:
     def length_of_lists(self) -> int:
         """The length that all lists of an embedding have; other lengths are refused, and what is no list of numbers."""
         assert self.table is not None
-        assert self.embedding is not None
-        name, width, seen = self.embedding, None, 0
+        assert self.request.embedding is not None
+        name, seen = self.request.embedding, 0
+        width: int | None = None
         kind = self.table.kinds()[name]
-        if not holds_lists(kind) or not kind.inner.is_numeric():
+        if not holds_vectors(kind):
             raise self.request.fault(f"holds {kind}, no lists of numbers (`embedding`)", "Name a column of lists.", name)
         for cells in self.table.blocks([name]):
             lengths = np.array([0 if cell is None else len(cell) for cell in cells.columns[name].to_list()])
@@ -387,15 +373,17 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         return Rows.of_table(Request(kind="Dask dataframe"), InDask(X))
     source = arrays.stored_source(X)
     if source is not None and arrays.owner_of(X) == "anndata":
+        for sentence in arrays.hint_at_components(X.X, X.obsm):
+            warn(SelectionWarning(sentence))
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
     if source is not None:
         roles = Roles(left_out=getattr(source, "left_out", ()))
         return Rows(Request(kind=source.kind), array=source, array_names=source.names, roles=roles)
-    if source is None and isinstance(X, Mapping):
+    if isinstance(X, Mapping):
         raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
-    cells = cells_of(X)
+    cells = cells_if_frame(X)
     if cells is None and hasattr(X, "to_frame"):
         raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
     if cells is None:

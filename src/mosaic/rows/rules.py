@@ -11,7 +11,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray
 from mosaic.rows.frames import Values, is_feature_name
-from mosaic.rows.kinds import Category, Column, Number, Text, is_long, quoted, read_cells
+from mosaic.rows.kinds import Category, Column, Embedding, Number, Text, is_long, quoted, read_cells
 from mosaic.rows.text_values import NEARLY_ALL, written_dates, written_numbers
 
 #: Column names that say that numbers are codes.
@@ -36,6 +36,11 @@ def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatAr
         return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
     if not there:
         return LeftOut(name, "has no values")
+    if values.kind == "vector":
+        assert values.numbers is not None
+        if (values.numbers == values.numbers[0]).all():
+            return LeftOut(name, "is the same in every row")
+        return Embedding.of(name, values, np.ones(len(values)) if weights is None else weights)
     if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None

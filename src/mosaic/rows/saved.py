@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, Roles
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import no_columns, values_of
+from mosaic.rows.tables import Outside, no_columns, values_of
 from mosaic.text import Library, jsonable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MOST_CELLS = 100_000
 
 
 @dataclass(frozen=True)
-class SavedRows:
+class SavedRows(Outside):
     """Names of the rows that a fit has in memory, and cells of picks, outliers and, in a small table, of all rows.
 
     ``named`` are the numbers of the rows with ``ids``, ``listed`` of those with ``cells``, both ascending. By ``options`` of
@@ -45,8 +45,6 @@ class SavedRows:
     kept: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    held: ClassVar[float] = 0.0
-    is_whole: ClassVar[bool] = False
 
     @classmethod
     def of(cls, rows: Rows, selection: Selection) -> SavedRows:
@@ -90,7 +88,7 @@ class SavedRows:
         return [*([] if self.id_name is None else [self.id_name]), *self.kept]
 
     def kinds(self) -> Mapping[str, Any]:
-        return {name: column.dtype for name, column in cells_of(self.take(NO_ROWS, self.columns)).columns.items()}
+        return cells_of(self.take(NO_ROWS, self.columns)).kinds
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
@@ -103,7 +101,3 @@ class SavedRows:
             place = dict(zip(known.tolist(), values, strict=True))
             found[name] = pa.array([place.get(number) for number in np.asarray(rows).tolist()])
         return pa.table(found) if found else no_columns(len(rows))
-
-    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
-        cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)
-        return ["" if value is None else str(value) for value in cells.to_pylist()]

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.rows.frames import Cells, cells_of
+from mosaic.arrays.sources import Source
+from mosaic.rows.frames import Cells, cells_of, take_rows
 from mosaic.text import Library
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from mosaic.rows.frames import Series
 
 pa, types = Library("pyarrow"), Library("pyarrow.types")
 
@@ -54,7 +60,7 @@ class InMemory:
         self.index, self.held = list(index), held
 
     @classmethod
-    def of_arrow(cls, table: Any) -> InMemory:
+    def of_arrow(cls, table: pyarrow.Table) -> InMemory:
         """Of a ``pyarrow.Table`` that a file was read into."""
         index, levels = pandas_columns(table.schema)
         # To ask thousands of short columns takes long, and they hold little.
@@ -63,15 +69,10 @@ class InMemory:
         return cls(cells_of(table, levels=levels), index=index, held=held)
 
     def kinds(self) -> Mapping[str, Any]:
-        return self._kinds
-
-    @cached_property
-    def _kinds(self) -> Mapping[str, Any]:
-        return {name: column.dtype for name, column in self._cells.columns.items()}
+        return self._cells.kinds
 
     def cells(self, columns: Sequence[str]) -> Cells:
-        cells: Cells = self._cells.only(columns)
-        return cells
+        return self._cells.only(columns)
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         cells = self.cells(columns)
@@ -92,10 +93,19 @@ class InMemory:
         return as_texts(cells if rows is None else cells[np.asarray(rows)])
 
 
-class InArray:
-    """An array or source, whose features are shown as columns, unless they are too many to look at."""
+class Outside:
+    """What tables have in common whose cells are not all in memory."""
 
-    is_whole, held = False, 0.0
+    is_whole: ClassVar[bool] = False
+    held: ClassVar[float] = 0.0
+
+    def texts(self: Table, column: str, rows: IntArray | None = None) -> list[str]:
+        cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)
+        return ["" if value is None else str(value) for value in values_of(cells)]
+
+
+class InArray(Outside):
+    """An array or source, whose features are shown as columns, unless they are too many to look at."""
 
     def __init__(self, X: Any, names: Sequence[str] | None):
         self._X, self.n = X, shape_of(X)[0]
@@ -113,23 +123,24 @@ class InArray:
         table = no_columns(len(rows))
         if not columns:
             return table
-        X = self._X
-        if hasattr(X, "shape"):
-            values = X[np.asarray(rows)]
-            values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-        else:
-            values = np.concatenate([np.zeros((0, X.n_features)), *(X.read(int(i), int(i) + 1) for i in rows)])
+        values = rows_at(self._X, rows)
+        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         for name in columns:
             table = table.append_column(name, pa.array(native(values[:, self.columns.index(name)])))
         return table
 
-    def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
-        return list(map(str, self.take(np.arange(self.n) if rows is None else rows, [column]).column(0).to_pylist()))
+
+def rows_at(X: Any, rows: IntArray) -> Any:
+    """The rows of an array or a source with these numbers, in any order and repeated at will."""
+    if not isinstance(X, Source):
+        return take_rows(X, rows)
+    numbers, back = np.unique(rows, return_inverse=True)
+    return X.take(numbers)[back]
 
 
 def shape_of(X: Any) -> tuple[int, int]:
-    if hasattr(X, "n_features"):
-        return int(X.n), int(X.n_features)
+    if isinstance(X, Source):
+        return X.n, X.n_features
     rows, *width = (*X.shape, 0, 0)[: max(len(X.shape), 2)]
     return int(rows), int(width[0])
 
@@ -139,14 +150,14 @@ def no_columns(n: int) -> Any:
     return pa.table({"": np.zeros(n, bool)}).select([])
 
 
-def native(values: Any) -> Any:
+def native(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers as pyarrow takes them: in the order of bytes of this machine, and of no more than 64 bits."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         return values.astype(np.float64)
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def arrow_column(column: Any) -> Any:
+def arrow_column(column: Series) -> Any:
     """A narwhals series as a column of Arrow; of objects of several kinds, their texts."""
     values = column.to_native()
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -157,12 +168,12 @@ def arrow_column(column: Any) -> Any:
         return pa.array([None if text == "" else text for text in as_texts(column)], pa.string())
 
 
-def as_texts(column: Any) -> list[str]:
+def as_texts(column: Series) -> list[str]:
     cells = zip(column.to_list(), column.is_null().to_list(), strict=True)
     return ["" if is_null else str(cell) for cell, is_null in cells]
 
 
-def pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
+def pandas_columns(schema: pyarrow.Schema) -> tuple[list[str], list[str]]:
     """The columns of a file that pandas wrote as index, and those that it wrote as categories."""
     known = schema.pandas_metadata or {"index_columns": [], "columns": []}
     index = [name for name in known["index_columns"] if isinstance(name, str)]
@@ -170,12 +181,12 @@ def pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
     return index, [column["field_name"] for column in categories if column["field_name"]]
 
 
-def without_categories(column: Any) -> Any:
+def without_categories(column: pyarrow.ChunkedArray) -> Any:
     """A column of categories as a column of their values; other columns as they are."""
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-def values_of(column: Any) -> list[Any]:
+def values_of(column: pyarrow.ChunkedArray) -> list[Any]:
     """The values of a column, as text where Python has none, as for the year 14645."""
     try:
         return list(column.to_pylist())

@@ -9,11 +9,11 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
@@ -23,8 +23,11 @@ from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
-from mosaic.rows.text_values import MISSING_CELLS, number_pattern
+from mosaic.rows.text_values import MISSING_CELLS, NEARLY_ALL, number_pattern
 from mosaic.text import Library, listed
+
+if TYPE_CHECKING:
+    import pyarrow
 
 pa, pc, arrow = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv"))
 calamine = Library("python_calamine")
@@ -122,7 +125,7 @@ class TextTable:
         ]
         return pa.RecordBatch.from_arrays(cells, names=self.names)
 
-    def _parsed(self, name: str, before: CellKind, column: Any) -> tuple[CellKind, Any]:
+    def _parsed(self, name: str, before: CellKind, column: pyarrow.Array) -> tuple[CellKind, Any]:
         """What the cells of a column are, and the cells as such: as they are written, or without blanks and marks of missing."""
         request = self.request
         if before == "text":
@@ -134,17 +137,23 @@ class TextTable:
             whole = self._tried(column, "whole")
             if whole is not None and whole.cast(pa.string()).equals(column):
                 return "whole", whole
-            return ("text", column) if pc.any(pc.not_equal(column, "")).as_py() else ("empty", pa.nulls(len(column)))
+            if pc.any(pc.not_equal(column, "")).as_py():
+                return "text", column
+            return "empty", pa.nulls(len(column))
         code: CellKind = "fraction" if name in (*(request.columns or ()), request.weight) else "code"
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
                 return "empty", pa.nulls(len(column))
-            if self.decimal not in (cells[0].as_py() or "") and (whole := self._tried(cells, "whole")) is not None:
+            has_fraction = self.decimal in (cells[0].as_py() or "")
+            whole = None if has_fraction else self._tried(cells, "whole")
+            if whole is not None:
                 same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
                 return (code, self._cast(column, code)) if zeros else ("whole", whole)
             if (numbers := self._tried(cells, "fraction")) is not None:
+                if name != request.weight and self._has_thousands(cells):
+                    return "text", column
                 long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
                 # Whole numbers of more digits than an integer holds.
                 is_code = long and pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py()
@@ -152,12 +161,21 @@ class TextTable:
         truth = self._tried(cells, "truth")
         return ("text", column) if truth is None else ("truth", truth)
 
+    def _has_thousands(self, cells: pyarrow.Array) -> bool:
+        """Whether signs may stand before thousands and not before fractions: three digits follow nearly all, 987 has none."""
+        pattern = rf"^[-+]?(0|[1-9]\d{{0,2}}({re.escape(self.decimal)}\d{{3}})?)$"
+        for some in (cells.slice(0, 64), cells):
+            if (pc.mean(pc.match_substring_regex(some, pattern)).as_py() or 0.0) < NEARLY_ALL:
+                return False
+        has_sign, is_whole = pc.match_substring(cells, self.decimal), pc.match_substring_regex(cells, r"^[-+]?\d+$")
+        return bool(pc.any(has_sign).as_py() and pc.any(is_whole).as_py())
+
     def _is_name(self, name: str) -> bool:
         request = self.request
         computed = name in (*(request.columns or ()), request.weight)
         return not computed and (name in (request.id, *request.group) or looks_like_id(name))
 
-    def _cast(self, column: Any, kind: CellKind) -> Any:
+    def _cast(self, column: pyarrow.Array, kind: CellKind) -> Any:
         """A column of text as cells of a kind that all of them are."""
         if kind == "empty":
             return pa.nulls(len(column))
@@ -166,7 +184,7 @@ class TextTable:
         cells = self._tried(column, kind)
         return self._as(filled(column), kind) if cells is None else cells
 
-    def _tried(self, cells: Any, kind: CellKind) -> Any:
+    def _tried(self, cells: pyarrow.Array, kind: CellKind) -> Any:
         """The cells as those of a kind, None where one is none. Some are tried first, as a cast that fails takes long."""
         with suppress(pa.ArrowInvalid):
             if len(cells) > 64:
@@ -174,7 +192,7 @@ class TextTable:
             return self._as(cells, kind)
         return None
 
-    def _as(self, cells: Any, kind: CellKind) -> Any:
+    def _as(self, cells: pyarrow.Array, kind: CellKind) -> Any:
         if kind == "fraction" and self.decimal == ",":
             if pc.any(pc.match_substring(cells, ".")).as_py():
                 raise pa.ArrowInvalid("a point in numbers with a decimal comma")
@@ -230,7 +248,7 @@ def _either(one: CellKind, other: CellKind) -> CellKind:
     return "text"
 
 
-def filled(column: Any) -> Any:
+def filled(column: pyarrow.Array) -> Any:
     """Cells of text without the blanks around them, missing ones as null."""
     cells = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.is_in(cells, value_set=pa.array(sorted(MISSING_CELLS))), None, cells)
@@ -268,7 +286,7 @@ def sniff_csv(request: Request) -> TextTable:
     return TextTable(request, delimiter, decimal, names, has_header, skipped, len(lines.encode()) / len(records), notes)
 
 
-def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """For every record that is not empty, the line that it begins on, and its cells, as long as those that pyarrow reads."""
     limit, begun = csv.field_size_limit(LONGEST_ROW), 1
     try:
@@ -282,10 +300,9 @@ def records_of(lines: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
-    limit, records = csv.field_size_limit(LONGEST_ROW), list[list[str]]()
+    records: list[list[str]] = []
     with suppress(csv.Error):
-        records.extend(filter(None, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
-    csv.field_size_limit(limit)
+        records.extend(cells for _, cells in records_of(io.StringIO(text, newline=""), delimiter))
     return records
 
 
@@ -378,5 +395,5 @@ def _column(cells: list[Any]) -> Any:
     return pa.array(cells if len(kinds) <= 1 else [None if cell is None else _text(cell) for cell in cells])
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)

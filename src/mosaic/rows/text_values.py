@@ -23,14 +23,18 @@ NEARLY_ALL = 0.95
 #: Texts of a column that a way of writing dates is tried with first.
 TRIED_DATES = 50
 ISO = "ISO 8601"
-_CURRENCY = "$€£¥₹₽₩₺₫₴₦฿"
+#: Signs of currencies.
+CURRENCY = "$€£¥₹₽₩₺₫₴₦฿"
+#: A unit that is a word: kg, °C, km/h, m², zł, kr.
+_WORD = r"°|°?[^\W\d_]{1,12}(?:/[^\W\d_]{1,12})?[²³.]?"
 _NUMBER = re.compile(
-    rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?P<before>[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
-    rf"(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*(?P<after>[{_CURRENCY}%]|[A-Z]{{3}})?\s*\)?\s*"
+    rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?P<before>[A-Z]{{0,3}}[{CURRENCY}]|[A-Z]{{3}}\s|(?:Rs|Rp|RM|Fr|kr)\.?)?\s*"
+    rf"(?P<inner>[-+−])?(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?(?P<last>(?<=\d)[-−])?"
+    rf"\s*(?P<after>[{CURRENCY}%]|[A-Z]{{3}}|(?P<word>{_WORD}))?\s*\)?\s*"
 )
 _BLANKS = re.compile(r"[\s'’\u00a0\u202f]")
 #: Digits of which the sign may stand before thousands or before a fraction, and whole numbers with signs before thousands.
-_UNCLEAR, _GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}"), re.compile(r"\d{1,3}([.,]\d{2,3})*[.,]\d{3}")
+_UNCLEAR, _GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}"), re.compile(r"\d{1,3}([., ]\d{2,3})*[., ]\d{3}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ class Written:
 
     def _difference(self, match: re.Match[str]) -> str:
         decimal, unit = _decimal_of(_digits(match)), _unit_of(match)
-        if unit != self.unit and ("%" in (unit, self.unit) or "" not in (unit, self.unit)):
+        both_have_one = "" not in (unit, self.unit)
+        if unit != self.unit and (both_have_one or match["word"] or "%" in (unit, self.unit)):
             return f"is in {unit}" if unit else "is not in %"
         if decimal not in ("", self.form):
             return f"has a decimal {'comma' if decimal == ',' else 'point'}"
@@ -82,42 +87,47 @@ def number_pattern(decimal: str) -> str:
 
 
 def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
-    """How these texts, each there so many times, are written: with thousands separators, currencies, percent signs, brackets for
-    negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than 18.
+    """How these texts, each there so many times, are written: with thousands separators, currencies, units, percent signs,
+    brackets for negative ones. None where they are no numbers. Codes are none: digits that begin with a zero, or are more than
+    18, and numbers after which many words come, as in 12a and 12b.
     """
     found = [_NUMBER.fullmatch(text) for text in texts]
-    if not _nearly_all(np.array([match is not None for match in found]), counts):
-        return None
-    decimals, units = Counter[str](), Counter[str]()
-    numbers, codes, zeros = 0, False, 0
+    decimals, units, unclear = Counter[str](), Counter[str](), Counter[str]()
+    codes, zeros, longest = 0, 0, 0
     for match, count in zip(found, counts.tolist(), strict=True):
         if match is None:
             continue
         digits = _digits(match)
         decimals[_decimal_of(digits)] += count
         units[_unit_of(match)] += count
-        begins_with_zero = re.match(r"0\d", digits) is not None
-        codes |= digits.isdigit() and (begins_with_zero or len(digits) > 18)
-        zeros += begins_with_zero
-        numbers += 1
-    if codes or zeros > (1 - NEARLY_ALL) * numbers:
+        if _UNCLEAR.fullmatch(digits):
+            unclear[digits[-4]] += count
+        elif digits.isdigit():
+            longest = max(longest, len(digits))
+            codes += len(digits) > 18 or re.match(r"0\d", digits) is not None
+        zeros += re.match(r"0\d", digits) is not None
+    if codes or zeros > (1 - NEARLY_ALL) * len(texts):
         return None
-    unit = max(units, key=lambda unit: (units[unit], unit))
+    unit = max(units, key=lambda unit: (units[unit], unit), default="")
+    for sign, other in (".,", ",."):
+        if 0 < longest <= 3 and decimals[sign] <= (1 - NEARLY_ALL) * unclear[sign]:
+            decimals[other] += unclear[sign]  # 987 beside 1.234 and 12.345: from a thousand on there is a sign
     written = Written("," if decimals[","] > decimals["."] else ".", unit=unit)
-    return written if _nearly_all(np.isfinite(written.read(texts)), counts) else None
+    is_of_unit = [match is not None and (not match["word"] or _unit_of(match) == unit) for match in found]
+    return written if _nearly_all(np.isfinite(written.read(texts)) & is_of_unit, counts) else None
 
 
 def _digits(match: re.Match[str]) -> str:
-    return _BLANKS.sub("", match["digits"])
+    return _BLANKS.sub(" ", match["digits"].strip())
 
 
 def _unit_of(match: re.Match[str]) -> str:
-    return (match["before"] or match["after"] or "").strip()
+    return "".join((match[place] or "").strip(" .") for place in ("before", "after"))
 
 
 def _decimal_of(digits: str) -> str:
     """The sign before the fraction of a number; empty where it has none, or could be read either way, as 1.234."""
-    signs = re.sub(r"\d", "", digits)
+    signs = re.sub(r"[\d ]", "", digits)
     if len(signs) < 2:
         return "" if _UNCLEAR.fullmatch(digits) else signs
     if len(set(signs)) == 2:
@@ -132,8 +142,8 @@ def _number(match: re.Match[str], decimal: str) -> float:
     is_grouped = whole.isdigit() or not whole or _GROUPED.fullmatch(whole)
     if not is_grouped or not (fraction.isdigit() or not fraction):  # such as 1.2.3
         return float("nan")
-    value = float(re.sub("[.,]", "", whole) + "." + fraction + (match["power"] or ""))
-    signs = (match["sign"] or "") + (match["inner"] or "")
+    value = float(re.sub("[., ]", "", whole) + "." + fraction + (match["power"] or ""))
+    signs = [match[place] for place in ("sign", "inner", "last")]
     negative = bool(match["open"]) or "-" in signs or "−" in signs
     return (-value if negative else value) * (0.01 if match["after"] == "%" else 1.0)
 

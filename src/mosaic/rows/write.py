@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosaic.exceptions import NotWrittenError, SelectionWarning
 from mosaic.rows.faults import FileFault
 from mosaic.rows.tables import values_of, without_categories
 from mosaic.text import Library, json_text, jsonable
+
+if TYPE_CHECKING:
+    import pyarrow
 
 pa, pq = Library("pyarrow"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
@@ -43,7 +46,7 @@ class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
     """A file cannot be written."""
 
 
-def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as_written: bool = True) -> list[str]:
+def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool = False, as_written: bool = True) -> list[str]:
     """Write a table of rows, in the way that the ending says (see ``WRITERS``), and return the names of columns left out: those
     of lists, which .csv and .tsv files cannot hold.
 
@@ -94,12 +97,10 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     A symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not force:
-        raise OutputFault(path, "exists already", REPLACE)
     temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
     try:
         yield temporary
-        if target.exists() and not force:  # somebody else was quicker
+        if target.exists() and not force:
             raise OutputFault(path, "exists already", REPLACE)
         if target.exists():
             os.chmod(temporary, target.stat().st_mode & 0o7777)
@@ -113,7 +114,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
         temporary.unlink(missing_ok=True)
 
 
-def escape_formulas(table: Any) -> tuple[Any, int]:
+def escape_formulas(table: pyarrow.Table) -> tuple[Any, int]:
     """A table of which a spreadsheet computes no text, and how many were changed: an apostrophe is put before them."""
     changed = 0
 
@@ -131,7 +132,7 @@ def escape_formulas(table: Any) -> tuple[Any, int]:
     return table.rename_columns([inert(name) for name in table.column_names]), changed
 
 
-def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
+def csv_bytes(table: pyarrow.Table, delimiter: str = ",") -> bytes:
     """A table as CSV; cells are quoted where they need it, missing ones are empty. Columns of lists are left out."""
     flat = table.drop_columns(_unwritable(table))
     lines = _Lines()
@@ -148,11 +149,11 @@ class _Lines(list[str]):
         self.append(line.removesuffix("\r\n") + "\n")
 
 
-def _unwritable(table: Any) -> list[str]:
+def _unwritable(table: pyarrow.Table) -> list[str]:
     return [field.name for field in table.schema if types.is_nested(field.type)]
 
 
-def _as_text(column: Any) -> list[str | None]:
+def _as_text(column: pyarrow.ChunkedArray) -> list[str | None]:
     """Values as text; bytes that are no text as hexadecimal digits."""
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if isinstance(column.type, pa.BaseExtensionType):  # a cast to text would give its bytes
@@ -161,7 +162,7 @@ def _as_text(column: Any) -> list[str | None]:
     return [value.hex() if isinstance(value, bytes) else None if value is None else str(value) for value in column.to_pylist()]
 
 
-def _json_records(table: Any) -> list[str]:
+def _json_records(table: pyarrow.Table) -> list[str]:
     """Every row as a JSON object; NaN and infinite become null, dates and other things their text."""
     columns = [values_of(column) for column in table.columns]
     return [json_text(jsonable(dict(zip(table.column_names, row, strict=True)))) for row in zip(*columns, strict=True)]

@@ -30,7 +30,7 @@ DIGITS = (6, 4, 3)
 Columns: TypeAlias = dict[str, list[Any]]
 
 
-def cells_of(rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Columns:
+def columns_of_rows(rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Columns:
     """Columns as lists, without those of lists."""
     if not len(numbers):
         return {}
@@ -78,7 +78,7 @@ def map_columns(rows: Rows, numbers: IntArray, shown: list[str], others: dict[st
     kept = getattr(rows.table, "listed", None)
     if not shown or (kept is not None and not np.isin(numbers, kept).all()):
         return [None] * len(shown)
-    cells = cells_of(rows, numbers, shown)
+    cells = columns_of_rows(rows, numbers, shown)
     limit = max(DATA_BYTES - _deflated(others), 0)
     for digits in DIGITS:
         found: list[dict[str, Any] | None] = [_coded(_texts(cells[name], digits=digits)) for name in shown]

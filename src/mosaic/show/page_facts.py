@@ -18,7 +18,16 @@ from mosaic.facts import Facts
 from mosaic.facts.facts import finite
 from mosaic.facts.map import Plane, framed
 from mosaic.rows import Rows
-from mosaic.show.page_columns import LONGEST_NAME, cells_of, columns_shown, lines_of, map_columns, packed, page_bytes, shortened
+from mosaic.show.page_columns import (
+    LONGEST_NAME,
+    columns_of_rows,
+    columns_shown,
+    lines_of,
+    map_columns,
+    packed,
+    page_bytes,
+    shortened,
+)
 
 #: Rows in the list of outliers: so many, and as many more as are outliers, up to the second number. Readers without JavaScript
 #: have the first.
@@ -133,7 +142,7 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
 
     why_odd = _named(facts, odd_columns, low)
     at_fault = [[reason.column for reason in reasons] for reasons in why_odd]
-    cells = cells_of(rows, listed)
+    cells = columns_of_rows(rows, listed)
     cells.pop(rows.id_name or "", None)
     compared = set(facts.feature_names or cells)
     first = [
