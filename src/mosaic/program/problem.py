@@ -263,9 +263,7 @@ def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
     elif problem.square and problem.in_candidate_space and n <= MOST_SOLVED_WHOLE:
         lengths = np.sqrt(row_norms_squared(problem.grams[0]))
     else:
-        # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
-        tail = np.cumsum((problem.T**2).sum(axis=0)[::-1])[::-1]
-        lengths = problem.scores(problem.T[:, tail > 1e-12 * tail[:1]])
+        lengths = problem.scores(problem.T)
     largest = float(lengths.max(initial=0.0))
     if largest == 0:
         raise InvalidInputError(
@@ -276,17 +274,13 @@ def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
 
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     """C = Σ_i ω_i f_i f_iᵀ in float64, also of a factor in float32: its root T would enlarge the rounding of single precision."""
-    roots = None if (weights == 1).all() else xp.to_device_of(F, np.sqrt(weights))
+    roots = xp.to_device_of(F, np.sqrt(weights))[:, None]
 
     def gram(rows: slice) -> FloatArray:
-        block = xp.as_double(rows_of(F, rows))
-        block = block if roots is None else block * roots[rows][:, None]
+        block = xp.as_double(rows_of(F, rows)) * roots[rows]
         return on_host(block.T @ block)
 
-    C = np.zeros((F.shape[1], F.shape[1]))
-    for part in in_blocks(gram, F.shape[0], F.shape[1], 1 << 21, on=F):
-        C += part
-    return C
+    return sum(in_blocks(gram, F.shape[0], F.shape[1], 1 << 21, on=F), start=np.zeros((F.shape[1], F.shape[1])))
 
 
 def _product_of_grams(X: Any, Y: Any) -> Any:
@@ -329,13 +323,8 @@ class RowProgram:
     def FT(self) -> FloatArray:
         return np.asarray(self.F @ self.T)
 
-    @cached_property
-    def K(self) -> FloatArray | None:
-        """F Fᵀ if multiplying by it is cheaper than multiplying by F twice, else None."""
-        return self.F @ self.F.T if 2 * self.F.shape[1] > self.F.shape[0] else None
-
     def apply_K(self, W: FloatArray) -> FloatArray:
-        return np.asarray(self.K @ W if self.K is not None else self.F @ (self.F.T @ W))
+        return self.F @ (self.F.T @ W)
 
     def row_norms(self, W: FloatArray) -> FloatArray:
         return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
@@ -344,7 +333,8 @@ class RowProgram:
         """Primal at W and dual at the best feasible multiple of E = lam (T − FᵀW)."""
         KW = self.apply_K(W)
         # ‖T − FᵀW‖² = ‖T‖² − 2⟨FT, W⟩ + ⟨W, KW⟩ and ⟨T − FᵀW, T⟩ = ‖T‖² − ⟨FT, W⟩
-        TT, cross = sum_of_squares(self.T), float(np.vdot(self.FT, W))
+        TT = sum_of_squares(self.T)
+        cross = float(np.vdot(self.FT, W))
         fit = self.lam * max(TT - 2.0 * cross + float(np.vdot(W, KW)), 0.0)
         inner = self.lam * (TT - cross)
         FE = self.lam * (self.FT - KW)

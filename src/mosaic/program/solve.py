@@ -117,9 +117,11 @@ def solve(
     with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
         budget = as_bytes(memory_budget)
-        totals = groups.sums(weights)
-        program = Program(distinct, totals, groups, row_norm, solver, tol, max_iter, max_rank, budget, random_state)
+        program = Program(distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, budget, random_state)
         encoding = program.encode(alpha, lam)
+    if not groups.is_trivial:  # equal points share a row
+        influence = (encoding.influence / np.bincount(groups.group))[groups.group]
+        encoding = replace(encoding, groups=groups, influence=influence)
     if encoding.dual_gap > tol:
         text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
         warnings.warn(ConvergenceWarning(text), stacklevel=2)
@@ -155,11 +157,10 @@ class PosedProblem:
 
 @dataclass(frozen=True)
 class Program:
-    """``solve`` for a kernel between distinct points and their weights; ``groups`` says which rows are equal."""
+    """``solve`` for a kernel between distinct points and their weights."""
 
     kernel: Kernel
     weights: FloatArray
-    groups: EqualRows
     row_norm: RowNorm = "l2"
     solver: SolverName = "auto"
     tol: float = 1e-4
@@ -207,7 +208,6 @@ class Program:
             max_rank=self.max_rank,
             memory_budget=self.memory_budget,
             weights=weights,
-            all_matter=True,
             among=among,
             random_state=self.random_state,
         )
@@ -268,7 +268,7 @@ class Program:
         """The encoding, certified for the kernel itself. If the solver's formulas lose too many digits, values are computed
         directly from the rows and from E. A lower bound above the attained value is wrong and is replaced by 0.
         """
-        factor, groups = posed.factor, self.groups
+        factor = posed.factor
         half = 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
         norms = solution.row_norms[used]
@@ -278,16 +278,16 @@ class Program:
         rows: DesignRows | GivenRows
         lost = 0.0
         if self.row_norm == "linf":
-            rows = GivenRows(solution.value[used])
+            rows = GivenRows(factor.F, problem.F[used], solution.value[used])
         else:
             eta = solution.value[used]
-            rows = DesignRows(factor.F, members, problem.restrict(used), eta)
+            rows = DesignRows(factor.F, problem.restrict(used), eta)
             # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
             condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
             lost = float(np.finfo(np.float64).eps) * condition
             if lost > 1e-3 * self.tol:
                 dual, lost = lower_bound(problem, solution.value), 0.0
-                norms = rows.norms()
+                norms = np.sqrt(np.maximum(rows.gram(self.weights).diagonal(), 0.0))
                 primal = half * rows.misfit() + float(norms.sum())
         scale = half * factor.trace
         eps, finest = (float(np.finfo(dtype).eps) for dtype in (numpy_dtype(factor.F), np.float64))
@@ -302,10 +302,8 @@ class Program:
         slack = ALLOWED_ROUNDINGS * (max(eps, finest * load) + lost) * scale
         if dual > primal + slack:
             dual, status = 0.0, Status.STALLED
-        influence = np.zeros(len(groups.first))
+        influence = np.zeros(self.kernel.n)
         influence[members] = norms
-        if not groups.is_trivial:  # equal points share the row of their group
-            influence = np.asarray((influence / np.bincount(groups.group))[groups.group])
         return Encoding(
             influence=influence,
             lam=problem.lam,
@@ -315,7 +313,7 @@ class Program:
             certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
             kernel=self.kernel,
             factor=factor,
-            groups=groups,
+            groups=EqualRows.trivial(self.kernel.n),
             weights=self.weights,
             members=members,
             member_rows=rows,
@@ -370,7 +368,7 @@ def _kernel_excess(
     F_chosen = xp.host_rows(factor.F, chosen)
     Δ = kernel.device_block(chosen, chosen)
     Δ = Δ - to_device_of(Δ, F_chosen) @ to_device_of(Δ, F_chosen.T)
-    inside = rows.quadratic(Δ, weights, exposed)
+    inside = float(np.vdot(on_host(Δ), rows.gram(weights, exposed)))
     bound = np.inf if room is None else float((np.sqrt(factor.error) + np.sqrt(max(inside, 0.0))) ** 2)
     if room is not None and (bound <= room or factor.error > room):
         return bound
@@ -378,9 +376,8 @@ def _kernel_excess(
     def across(targets: slice) -> float:
         Δ, F = kernel.device_block(targets, chosen), xp.as_double(xp.rows_of(factor.F, targets))
         F = F if xp.is_on_device(F) else to_device_of(Δ, F)  # the factor of few points on a device is not there
-        Δ = Δ - F @ to_device_of(F, F_chosen.T)
-        products = Δ * rows.device_columns(F, exposed, targets)
-        return float(weights[targets] @ on_host(xp.namespace(products).sum(products, axis=1)))
+        Δ = on_host(Δ - F @ to_device_of(F, F_chosen.T))
+        return float(weights[targets] @ np.einsum("ij,ji->i", Δ, rows.part(exposed, targets)))
 
     cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.X))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

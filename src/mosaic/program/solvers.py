@@ -173,8 +173,8 @@ def uniform_start(problem: DesignProblem) -> FloatArray:
 
 def _reach(x: FloatArray, dx: FloatArray, most: float = 1.0) -> float:
     """Largest step ≤ ``most`` that keeps x + step·dx ≥ 0."""
-    negative = dx < 0
-    return min(most, float((-x[negative] / dx[negative]).min())) if negative.any() else most
+    steepest = float((-dx / x).max())
+    return min(most, 1.0 / steepest) if steepest > 0 else most
 
 
 class _OnRows:
@@ -203,37 +203,36 @@ class ADMM(_OnRows):
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
         R = np.zeros(problem.shape) if start is None else start
-        rho = problem.lam * float(np.vdot(problem.F, problem.F)) / problem.F.shape[0]
+        rho = problem.lam * sum_of_squares(problem.F) / len(problem.F)
         return R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0
 
     def step(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[Any, ...]:
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
-        # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
-        Δ = inverse @ B if problem.K is not None else (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
+        # (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ
+        Δ = (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
         if steps < 100 and steps % 5 == 4:
-            primal, dual = float(np.linalg.norm(Δ - new)), rho * float(np.linalg.norm(new - R))
+            primal = float(np.linalg.norm(Δ - new))
+            dual = rho * float(np.linalg.norm(new - R))
             factor = 2.0 if primal > 10 * dual else 0.5 if dual > 10 * primal else 1.0
             if factor != 1.0:
-                rho, Q = rho * factor, Q / factor
+                rho *= factor
+                Q /= factor
                 inverse = _inverse(problem, rho)
         return new, Q, rho, inverse, steps + 1
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
-    if problem.K is not None:
-        return np.asarray(np.linalg.inv(problem.lam * problem.K + rho * np.eye(len(problem.K))))
-    gram = problem.F.T @ problem.F
-    return np.asarray(np.linalg.inv(gram + (rho / problem.lam) * np.eye(len(gram))))
+    return np.linalg.inv(with_diagonal(problem.F.T @ problem.F, rho / problem.lam))
 
 
 class FISTA(_OnRows):
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
-        gram = problem.K if problem.K is not None else problem.F.T @ problem.F
+        gram = problem.F.T @ problem.F
         W = np.zeros(problem.shape) if start is None else start
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return W, W, 1.0, 1.0 / (problem.lam * largest)

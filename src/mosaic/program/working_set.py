@@ -199,8 +199,7 @@ class _WorkingSet:
         in_blocks(find, len(places), len(centres), PRODUCT_ENTRIES, on=self.rows)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
-        starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])
+        _, first, sizes = np.unique(cell[order], return_index=True, return_counts=True)
         rank = np.empty(len(places), np.intp)
-        position = np.arange(len(places))
-        rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
+        rank[order] = np.arange(len(places)) - np.repeat(first, sizes)
         return self.left[places[np.argsort(rank, kind="stable")[:room]]]
