@@ -54,7 +54,6 @@ class Selector:
     grid: tuple[Mapping[str, Any], ...] = ({},)
     #: Points that the method can take before it needs hours or more memory than a laptop has.
     largest: int = 20_000
-    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,6 @@ class Detector:
     run: Callable[..., Scores] = field(repr=False)
     grid: tuple[Mapping[str, Any], ...] = ({},)
     largest: int = 20_000
-    reference: str = ""
 
 
 def all_selectors() -> dict[str, Selector]:

@@ -1,6 +1,8 @@
 """DS3 with its outlier row: a point is odd if not being represented costs it less than being represented.
 
 The program is that of ``_ds3_program``.
+
+Elhamifar, Sapiro, Sastry: Dissimilarity-based Sparse Subset Selection, IEEE TPAMI 2016.
 """
 
 from __future__ import annotations
@@ -45,6 +47,5 @@ DETECTORS = (
         detect,
         tuple({"alpha": a, "beta": b, "tau": t} for a, b, t in product((0.01, 0.1), (0.3, 1.0), (1.0, 3.0))),
         LARGEST,
-        "Elhamifar, Sapiro, Sastry: Dissimilarity-based Sparse Subset Selection, IEEE TPAMI 2016",
     ),
 )

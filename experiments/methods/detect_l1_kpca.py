@@ -1,4 +1,7 @@
-"""L1-norm kernel PCA: points that the robust principal components leave unexplained are odd."""
+"""L1-norm kernel PCA: points that the robust principal components leave unexplained are odd.
+
+Kim, Klabjan: A Simple and Fast Algorithm for L1-norm Kernel PCA, IEEE TPAMI 2020.
+"""
 
 from __future__ import annotations
 
@@ -91,6 +94,5 @@ DETECTORS = (
         detect,
         tuple({"bandwidth": bandwidth, "q": q} for bandwidth, q in product(BANDWIDTHS, (2, 5, 20))),
         LARGEST,
-        "Kim, Klabjan: A Simple and Fast Algorithm for L1-norm Kernel PCA, IEEE TPAMI 2020",
     ),
 )

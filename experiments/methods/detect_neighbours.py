@@ -1,4 +1,8 @@
-"""Distance to the tenth neighbour, and the local outlier factor."""
+"""Distance to the tenth neighbour, and the local outlier factor.
+
+kNN distance: Ramaswamy, Rastogi, Shim: Efficient algorithms for mining outliers from large data sets, SIGMOD 2000.
+LOF: Breunig, Kriegel, Ng, Sander: LOF, SIGMOD 2000 (scikit-learn).
+"""
 
 from __future__ import annotations
 
@@ -33,20 +37,6 @@ def detect_by_local_density(X: Any, seed: int, k: int = 20) -> Scores:
 
 
 DETECTORS = (
-    Detector(
-        "kNN distance",
-        "peer",
-        detect_by_distance,
-        ({"k": 10},),
-        LARGEST,
-        "Ramaswamy, Rastogi, Shim: Efficient algorithms for mining outliers from large data sets, SIGMOD 2000",
-    ),
-    Detector(
-        "LOF",
-        "peer",
-        detect_by_local_density,
-        tuple({"k": k} for k in (10, 20, 50)),
-        LARGEST,
-        "Breunig, Kriegel, Ng, Sander: LOF, SIGMOD 2000 (scikit-learn)",
-    ),
+    Detector("kNN distance", "peer", detect_by_distance, ({"k": 10},), LARGEST),
+    Detector("LOF", "peer", detect_by_local_density, tuple({"k": k} for k in (10, 20, 50)), LARGEST),
 )

@@ -1,4 +1,7 @@
-"""SMRS: representatives of the row-sparse affine self-representation; those that only represent themselves are odd."""
+"""SMRS: representatives of the row-sparse affine self-representation; those that only represent themselves are odd.
+
+Elhamifar, Sapiro, Vidal: See All by Looking at a Few, CVPR 2012.
+"""
 
 from __future__ import annotations
 
@@ -105,13 +108,4 @@ def detect(X: Any, seed: int, alpha: float = 5.0) -> Scores:
     return Scores(values, note=f"{len(used)} rows have an index{reached}")
 
 
-DETECTORS = (
-    Detector(
-        "SMRS",
-        "paper",
-        detect,
-        tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0, 50.0)),
-        LARGEST,
-        "Elhamifar, Sapiro, Vidal: See All by Looking at a Few, CVPR 2012",
-    ),
-)
+DETECTORS = (Detector("SMRS", "paper", detect, tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0, 50.0)), LARGEST),)

@@ -1,4 +1,7 @@
-"""DS3, dissimilarity-based sparse subset selection: an assignment of all points to few, see ``_ds3_program``."""
+"""DS3, dissimilarity-based sparse subset selection: an assignment of all points to few, see ``_ds3_program``.
+
+Elhamifar, Sapiro, Sastry: Dissimilarity-based sparse subset selection, TPAMI 2016.
+"""
 
 from __future__ import annotations
 
@@ -63,12 +66,4 @@ def select(X: Any, k: int, seed: int) -> Picks:
     return Picks(picks, f"{len(found)} at {alpha:.2g} of the largest strength, gap {max(solution.gap, 0.0):.0e}")
 
 
-SELECTORS = (
-    Selector(
-        "DS3",
-        "paper",
-        select,
-        largest=LARGEST,
-        reference="Elhamifar, Sapiro, Sastry: Dissimilarity-based sparse subset selection, TPAMI 2016",
-    ),
-)
+SELECTORS = (Selector("DS3", "paper", select, largest=LARGEST),)

@@ -2,6 +2,9 @@
 
 Own code. With ``similarity="squared distance"`` it chooses what the package apricot chooses by default; a test says so. A second
 contestant goes on where the first ends: it exchanges picks as long as that raises the sum.
+
+facility location: Nemhauser, Wolsey, Fisher 1978; Minoux 1978; Schreiber, Bilmes, Noble: apricot, JMLR 2020.
+facility location with exchanges: Nemhauser, Wolsey, Fisher 1978; exchanges: Teitz, Bart 1968.
 """
 
 from __future__ import annotations
@@ -133,13 +136,6 @@ SELECTORS = (
         select,
         ({"similarity": "distance"}, {"similarity": "squared distance"}, *({"similarity": "rbf", **width} for width in WIDTHS)),
         LARGEST,
-        "Nemhauser, Wolsey, Fisher 1978; Minoux 1978; Schreiber, Bilmes, Noble: apricot, JMLR 2020",
     ),
-    Selector(
-        "facility location with exchanges",
-        "peer",
-        select_and_exchange,
-        largest=LARGEST_WITH_EXCHANGES,
-        reference="Nemhauser, Wolsey, Fisher 1978; exchanges: Teitz, Bart 1968",
-    ),
+    Selector("facility location with exchanges", "peer", select_and_exchange, largest=LARGEST_WITH_EXCHANGES),
 )

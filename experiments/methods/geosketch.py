@@ -1,6 +1,8 @@
 """Geometric sketching: cover the data by equal boxes and draw evenly from the boxes that are not empty.
 
 Our implementation of the published idea, not the authors' package.
+
+After Hie, Cho, DeMeo, Bryson, Berger: Geometric sketching, Cell Systems 2019.
 """
 
 from __future__ import annotations
@@ -73,13 +75,4 @@ def select(X: Any, k: int, seed: int, number: Literal["picks", "root"] = "picks"
     return Picks(evenly(box, k, rng), f"{int(box.max()) + 1} boxes")
 
 
-SELECTORS = (
-    Selector(
-        "geosketch",
-        "peer",
-        select,
-        ({"number": "picks"}, {"number": "root"}),
-        LARGEST,
-        "after Hie, Cho, DeMeo, Bryson, Berger: Geometric sketching, Cell Systems 2019",
-    ),
-)
+SELECTORS = (Selector("geosketch", "peer", select, ({"number": "picks"}, {"number": "root"}), LARGEST),)

@@ -1,4 +1,7 @@
-"""K-medoids by FasterPAM: picks with the least sum of distances to the nearest of them."""
+"""K-medoids by FasterPAM: picks with the least sum of distances to the nearest of them.
+
+Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,6 @@ def select_by_direction(X: Any, k: int, seed: int) -> Picks:
 
 
 SELECTORS = (
-    Selector("K-medoids", "paper", select, largest=LARGEST, reference="Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021"),
+    Selector("K-medoids", "paper", select, largest=LARGEST),
     Selector("K-medoids (unit rows)", "peer", select_by_direction, largest=LARGEST),
 )

@@ -76,4 +76,4 @@ def select(X: Any, k: int, seed: int, n_neighbors: int = 10) -> Picks:
     return Picks(centres[order], f"loss {loss:.6g}; a stand-in, see the file")
 
 
-SELECTORS = (Selector("M-kmeans", "surrogate", select, NEIGHBOURS, LARGEST, "no definition found"),)
+SELECTORS = (Selector("M-kmeans", "surrogate", select, NEIGHBOURS, LARGEST),)

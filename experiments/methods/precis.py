@@ -1,4 +1,7 @@
-"""Manifold Précis: swaps for diversity (volume) and k-means steps for representation take turns until they agree."""
+"""Manifold Précis: swaps for diversity (volume) and k-means steps for representation take turns until they agree.
+
+Shroff, Turaga, Chellappa: Manifold Précis, NIPS 2011.
+"""
 
 from __future__ import annotations
 
@@ -75,4 +78,4 @@ def select(X: Any, k: int, seed: int, n_neighbors: int = 10) -> Picks:
     return Picks(chosen[order], f"{turns} turns")
 
 
-SELECTORS = (Selector("Précis", "peer", select, NEIGHBOURS, LARGEST, "Shroff, Turaga, Chellappa: Manifold Précis, NIPS 2011"),)
+SELECTORS = (Selector("Précis", "peer", select, NEIGHBOURS, LARGEST),)

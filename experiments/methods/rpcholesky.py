@@ -1,4 +1,7 @@
-"""RPCholesky: pivots of a randomly pivoted Cholesky factorisation of a Gaussian kernel."""
+"""RPCholesky: pivots of a randomly pivoted Cholesky factorisation of a Gaussian kernel.
+
+Chen, Epperly, Tropp, Webber: CPAM 2025.
+"""
 
 from __future__ import annotations
 
@@ -16,4 +19,4 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
     return Picks(chosen, note_on_rounds(rounds))
 
 
-SELECTORS = (Selector("RPCholesky", "peer", select, WIDTHS, LARGEST, "Chen, Epperly, Tropp, Webber: CPAM 2025"),)
+SELECTORS = (Selector("RPCholesky", "peer", select, WIDTHS, LARGEST),)

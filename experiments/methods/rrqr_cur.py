@@ -1,4 +1,8 @@
-"""RRQR and CUR: columns of the data that span it, by pivoted QR, and by leverage."""
+"""RRQR and CUR: columns of the data that span it, by pivoted QR, and by leverage.
+
+RRQR: Businger, Golub 1965; Gu, Eisenstat, SISC 1996.
+CUR: Mahoney, Drineas: CUR matrix decompositions for improved data analysis, PNAS 2009.
+"""
 
 from __future__ import annotations
 
@@ -69,20 +73,6 @@ def select_by_leverage(X: Any, k: int, seed: int, width: float | None = None) ->
 
 
 SELECTORS = (
-    Selector(
-        "RRQR",
-        "peer",
-        select_by_qr,
-        ({"centred": True}, {"centred": False}),
-        LARGEST_QR,
-        "Businger, Golub 1965; Gu, Eisenstat, SISC 1996",
-    ),
-    Selector(
-        "CUR",
-        "peer",
-        select_by_leverage,
-        ({"width": None}, *WIDTHS),
-        LARGEST_CUR,
-        "Mahoney, Drineas: CUR matrix decompositions for improved data analysis, PNAS 2009",
-    ),
+    Selector("RRQR", "peer", select_by_qr, ({"centred": True}, {"centred": False}), LARGEST_QR),
+    Selector("CUR", "peer", select_by_leverage, ({"width": None}, *WIDTHS), LARGEST_CUR),
 )

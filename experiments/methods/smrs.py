@@ -1,4 +1,7 @@
-"""SMRS, sparse modelling representative selection: rows of an affine self-representation, thinned by distance."""
+"""SMRS, sparse modelling representative selection: rows of an affine self-representation, thinned by distance.
+
+Elhamifar, Sapiro, Vidal: See all by looking at a few, CVPR 2012.
+"""
 
 from __future__ import annotations
 
@@ -65,13 +68,4 @@ def select(X: Any, k: int, seed: int, alpha: float = 5.0) -> Picks:
     return Picks(picks, f"{len(found)} found, {len(kept)} after thinning, {int((norms > 0).sum())} rows used")
 
 
-SELECTORS = (
-    Selector(
-        "SMRS",
-        "paper",
-        select,
-        tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0)),
-        LARGEST,
-        "Elhamifar, Sapiro, Vidal: See all by looking at a few, CVPR 2012",
-    ),
-)
+SELECTORS = (Selector("SMRS", "paper", select, tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0)), LARGEST),)

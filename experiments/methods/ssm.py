@@ -1,4 +1,7 @@
-"""SSM, spectral sampling of manifolds: the point that the span of the picks, in the kernel's space, misses most."""
+"""SSM, spectral sampling of manifolds: the point that the span of the picks, in the kernel's space, misses most.
+
+Öztireli, Alexa, Gross: Spectral sampling of manifolds, TOG 2010.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,4 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
     return Picks(chosen, note_on_rounds(rounds))
 
 
-SELECTORS = (
-    Selector("SSM", "paper", select, WIDTHS, LARGEST, "Öztireli, Alexa, Gross: Spectral sampling of manifolds, TOG 2010"),
-)
+SELECTORS = (Selector("SSM", "paper", select, WIDTHS, LARGEST),)
