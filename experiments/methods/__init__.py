@@ -28,7 +28,6 @@ class Picks:
     """Row numbers, ranked, at most k of them, and scores of outlyingness where the method has some (high is odd)."""
 
     indices: NDArray[np.intp]
-    note: str = ""
     #: Computes e_j / k_jj of every row, where the method represents all rows by few candidates.
     errors: Callable[[], NDArray[np.floating[Any]]] | None = None
 
@@ -39,7 +38,6 @@ class Scores:
 
     values: NDArray[np.floating[Any]]
     flagged: NDArray[np.bool_] | None = None
-    note: str = ""
     #: R of the paper's program, where the method has it.
     R: NDArray[np.floating[Any]] | None = None
 

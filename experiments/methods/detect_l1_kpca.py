@@ -84,7 +84,7 @@ def detect(X: Any, seed: int, bandwidth: float = 1.0, q: int = 5) -> Scores:
     X = points(X, LARGEST, WHY)
     K = centred(gaussian(X, X, bandwidth * squared_median_distance(X, seed)))
     S = components(K, q, seed)
-    return Scores(np.maximum(np.diagonal(K) - np.einsum("ij,ij->i", S, S), 0.0), note=f"{S.shape[1]} components")
+    return Scores(np.maximum(np.diagonal(K) - np.einsum("ij,ij->i", S, S), 0.0))
 
 
 DETECTORS = (

@@ -72,7 +72,7 @@ def select(X: Any, k: int, seed: int, number: Literal["picks", "root"] = "picks"
     X = points(X, k, LARGEST)
     rng = generator(seed)
     box = covering(along_main_directions(X), k if number == "picks" else max(int(np.sqrt(len(X))), 1))
-    return Picks(evenly(box, k, rng), f"{int(box.max()) + 1} boxes")
+    return Picks(evenly(box, k, rng))
 
 
 SELECTORS = (Selector("geosketch", "peer", select, ({"number": "picks"}, {"number": "root"}), LARGEST),)

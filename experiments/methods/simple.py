@@ -47,7 +47,7 @@ def by_k_means(X: Any, k: int, seed: int) -> Picks:
         warnings.simplefilter("ignore")  # fewer distinct points than clusters
         model.fit(X)
     order = np.argsort(-np.bincount(model.labels_, minlength=k), kind="stable")
-    return Picks(nearest_to(model.cluster_centers_[order], X), f"loss {model.inertia_:.6g}")
+    return Picks(nearest_to(model.cluster_centers_[order], X))
 
 
 def farthest_points(X: Any, k: int, seed: int) -> Picks:

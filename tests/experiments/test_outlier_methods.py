@@ -21,7 +21,7 @@ from experiments.methods import CannotRun, all_detectors, detect_coherence, dete
 pytestmark = pytest.mark.slow
 
 FILES = sorted(file.stem for file in Path(detect_parts.__file__).parent.glob("detect_*.py"))
-DETECTORS = [d for file in FILES for d in import_module(f"experiments.methods.{file}").DETECTORS]
+DETECTORS = [d for file in FILES for d in getattr(import_module(f"experiments.methods.{file}"), "DETECTORS", ())]
 BY_NAME = {d.name: d for d in DETECTORS}
 each_detector = pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
 #: These have a threshold of their own.
