@@ -74,7 +74,7 @@ def test_the_admm_of_ds3_is_near_the_optimum_of_its_linear_program(crowded, monk
     honest = so.alternate
     monkeypatch.setattr(so, "alternate", lambda *a: seen.append(honest(*a)) or seen[-1])
     so.ds3_admm(crowded, 3, 0)
-    ((Z, _),) = seen
+    (Z,) = seen
     D = distances(crowded)
     D /= D.max()
     n, rho = len(D), so.DS3_SHARE * largest_strength(D)[0]
