@@ -48,8 +48,7 @@ class Evaluation(NamedTuple):
     inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
     fit: float  # ‖E‖² / lam
     v: FloatArray  # v_j = ‖Eᵀ f_j‖², in float64
-    #: Computes the Hessian ½ ∇²(2φ) = Q ∘ V on and above its diagonal, in the precision of the problem. The last η of a run needs
-    #: none, and a Cholesky factorisation reads no more.
+    #: Computes the Hessian ½ ∇²(2φ) = Q ∘ V, in the precision of the problem. The last η of a run needs none.
     curvature: Callable[[], Any]
 
 
@@ -158,7 +157,7 @@ class DesignProblem:
         v = row_norms_squared(Y.T).astype(np.float64)
         inner = sum_of_squares(A)
         fit = max(inner - float(eta @ v), 0.0)
-        return Evaluation(inner, fit, v, lambda: _product_of_grams(X, Y))
+        return Evaluation(inner, fit, v, lambda: (X.T @ X) * (Y.T @ Y))
 
     def _in_candidate_space(self, eta: FloatArray) -> Evaluation:
         """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
@@ -189,13 +188,7 @@ class DesignProblem:
         explained = float(eta @ np.einsum("ij,ij->i", Z, Y))
         inner = self.lam * (float(np.trace(self.C)) - explained)
         fit = max(inner - float(eta @ v), 0.0)
-
-        def curvature() -> FloatArray:
-            hessian: FloatArray = Z @ Z.T
-            hessian *= Q
-            return hessian
-
-        return Evaluation(inner, fit, v, curvature)
+        return Evaluation(inner, fit, v, lambda: (Z @ Z.T) * Q)
 
     def _M(self, eta: FloatArray) -> Any:
         scaled = xp.to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
@@ -279,21 +272,6 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     return sum(in_blocks(gram, n, p, 1 << 21, on=F), start=np.zeros((p, p)))
 
 
-def _product_of_grams(X: Any, Y: Any) -> Any:
-    """(XᵀX) ∘ (YᵀY) on and above the diagonal, which is all that a Cholesky factorisation reads."""
-    if not isinstance(X, np.ndarray):
-        return (X.T @ X) * (Y.T @ Y)
-    found = np.zeros((X.shape[1], X.shape[1]), X.dtype)
-
-    def multiply(rows: slice) -> None:
-        right = slice(rows.start, None)
-        found[rows, right] = X[:, rows].T @ X[:, right]
-        found[rows, right] *= Y[:, rows].T @ Y[:, right]
-
-    in_blocks(multiply, X.shape[1], X.shape[1])
-    return found
-
-
 @dataclass(frozen=True)
 class RowProgram:
     """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖, for row norms ℓ₂ or ℓ_∞: the form for first-order methods.
@@ -319,8 +297,14 @@ class RowProgram:
     def FT(self) -> FloatArray:
         return np.asarray(self.F @ self.T)
 
+    @cached_property
+    def K(self) -> FloatArray | None:
+        """F Fᵀ if multiplying by it is cheaper than multiplying by F twice, else None."""
+        n, p = self.F.shape
+        return self.F @ self.F.T if 2 * p > n else None
+
     def apply_K(self, W: FloatArray) -> FloatArray:
-        return self.F @ (self.F.T @ W)
+        return self.F @ (self.F.T @ W) if self.K is None else self.K @ W
 
     def row_norms(self, W: FloatArray) -> FloatArray:
         return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)

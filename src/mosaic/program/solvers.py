@@ -221,8 +221,8 @@ class ADMM(_OnRows):
     def step(self, problem: RowProgram, state: Steps) -> Steps:
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
-        # (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ
-        Δ = (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
+        # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
+        Δ = inverse @ B if problem.K is not None else (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
         if steps < 100 and steps % 5 == 4:
@@ -237,6 +237,8 @@ class ADMM(_OnRows):
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
+    if problem.K is not None:
+        return np.linalg.inv(with_diagonal(problem.lam * problem.K, rho))
     return np.linalg.inv(with_diagonal(problem.F.T @ problem.F, rho / problem.lam))
 
 
@@ -244,7 +246,7 @@ class FISTA(_OnRows):
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
-        gram = problem.F.T @ problem.F
+        gram = problem.K if problem.K is not None else problem.F.T @ problem.F
         W = np.zeros(problem.shape) if start is None else start
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return W, W, 1.0, 1.0 / (problem.lam * largest)
