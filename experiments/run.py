@@ -65,7 +65,7 @@ def run_job(
     except Exception as error:
         return {**record, "cannot": f"{type(error).__name__}: {error}"}
     verdict = {**task.judge(case, result), "seconds": seconds}
-    return {**record, "verdict": verdict, "note": result.note, **task.keep(job, case, result)}
+    return {**record, "verdict": verdict, **task.keep(job, case, result)}
 
 
 def choose_settings(job: Job) -> Choice:

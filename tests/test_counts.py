@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import mosaic
-from mosaic.arrays.codes import EqualRows, row_codes
+from mosaic.arrays.codes import row_codes
 from mosaic.datasets import swiss_roll
 from mosaic.kernels import make_kernel
 from mosaic.program.encoding import counts_against
@@ -128,8 +128,7 @@ def crowd():
 
 
 def encoded(X, max_rank=None):
-    groups = EqualRows.trivial(len(X))
-    return Program(make_kernel(X, "rbf", gamma=2.0), np.ones(len(X)), groups, tol=1e-3, max_rank=max_rank).encode(20.0)
+    return Program(make_kernel(X, "rbf", gamma=2.0), np.ones(len(X)), tol=1e-3, max_rank=max_rank).encode(20.0)
 
 
 @pytest.mark.parametrize("operations", [2e10, 1.0], ids=["all targets", "sampled targets"])

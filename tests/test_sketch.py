@@ -5,7 +5,6 @@ import pytest
 
 import mosaic
 from mosaic import MOSAIC, Paper, Sketch, datasets
-from mosaic.arrays.codes import EqualRows
 from mosaic.kernels import RBF, make_kernel
 from mosaic.kernels.points import Laplacian, Linear, PolynomialKernel
 from mosaic.program.sketch import encode_with_few, misrepresentation
@@ -27,7 +26,7 @@ FIRST = np.arange(0, 300, 10)
 
 def sketch(kernel, candidates=FIRST, n_added=8, n_rounds=1, weights=None, lam=None, solver="auto"):
     weights = np.ones(kernel.n) if weights is None else weights
-    program = Program(kernel, weights, EqualRows.trivial(kernel.n), solver=solver, tol=1e-7)
+    program = Program(kernel, weights, solver=solver, tol=1e-7)
     return encode_with_few(program, candidates, n_added, n_rounds, 20.0, lam)
 
 
@@ -43,7 +42,7 @@ def test_value_is_that_of_its_rows_and_the_certificate_holds_for_the_whole_progr
     value = objective(all_of(kernel), R, found.lam, weights=weights)
     assert certificate.primal == pytest.approx(value, rel=1e-6, abs=1e-6 * certificate.scale)
     np.testing.assert_allclose(found.influence, np.sqrt(R**2 @ weights), rtol=1e-5, atol=1e-8)
-    whole = Program(kernel, weights, EqualRows.trivial(300), tol=1e-7).encode(lam=found.lam).certificate
+    whole = Program(kernel, weights, tol=1e-7).encode(lam=found.lam).certificate
     slack = 1e-6 * whole.scale
     assert certificate.dual - slack <= whole.primal
     assert whole.dual <= certificate.primal + slack
@@ -100,7 +99,7 @@ def test_the_estimator_draws_candidates_at_random_and_keeps_them_with_the_seed()
     assert (one != other).any()
     assert np.count_nonzero(one) <= 45
     first = np.sort(np.random.default_rng(0).permutation(300)[:40])
-    program = Program(RBF(X, 0.01), np.ones(300), EqualRows.trivial(300), tol=1e-10, thin=False)
+    program = Program(RBF(X, 0.01), np.ones(300), tol=1e-10, thin=False)
     points = models[0].selection_.data.points
     found = encode_with_few(program, np.sort(points.first[first]), 5, 2, None, 0.5)
     np.testing.assert_allclose(one, found.influence, atol=1e-4)

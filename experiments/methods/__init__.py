@@ -28,7 +28,6 @@ class Picks:
     """Row numbers, ranked, at most k of them, and scores of outlyingness where the method has some (high is odd)."""
 
     indices: NDArray[np.intp]
-    note: str = ""
     #: Computes e_j / k_jj of every row, where the method represents all rows by few candidates.
     errors: Callable[[], NDArray[np.floating[Any]]] | None = None
 
@@ -39,7 +38,6 @@ class Scores:
 
     values: NDArray[np.floating[Any]]
     flagged: NDArray[np.bool_] | None = None
-    note: str = ""
     #: R of the paper's program, where the method has it.
     R: NDArray[np.floating[Any]] | None = None
 
@@ -54,7 +52,6 @@ class Selector:
     grid: tuple[Mapping[str, Any], ...] = ({},)
     #: Points that the method can take before it needs hours or more memory than a laptop has.
     largest: int = 20_000
-    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,6 @@ class Detector:
     run: Callable[..., Scores] = field(repr=False)
     grid: tuple[Mapping[str, Any], ...] = ({},)
     largest: int = 20_000
-    reference: str = ""
 
 
 def all_selectors() -> dict[str, Selector]:

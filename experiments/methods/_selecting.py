@@ -68,14 +68,14 @@ def completed(chosen: Any, ranked: Any, k: int) -> IntArray:
     return np.array(list(dict.fromkeys([*map(int, chosen), *map(int, ranked)]))[:k], dtype=np.intp)
 
 
-def pivots(kernel: Kernel, k: int, method: Literal["greedy", "random"], seed: int) -> tuple[IntArray, int]:
-    """The first k pivots of a Cholesky factorisation of K, equal ones by lot, and the number of rounds that they took.
+def pivots(kernel: Kernel, k: int, method: Literal["greedy", "random"], seed: int) -> IntArray:
+    """The first k pivots of a Cholesky factorisation of K, equal ones by lot.
 
     Where the rank of K is used up before k, nothing is left of any point, and the next round starts with the points that
     have not been chosen, as if there were no others. That is ours; the methods say nothing about this case.
     """
     rng = generator(seed)
-    chosen, rest, rounds = np.zeros(0, np.intp), rng.permutation(kernel.n), 0
+    chosen, rest = np.zeros(0, np.intp), rng.permutation(kernel.n)
     while len(chosen) < k:
         left, room = kernel.take(rest), k - len(chosen)
         if method == "greedy":
@@ -84,8 +84,7 @@ def pivots(kernel: Kernel, k: int, method: Literal["greedy", "random"], seed: in
             found = factorize(left, tol=EXHAUSTED, max_rank=room, random_state=rng).pivots
         chosen = np.concatenate([chosen, rest[found]])
         rest = np.delete(rest, found)
-        rounds += 1
-    return chosen, rounds
+    return chosen
 
 
 def _greedy_pivots(kernel: Kernel, k: int) -> IntArray:
@@ -99,8 +98,3 @@ def _greedy_pivots(kernel: Kernel, k: int) -> IntArray:
         left[new] = 0.0
         found.append(new)
     return np.array(found, np.intp)
-
-
-def note_on_rounds(rounds: int) -> str:
-    """Empty for one round."""
-    return "" if rounds == 1 else f"rank used up, {rounds} rounds"

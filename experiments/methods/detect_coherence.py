@@ -1,4 +1,8 @@
-"""Coherence pursuit and its kernel form: points that agree in direction with few others are odd."""
+"""Coherence pursuit and its kernel form: points that agree in direction with few others are odd.
+
+CoP: Rahmani, Atia: Coherence Pursuit, IEEE TSP 2017.
+Kernel CoP: Sedghi, Atia, Georgiopoulos: Kernel Coherence Pursuit, Asilomar 2018 (text not seen; the natural kernel form).
+"""
 
 from __future__ import annotations
 
@@ -30,14 +34,6 @@ def coherence(X: Floats, power: int = 2) -> Floats:
     return np.asarray(np.maximum(sums - (lengths > 0), 0.0))
 
 
-def kernel_coherence(K: Floats, power: int = 2) -> Floats:
-    """p_i = Σ_{j≠i} |k_ij/√(k_ii k_jj)|^power for a kernel matrix; a point with k_ii = 0 has p = 0."""
-    lengths = np.sqrt(np.maximum(np.diagonal(K), 0.0))
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    sums = (np.abs(scale[:, None] * K * scale) ** power).sum(axis=1)
-    return np.asarray(np.maximum(sums - (lengths > 0), 0.0))
-
-
 def scores(sums: Floats) -> Scores:
     """−p_i / max p: in [−1, 0], zero for a point that agrees with nobody. Coherence pursuit has no threshold."""
     return Scores(-sums / max(float(sums.max()), np.finfo(np.float64).tiny))
@@ -65,13 +61,6 @@ def detect_kernel(X: Any, seed: int, bandwidth: float = 1.0) -> Scores:
 
 
 DETECTORS = (
-    Detector("CoP", "paper", detect, ({"power": 2}, {"power": 1}), LARGEST, "Rahmani, Atia: Coherence Pursuit, IEEE TSP 2017"),
-    Detector(
-        "Kernel CoP",
-        "paper",
-        detect_kernel,
-        tuple({"bandwidth": bandwidth} for bandwidth in BANDWIDTHS),
-        LARGEST_PAIRS,
-        "Sedghi, Atia, Georgiopoulos: Kernel Coherence Pursuit, Asilomar 2018 (text not seen; the natural kernel form)",
-    ),
+    Detector("CoP", "paper", detect, ({"power": 2}, {"power": 1}), LARGEST),
+    Detector("Kernel CoP", "paper", detect_kernel, tuple({"bandwidth": bandwidth} for bandwidth in BANDWIDTHS), LARGEST_PAIRS),
 )

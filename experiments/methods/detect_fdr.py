@@ -1,4 +1,7 @@
-"""FDR, a stand-in: points that a map of the data in few dimensions gets wrong are odd."""
+"""FDR, a stand-in: points that a map of the data in few dimensions gets wrong are odd.
+
+Stands in for: Outlier detection in the framework of dimensionality reduction, 2015 (source not found).
+"""
 
 from __future__ import annotations
 
@@ -76,6 +79,5 @@ DETECTORS = (
         detect,
         ({"embedding": "lle"}, {"embedding": "isomap", "m": 2}, {"embedding": "isomap", "m": 5}),
         LARGEST["lle"],
-        "stands in for: Outlier detection in the framework of dimensionality reduction, 2015 (source not found)",
     ),
 )

@@ -1,4 +1,7 @@
-"""GCP, a stand-in: coherence pursuit with lengths of paths along the data in place of distances."""
+"""GCP, a stand-in: coherence pursuit with lengths of paths along the data in place of distances.
+
+Stands in for Sedghi, Atia, Georgiopoulos: Robust Manifold Learning via Conformity Pursuit, IEEE SPL 2019.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,5 @@ def detect(X: Any, seed: int, bandwidth: float = 1.0) -> Scores:
 
 
 DETECTORS = (
-    Detector(
-        "GCP (surrogate)",
-        "surrogate",
-        detect,
-        tuple({"bandwidth": bandwidth} for bandwidth in BANDWIDTHS),
-        LARGEST,
-        "stands in for Sedghi, Atia, Georgiopoulos: Robust Manifold Learning via Conformity Pursuit, IEEE SPL 2019",
-    ),
+    Detector("GCP (surrogate)", "surrogate", detect, tuple({"bandwidth": bandwidth} for bandwidth in BANDWIDTHS), LARGEST),
 )

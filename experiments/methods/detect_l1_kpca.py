@@ -1,4 +1,7 @@
-"""L1-norm kernel PCA: points that the robust principal components leave unexplained are odd."""
+"""L1-norm kernel PCA: points that the robust principal components leave unexplained are odd.
+
+Kim, Klabjan: A Simple and Fast Algorithm for L1-norm Kernel PCA, IEEE TPAMI 2020.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def detect(X: Any, seed: int, bandwidth: float = 1.0, q: int = 5) -> Scores:
     X = points(X, LARGEST, WHY)
     K = centred(gaussian(X, X, bandwidth * squared_median_distance(X, seed)))
     S = components(K, q, seed)
-    return Scores(np.maximum(np.diagonal(K) - np.einsum("ij,ij->i", S, S), 0.0), note=f"{S.shape[1]} components")
+    return Scores(np.maximum(np.diagonal(K) - np.einsum("ij,ij->i", S, S), 0.0))
 
 
 DETECTORS = (
@@ -91,6 +94,5 @@ DETECTORS = (
         detect,
         tuple({"bandwidth": bandwidth, "q": q} for bandwidth, q in product(BANDWIDTHS, (2, 5, 20))),
         LARGEST,
-        "Kim, Klabjan: A Simple and Fast Algorithm for L1-norm Kernel PCA, IEEE TPAMI 2020",
     ),
 )

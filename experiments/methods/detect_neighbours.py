@@ -1,4 +1,8 @@
-"""Distance to the tenth neighbour, and the local outlier factor."""
+"""Distance to the tenth neighbour, and the local outlier factor.
+
+kNN distance: Ramaswamy, Rastogi, Shim: Efficient algorithms for mining outliers from large data sets, SIGMOD 2000.
+LOF: Breunig, Kriegel, Ng, Sander: LOF, SIGMOD 2000 (scikit-learn).
+"""
 
 from __future__ import annotations
 
@@ -26,27 +30,13 @@ def detect_by_local_density(X: Any, seed: int, k: int = 20) -> Scores:
     """Density of the neighbours over own density, flagged above scikit-learn's 1.5."""
     X = points(X, LARGEST, WHY)
     model = LocalOutlierFactor(n_neighbors=min(k, len(X) - 1))
-    with warnings.catch_warnings(record=True) as said:  # many equal points are warned of, which belongs in the table
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # many equal points are warned of
         flagged = model.fit_predict(X) == -1
-    return Scores(-model.negative_outlier_factor_, flagged, "; ".join(str(warning.message) for warning in said))
+    return Scores(-model.negative_outlier_factor_, flagged)
 
 
 DETECTORS = (
-    Detector(
-        "kNN distance",
-        "peer",
-        detect_by_distance,
-        ({"k": 10},),
-        LARGEST,
-        "Ramaswamy, Rastogi, Shim: Efficient algorithms for mining outliers from large data sets, SIGMOD 2000",
-    ),
-    Detector(
-        "LOF",
-        "peer",
-        detect_by_local_density,
-        tuple({"k": k} for k in (10, 20, 50)),
-        LARGEST,
-        "Breunig, Kriegel, Ng, Sander: LOF, SIGMOD 2000 (scikit-learn)",
-    ),
+    Detector("kNN distance", "peer", detect_by_distance, ({"k": 10},), LARGEST),
+    Detector("LOF", "peer", detect_by_local_density, tuple({"k": k} for k in (10, 20, 50)), LARGEST),
 )

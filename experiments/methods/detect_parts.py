@@ -85,6 +85,3 @@ def joined(graph: sp.csr_array, X: Floats) -> sp.csr_array:
 def path_lengths(graph: sp.csr_array, sources: NDArray[np.intp]) -> Floats:
     """Lengths of the shortest paths from some points to all, edges going both ways; inf where there is no path."""
     return np.asarray(dijkstra(graph, directed=False, indices=sources))
-
-
-DETECTORS = ()

@@ -1,4 +1,9 @@
-"""ECOD, COPOD and HBOS of PyOD, with its defaults: features are looked at one by one."""
+"""ECOD, COPOD and HBOS of PyOD, with its defaults: features are looked at one by one.
+
+ECOD: Li et al., IEEE TKDE 2022 (PyOD).
+COPOD: Li et al., ICDM 2020 (PyOD).
+HBOS: Goldstein, Dengel, KI 2012 (PyOD).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ def detect(name: str, X: Any, seed: int) -> Scores:
 
 
 DETECTORS = (
-    Detector("ECOD", "peer", partial(detect, "ECOD"), ({},), LARGEST, "Li et al., IEEE TKDE 2022 (PyOD)"),
-    Detector("COPOD", "peer", partial(detect, "COPOD"), ({},), LARGEST, "Li et al., ICDM 2020 (PyOD)"),
-    Detector("HBOS", "peer", partial(detect, "HBOS"), ({},), LARGEST, "Goldstein, Dengel, KI 2012 (PyOD)"),
+    Detector("ECOD", "peer", partial(detect, "ECOD"), ({},), LARGEST),
+    Detector("COPOD", "peer", partial(detect, "COPOD"), ({},), LARGEST),
+    Detector("HBOS", "peer", partial(detect, "HBOS"), ({},), LARGEST),
 )

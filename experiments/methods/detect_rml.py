@@ -1,4 +1,7 @@
-"""RML, a stand-in: points far from the tangent planes of their neighbourhoods are odd."""
+"""RML, a stand-in: points far from the tangent planes of their neighbourhoods are odd.
+
+Stands in for Du, Sun, Zhou, Zhao: An Outlier Detection Method for Robust Manifold Learning, BIC-TA 2013.
+"""
 
 from __future__ import annotations
 
@@ -61,13 +64,4 @@ def detect(X: Any, seed: int, m: int = 2) -> Scores:
     return Scores(tangent_residuals(X, neighbours, min(m, X.shape[1] - 1, k - 1)))
 
 
-DETECTORS = (
-    Detector(
-        "RML (surrogate)",
-        "surrogate",
-        detect,
-        tuple({"m": m} for m in (1, 2, 3)),
-        LARGEST,
-        "stands in for Du, Sun, Zhou, Zhao: An Outlier Detection Method for Robust Manifold Learning, BIC-TA 2013",
-    ),
-)
+DETECTORS = (Detector("RML (surrogate)", "surrogate", detect, tuple({"m": m} for m in (1, 2, 3)), LARGEST),)

@@ -1,4 +1,8 @@
-"""Isolation forest and one-class SVM of scikit-learn."""
+"""Isolation forest and one-class SVM of scikit-learn.
+
+Isolation forest: Liu, Ting, Zhou: Isolation Forest, ICDM 2008 (scikit-learn).
+One-class SVM: Schölkopf et al.: Estimating the support of a high-dimensional distribution, 2001 (scikit-learn).
+"""
 
 from __future__ import annotations
 
@@ -33,20 +37,12 @@ def detect_by_support(X: Any, seed: int, bandwidth: float = 1.0, nu: float = 0.5
 
 
 DETECTORS = (
-    Detector(
-        "Isolation forest",
-        "peer",
-        detect_by_isolation,
-        ({},),
-        LARGEST_FOREST,
-        "Liu, Ting, Zhou: Isolation Forest, ICDM 2008 (scikit-learn)",
-    ),
+    Detector("Isolation forest", "peer", detect_by_isolation, ({},), LARGEST_FOREST),
     Detector(
         "One-class SVM",
         "peer",
         detect_by_support,
         tuple({"bandwidth": bandwidth, "nu": nu} for bandwidth, nu in product(BANDWIDTHS, (0.1, 0.5))),
         LARGEST_SVM,
-        "Schölkopf et al.: Estimating the support of a high-dimensional distribution, 2001 (scikit-learn)",
     ),
 )

@@ -1,4 +1,7 @@
-"""SMRS: representatives of the row-sparse affine self-representation; those that only represent themselves are odd."""
+"""SMRS: representatives of the row-sparse affine self-representation; those that only represent themselves are odd.
+
+Elhamifar, Sapiro, Vidal: See All by Looking at a Few, CVPR 2012.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,6 @@ class SelfRepresentation:
 
     B: Floats
     V: Floats
-    n_iter: int
     converged: bool
 
     def rows(self, indices: Any) -> Floats:
@@ -65,17 +67,18 @@ def self_representation(
     ones = np.zeros(V.shape[1])  # 1ᵀV
     ones[0] = np.sqrt(n)
     C, multiplier, affine = np.zeros_like(V), np.zeros_like(V), np.zeros_like(ones)
-    n_iter, converged = 0, False
-    while n_iter < max_iter and not converged:
+    converged = False
+    for _ in range(max_iter):
         right = mu1 * KV + mu2 * C - multiplier + (mu2 * ones + affine)
         Z = right / mu2 + correction @ (V.T @ right)
         C = shortened(Z + multiplier / mu2, 1.0 / mu2)
         missing = ones - Z.sum(axis=0)
         multiplier += mu2 * (Z - C)
         affine += mu2 * missing
-        n_iter += 1
         converged = bool(np.linalg.norm(Z - C) <= tolerance * n and np.linalg.norm(missing) <= tolerance * np.sqrt(n))
-    return SelfRepresentation(C, V, n_iter, converged)
+        if converged:
+            break
+    return SelfRepresentation(C, V, converged)
 
 
 def shortened(A: Floats, by: float) -> Floats:
@@ -101,17 +104,7 @@ def detect(X: Any, seed: int, alpha: float = 5.0) -> Scores:
     values = np.full(len(found.B), NO_ROW)
     for block in row_blocks(len(used), len(values)):
         values[used[block]] = row_sparsity_index(found.rows(used[block]))
-    reached = "" if found.converged else f", not converged in {found.n_iter} iterations"
-    return Scores(values, note=f"{len(used)} rows have an index{reached}")
+    return Scores(values)
 
 
-DETECTORS = (
-    Detector(
-        "SMRS",
-        "paper",
-        detect,
-        tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0, 50.0)),
-        LARGEST,
-        "Elhamifar, Sapiro, Vidal: See All by Looking at a Few, CVPR 2012",
-    ),
-)
+DETECTORS = (Detector("SMRS", "paper", detect, tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0, 50.0)), LARGEST),)

@@ -1,4 +1,7 @@
-"""DS3, dissimilarity-based sparse subset selection: an assignment of all points to few, see ``_ds3_program``."""
+"""DS3, dissimilarity-based sparse subset selection: an assignment of all points to few, see ``_ds3_program``.
+
+Elhamifar, Sapiro, Sastry: Dissimilarity-based sparse subset selection, TPAMI 2016.
+"""
 
 from __future__ import annotations
 
@@ -56,19 +59,11 @@ def select(X: Any, k: int, seed: int) -> Picks:
     X = points(X, k, LARGEST)
     D = distances(X)
     if not D.any():
-        return Picks(ranking(np.zeros(len(X)), seed)[:k], "all points are equal")
-    solution, alpha = reach(D / D.max(), k)
+        return Picks(ranking(np.zeros(len(X)), seed)[:k])
+    solution, _ = reach(D / D.max(), k)
     found = representatives(solution.Z)
     picks = completed(found, ranking(np.linalg.norm(solution.Z, axis=1), seed), k)
-    return Picks(picks, f"{len(found)} at {alpha:.2g} of the largest strength, gap {max(solution.gap, 0.0):.0e}")
+    return Picks(picks)
 
 
-SELECTORS = (
-    Selector(
-        "DS3",
-        "paper",
-        select,
-        largest=LARGEST,
-        reference="Elhamifar, Sapiro, Sastry: Dissimilarity-based sparse subset selection, TPAMI 2016",
-    ),
-)
+SELECTORS = (Selector("DS3", "paper", select, largest=LARGEST),)

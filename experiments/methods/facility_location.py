@@ -2,6 +2,9 @@
 
 Own code. With ``similarity="squared distance"`` it chooses what the package apricot chooses by default; a test says so. A second
 contestant goes on where the first ends: it exchanges picks as long as that raises the sum.
+
+facility location: Nemhauser, Wolsey, Fisher 1978; Minoux 1978; Schreiber, Bilmes, Noble: apricot, JMLR 2020.
+facility location with exchanges: Nemhauser, Wolsey, Fisher 1978; exchanges: Teitz, Bart 1968.
 """
 
 from __future__ import annotations
@@ -104,26 +107,24 @@ def exchange_gains(C: FloatArray, first: IntArray, s1: FloatArray, s2: FloatArra
     return gains
 
 
-def exchanged(S: FloatArray, chosen: IntArray) -> tuple[IntArray, int]:
-    """The picks after the best exchange of one of them, again and again until none raises the sum, and how many there were."""
-    chosen, count = chosen.copy(), 0
+def exchanged(S: FloatArray, chosen: IntArray) -> IntArray:
+    """The picks after the best exchange of one of them, again and again until none raises the sum."""
+    chosen = chosen.copy()
     while True:
         first, s1, s2 = nearest_two(S, chosen)
         # A pick that takes the place of another, or its own, gains nothing: such exchanges need not be ruled out.
         gains = exchange_gains(S, first, s1, s2, len(chosen))
         candidate, place = np.unravel_index(int(gains.argmax()), gains.shape)
         if gains[candidate, place] <= RISE * s1.sum():
-            return chosen, count
+            return chosen
         chosen[place] = candidate
-        count += 1
 
 
 def select_and_exchange(X: Any, k: int, seed: int) -> Picks:
     """max_S Σ_i max_{j∈S} exp(−γ ‖x_i − x_j‖²), greedily, then by exchanges; whoever comes in takes the rank of who leaves."""
     X = points(X, k, LARGEST_WITH_EXCHANGES)
     S = square(RBF(X, bandwidth(X, k, seed)))
-    chosen, count = exchanged(S, greedy(S, k))
-    return Picks(chosen, f"{count} exchanges")
+    return Picks(exchanged(S, greedy(S, k)))
 
 
 SELECTORS = (
@@ -133,13 +134,6 @@ SELECTORS = (
         select,
         ({"similarity": "distance"}, {"similarity": "squared distance"}, *({"similarity": "rbf", **width} for width in WIDTHS)),
         LARGEST,
-        "Nemhauser, Wolsey, Fisher 1978; Minoux 1978; Schreiber, Bilmes, Noble: apricot, JMLR 2020",
     ),
-    Selector(
-        "facility location with exchanges",
-        "peer",
-        select_and_exchange,
-        largest=LARGEST_WITH_EXCHANGES,
-        reference="Nemhauser, Wolsey, Fisher 1978; exchanges: Teitz, Bart 1968",
-    ),
+    Selector("facility location with exchanges", "peer", select_and_exchange, largest=LARGEST_WITH_EXCHANGES),
 )

@@ -1,6 +1,8 @@
 """Geometric sketching: cover the data by equal boxes and draw evenly from the boxes that are not empty.
 
 Our implementation of the published idea, not the authors' package.
+
+After Hie, Cho, DeMeo, Bryson, Berger: Geometric sketching, Cell Systems 2019.
 """
 
 from __future__ import annotations
@@ -70,16 +72,7 @@ def select(X: Any, k: int, seed: int, number: Literal["picks", "root"] = "picks"
     X = points(X, k, LARGEST)
     rng = generator(seed)
     box = covering(along_main_directions(X), k if number == "picks" else max(int(np.sqrt(len(X))), 1))
-    return Picks(evenly(box, k, rng), f"{int(box.max()) + 1} boxes")
+    return Picks(evenly(box, k, rng))
 
 
-SELECTORS = (
-    Selector(
-        "geosketch",
-        "peer",
-        select,
-        ({"number": "picks"}, {"number": "root"}),
-        LARGEST,
-        "after Hie, Cho, DeMeo, Bryson, Berger: Geometric sketching, Cell Systems 2019",
-    ),
-)
+SELECTORS = (Selector("geosketch", "peer", select, ({"number": "picks"}, {"number": "root"}), LARGEST),)

@@ -1,4 +1,7 @@
-"""Kernel herding among the data: picks whose mean in the kernel's space follows the mean of all."""
+"""Kernel herding among the data: picks whose mean in the kernel's space follows the mean of all.
+
+Chen, Welling, Smola: Super-samples from kernel herding, UAI 2010.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,4 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
     return Picks(np.array(chosen, dtype=np.intp))
 
 
-SELECTORS = (
-    Selector("herding", "peer", select, WIDTHS, LARGEST, "Chen, Welling, Smola: Super-samples from kernel herding, UAI 2010"),
-)
+SELECTORS = (Selector("herding", "peer", select, WIDTHS, LARGEST),)

@@ -1,4 +1,7 @@
-"""K-medoids by FasterPAM: picks with the least sum of distances to the nearest of them."""
+"""K-medoids by FasterPAM: picks with the least sum of distances to the nearest of them.
+
+Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def select(X: Any, k: int, seed: int, starts: int = STARTS) -> Picks:
         raise CannotRun("the package kmedoids is not installed") from error
     n = len(X)
     if k == n:
-        return Picks(np.arange(n), "all points")
+        return Picks(np.arange(n))
     D = np.empty((n, n), dtype=np.float64 if n <= DOUBLE else np.float32)
     for rows in row_blocks(n, n):
         D[rows] = cdist(X[rows], X)
@@ -41,7 +44,7 @@ def select(X: Any, k: int, seed: int, starts: int = STARTS) -> Picks:
     best = min(found, key=lambda result: result.loss)
     sizes = np.bincount(np.asarray(best.labels, np.intp), minlength=k)
     medoids = np.asarray(best.medoids, np.intp)[np.argsort(-sizes, kind="stable")]
-    return Picks(medoids, f"loss {best.loss:.6g}, of the worst start {max(result.loss for result in found):.6g}")
+    return Picks(medoids)
 
 
 def select_by_direction(X: Any, k: int, seed: int) -> Picks:
@@ -50,6 +53,6 @@ def select_by_direction(X: Any, k: int, seed: int) -> Picks:
 
 
 SELECTORS = (
-    Selector("K-medoids", "paper", select, largest=LARGEST, reference="Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021"),
+    Selector("K-medoids", "paper", select, largest=LARGEST),
     Selector("K-medoids (unit rows)", "peer", select_by_direction, largest=LARGEST),
 )

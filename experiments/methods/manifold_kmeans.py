@@ -71,9 +71,8 @@ def select(X: Any, k: int, seed: int, n_neighbors: int = 10) -> Picks:
     rng = generator(seed)
     found = [lloyd(D, seeding(D, k, rng)) for _ in range(STARTS)]
     centres = min(found, key=lambda centres: assigned(D, centres)[1])
-    nearest, loss = assigned(D, centres)
-    order = np.argsort(-np.bincount(nearest, minlength=k), kind="stable")
-    return Picks(centres[order], f"loss {loss:.6g}; a stand-in, see the file")
+    order = np.argsort(-np.bincount(assigned(D, centres)[0], minlength=k), kind="stable")
+    return Picks(centres[order])
 
 
-SELECTORS = (Selector("M-kmeans", "surrogate", select, NEIGHBOURS, LARGEST, "no definition found"),)
+SELECTORS = (Selector("M-kmeans", "surrogate", select, NEIGHBOURS, LARGEST),)

@@ -28,7 +28,7 @@ def select(X: Any, k: int, seed: int, **parameters: Any) -> Picks:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)
         model = MOSAIC(k, random_state=seed, **parameters).fit(X)
-    return Picks(model.representative_indices_, f"{int(model.is_outlier_.sum())} flagged")
+    return Picks(model.representative_indices_)
 
 
 def select_greedily(X: Any, k: int, seed: int) -> Picks:
@@ -36,7 +36,7 @@ def select_greedily(X: Any, k: int, seed: int) -> Picks:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)
         curve = path(X, max_representatives=k, random_state=seed)
-    return Picks(curve.at(k), f"{int(curve.model.is_outlier_.sum())} flagged")
+    return Picks(curve.at(k))
 
 
 def with_constants(method: Callable[..., Any], constants: Mapping[str, Any], *args: Any) -> Any:
@@ -56,9 +56,9 @@ def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma:
     """Algorithm 1: at most k of the rows that are located, novel and no outliers, by influence; with ``unit`` of unit rows."""
     X = normalize(X) if unit else X
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)  # the number of picks is reported
+        warnings.simplefilter("ignore", SelectionWarning)
         model = MOSAIC(k, algorithm=Paper(alpha=alpha), gamma=_bandwidth(gamma), random_state=seed).fit(X)
-    return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
+    return Picks(model.representative_indices_)
 
 
 def select_by_candidates(
@@ -71,7 +71,6 @@ def select_by_candidates(
     1. The paper states neither r, r̂ nor I, only that r̂ << r << n.
     """
     with warnings.catch_warnings():
-        # The number of picks is reported; a bound for Algorithm 1 is not asked for.
         warnings.simplefilter("ignore", MosaicWarning)
         paper = Paper(alpha=alpha, sketch=Sketch(*sketch))
         model = MOSAIC(k, algorithm=paper, gamma=_bandwidth(gamma), random_state=seed).fit(X)
@@ -80,7 +79,7 @@ def select_by_candidates(
     def errors() -> Any:
         return (misrepresentation(data.encoding) / data.kernel.diagonal())[data.points.point_of]
 
-    return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}", errors)
+    return Picks(model.representative_indices_, errors)
 
 
 def detect(X: Any, seed: int, **parameters: Any) -> Scores:
@@ -88,7 +87,7 @@ def detect(X: Any, seed: int, **parameters: Any) -> Scores:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)
         model = MOSAICOutlierDetector(random_state=seed, **parameters).fit(X)
-    return Scores(-np.log(model.effective_count_), model.is_outlier_, model.threshold_rule_)
+    return Scores(-np.log(model.effective_count_), model.is_outlier_)
 
 
 def detect_like_the_paper(X: Any, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Scores:

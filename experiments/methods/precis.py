@@ -1,4 +1,7 @@
-"""Manifold Précis: swaps for diversity (volume) and k-means steps for representation take turns until they agree."""
+"""Manifold Précis: swaps for diversity (volume) and k-means steps for representation take turns until they agree.
+
+Shroff, Turaga, Chellappa: Manifold Précis, NIPS 2011.
+"""
 
 from __future__ import annotations
 
@@ -60,19 +63,19 @@ def select(X: Any, k: int, seed: int, n_neighbors: int = 10) -> Picks:
     """Start from pivots of the inner products; then swaps and k-means steps, the ratio for swaps growing."""
     X = points(X, k, LARGEST)
     if k == len(X) or not np.ptp(X, axis=0).any():
-        return Picks(np.arange(k), "all points" if k == len(X) else "all points are equal")
+        return Picks(np.arange(k))
     D = geodesics(X, n_neighbors)
     G = tangent_gram(D)
-    chosen, _ = pivots(Precomputed(G), k, "greedy", seed)
-    ratio, turns = FIRST_RATIO, 0
+    chosen = pivots(Precomputed(G), k, "greedy", seed)
+    ratio = FIRST_RATIO
     for _ in range(TURNS):
-        before, turns = set(chosen.tolist()), turns + 1
+        before = set(chosen.tolist())
         chosen = lloyd(D, more_diverse(G, chosen, ratio), SWEEPS)
         ratio *= GROWTH
         if set(chosen.tolist()) == before:
             break
     order = np.argsort(-np.bincount(assigned(D, chosen)[0], minlength=k), kind="stable")
-    return Picks(chosen[order], f"{turns} turns")
+    return Picks(chosen[order])
 
 
-SELECTORS = (Selector("Précis", "peer", select, NEIGHBOURS, LARGEST, "Shroff, Turaga, Chellappa: Manifold Précis, NIPS 2011"),)
+SELECTORS = (Selector("Précis", "peer", select, NEIGHBOURS, LARGEST),)

@@ -1,4 +1,8 @@
-"""RRQR and CUR: columns of the data that span it, by pivoted QR, and by leverage."""
+"""RRQR and CUR: columns of the data that span it, by pivoted QR, and by leverage.
+
+RRQR: Businger, Golub 1965; Gu, Eisenstat, SISC 1996.
+CUR: Mahoney, Drineas: CUR matrix decompositions for improved data analysis, PNAS 2009.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh, qr, svd
 
 from experiments.methods import Picks, Selector
-from experiments.methods._selecting import WIDTHS, FloatArray, IntArray, gaussian, generator, note_on_rounds, points, square
+from experiments.methods._selecting import WIDTHS, FloatArray, IntArray, gaussian, generator, points, square
 from mosaic.kernels import Kernel
 
 LARGEST_QR, LARGEST_CUR = 1_000_000, 5000
@@ -17,27 +21,25 @@ SPANNED = 1e-10
 
 
 def pivoted(A: FloatArray, k: int) -> tuple[IntArray, int]:
-    """The first k columns in the order of QR with column pivoting, argmax_j ‖(I − QQᵀ) a_j‖, and the rounds it took.
+    """The first k columns in the order of QR with column pivoting, argmax_j ‖(I − QQᵀ) a_j‖.
 
     When the columns chosen span all others the order is arbitrary. The next round then starts with the columns that are
     left, as if there were no others. That is ours; textbooks stop at the rank.
     """
-    chosen, rest, rounds = np.zeros(0, np.intp), np.arange(A.shape[1]), 0
+    chosen, rest = np.zeros(0, np.intp), np.arange(A.shape[1])
     while len(chosen) < k:
         R, order = qr(A[:, rest], mode="r", pivoting=True)
         sizes = np.abs(np.diagonal(R))
         rank = max(int((sizes > SPANNED * max(float(sizes[0]), float(np.finfo(np.float64).tiny))).sum()), 1)
         chosen = np.concatenate([chosen, rest[order[:rank]]])[:k]
         rest = np.delete(rest, order[:rank])
-        rounds += 1
-    return chosen, rounds
+    return chosen
 
 
 def select_by_qr(X: Any, k: int, seed: int, centred: bool = True) -> Picks:
     """QR with column pivoting of the points as columns. With the features of a Gaussian kernel it would be SSM."""
     X = points(X, k, LARGEST_QR)
-    chosen, rounds = pivoted((X - X.mean(axis=0) if centred else X).T, k)
-    return Picks(chosen, note_on_rounds(rounds))
+    return Picks(pivoted((X - X.mean(axis=0) if centred else X).T, k))
 
 
 def leverages(X: FloatArray, rank: int, kernel: Kernel | None = None) -> FloatArray:
@@ -69,20 +71,6 @@ def select_by_leverage(X: Any, k: int, seed: int, width: float | None = None) ->
 
 
 SELECTORS = (
-    Selector(
-        "RRQR",
-        "peer",
-        select_by_qr,
-        ({"centred": True}, {"centred": False}),
-        LARGEST_QR,
-        "Businger, Golub 1965; Gu, Eisenstat, SISC 1996",
-    ),
-    Selector(
-        "CUR",
-        "peer",
-        select_by_leverage,
-        ({"width": None}, *WIDTHS),
-        LARGEST_CUR,
-        "Mahoney, Drineas: CUR matrix decompositions for improved data analysis, PNAS 2009",
-    ),
+    Selector("RRQR", "peer", select_by_qr, ({"centred": True}, {"centred": False}), LARGEST_QR),
+    Selector("CUR", "peer", select_by_leverage, ({"width": None}, *WIDTHS), LARGEST_CUR),
 )

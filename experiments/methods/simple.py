@@ -1,4 +1,9 @@
-"""Four ways that everybody knows: at random, k-means, farthest points, the seeds of k-means++."""
+"""Four ways that everybody knows: at random, k-means, farthest points, the seeds of k-means++.
+
+k-means: Lloyd 1982; scikit-learn.
+farthest point: Gonzalez, TCS 1985.
+k-means++: Arthur, Vassilvitskii, SODA 2007; scikit-learn.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +47,7 @@ def by_k_means(X: Any, k: int, seed: int) -> Picks:
         warnings.simplefilter("ignore")  # fewer distinct points than clusters
         model.fit(X)
     order = np.argsort(-np.bincount(model.labels_, minlength=k), kind="stable")
-    return Picks(nearest_to(model.cluster_centers_[order], X), f"loss {model.inertia_:.6g}")
+    return Picks(nearest_to(model.cluster_centers_[order], X))
 
 
 def farthest_points(X: Any, k: int, seed: int) -> Picks:
@@ -67,7 +72,7 @@ def by_seeding(X: Any, k: int, seed: int) -> Picks:
 
 SELECTORS = (
     Selector("random", "peer", at_random, largest=LARGEST_LOT),
-    Selector("k-means", "peer", by_k_means, largest=LARGEST, reference="Lloyd 1982; scikit-learn"),
-    Selector("farthest point", "peer", farthest_points, largest=LARGEST, reference="Gonzalez, TCS 1985"),
-    Selector("k-means++", "peer", by_seeding, largest=LARGEST, reference="Arthur, Vassilvitskii, SODA 2007; scikit-learn"),
+    Selector("k-means", "peer", by_k_means, largest=LARGEST),
+    Selector("farthest point", "peer", farthest_points, largest=LARGEST),
+    Selector("k-means++", "peer", by_seeding, largest=LARGEST),
 )

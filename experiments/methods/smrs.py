@@ -1,4 +1,7 @@
-"""SMRS, sparse modelling representative selection: rows of an affine self-representation, thinned by distance."""
+"""SMRS, sparse modelling representative selection: rows of an affine self-representation, thinned by distance.
+
+Elhamifar, Sapiro, Vidal: See all by looking at a few, CVPR 2012.
+"""
 
 from __future__ import annotations
 
@@ -57,21 +60,11 @@ def select(X: Any, k: int, seed: int, alpha: float = 5.0) -> Picks:
     """The first k representatives; where thinning leaves fewer, the best of all other rows complete them."""
     X = points(X, k, LARGEST)
     if not np.ptp(X, axis=0).any():
-        return Picks(np.arange(k), "all points are equal")
+        return Picks(np.arange(k))
     norms, scores = row_norms(X, alpha)
     found = holding(norms, NORMS)
     kept = found[prune_similar(cdist(X[found], X[found]), DISTANCES)]
-    picks = completed(kept, np.lexsort((-scores, -norms)), k)
-    return Picks(picks, f"{len(found)} found, {len(kept)} after thinning, {int((norms > 0).sum())} rows used")
+    return Picks(completed(kept, np.lexsort((-scores, -norms)), k))
 
 
-SELECTORS = (
-    Selector(
-        "SMRS",
-        "paper",
-        select,
-        tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0)),
-        LARGEST,
-        "Elhamifar, Sapiro, Vidal: See all by looking at a few, CVPR 2012",
-    ),
-)
+SELECTORS = (Selector("SMRS", "paper", select, tuple({"alpha": alpha} for alpha in (2.0, 5.0, 10.0, 20.0)), LARGEST),)

@@ -40,18 +40,18 @@ PATIENCE = 20.0
 
 def alternate(
     solve: Callable[[FloatArray], FloatArray], shrink: Callable[[FloatArray], FloatArray], shape: tuple[int, int]
-) -> tuple[FloatArray, int]:
+) -> FloatArray:
     """Z ← solve(C − U), C ← shrink(Z + U), U ← U + Z − C, until ‖Z − C‖ and the step of C are at most 10⁻³ ‖C‖."""
     C: FloatArray = np.zeros(shape)
     U = np.zeros(shape)
-    for step in range(1, MOST_STEPS + 1):
+    for _ in range(MOST_STEPS):
         Z = solve(C - U)
         new = shrink(Z + U)
         U += Z - new
         moved = max(np.linalg.norm(Z - new), np.linalg.norm(new - C))
         C = new
         if moved <= RESIDUAL * np.linalg.norm(C):
-            return C, step
+            return C
     raise CannotRun(f"took more than {MOST_STEPS} steps")
 
 
@@ -63,10 +63,10 @@ def on_simplex(V: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(V - levels[last, np.arange(V.shape[1])], 0.0))
 
 
-def largest_rows(norms: FloatArray, k: int, note: str) -> Picks:
+def largest_rows(norms: FloatArray, k: int) -> Picks:
     """The k rows of largest norm, the first of equal ones; fewer where fewer are not zero."""
     ranked = np.argsort(-norms, kind="stable")[:k]
-    return Picks(ranked[norms[ranked] > 0], note)
+    return Picks(ranked[norms[ranked] > 0])
 
 
 def gamma_of(X: FloatArray, seed: int) -> float:
@@ -74,7 +74,7 @@ def gamma_of(X: FloatArray, seed: int) -> float:
     return resolve_gamma(RBF(X[equal_rows(X).first]), "median", generator(seed))
 
 
-def encode(K_s: FloatArray, K_c: FloatArray, lam: float) -> tuple[FloatArray, int]:
+def encode(K_s: FloatArray, K_c: FloatArray, lam: float) -> FloatArray:
     """R_c of the paper's ADMM with ρ = lam · tr K_s / r: the rows of r candidates for n points; Algorithm 1 where all are."""
     r = len(K_s)
     rho = lam * float(np.trace(K_s)) / r
@@ -92,14 +92,13 @@ def similarities(X: FloatArray, seed: int) -> tuple[FloatArray, float]:
 def paper_admm(X: Any, k: int, seed: int) -> Picks:
     """Algorithm 1."""
     K, lam = similarities(points(X, k, LARGEST), seed)
-    R, steps = encode(K, K, lam)
-    return largest_rows(np.linalg.norm(R, axis=1), k, f"{steps} steps")
+    return largest_rows(np.linalg.norm(encode(K, K, lam), axis=1), k)
 
 
 def paper_admm_scalable(X: Any, k: int, seed: int) -> Picks:
     """Algorithm 3: r random candidates; in each round the r̂ points with the largest errors become candidates, too."""
     X = points(X, k, LARGEST)
-    n, taken = len(X), 0
+    n = len(X)
     kernel = RBF(X, gamma_of(X, seed))
     chosen: IntArray = generator(seed).permutation(n)[: min(n, CANDIDATES)]
     lam = 0.0
@@ -107,14 +106,12 @@ def paper_admm_scalable(X: Any, k: int, seed: int) -> Picks:
         K_c = kernel.block(slice(None), chosen)
         K_s = K_c[chosen]
         lam = lam or ALPHA / float(np.linalg.norm(K_c, axis=0).max())
-        R, steps = encode(K_s, K_c, lam)
-        taken += steps
+        R = encode(K_s, K_c, lam)
         if round_ < ROUNDS - 1:
             errors = kernel.diagonal() + ((K_s @ R - 2.0 * K_c.T) * R).sum(axis=0)
             errors[chosen] = -np.inf
             chosen = np.append(chosen, np.argsort(-errors, kind="stable")[: min(ADDED, n - len(chosen))])
-    picks = largest_rows(np.linalg.norm(R, axis=1), k, f"{taken} steps")
-    return Picks(chosen[picks.indices], picks.note)
+    return Picks(chosen[largest_rows(np.linalg.norm(R, axis=1), k).indices])
 
 
 def smrs_admm(X: Any, k: int, seed: int) -> Picks:
@@ -132,8 +129,8 @@ def smrs_admm(X: Any, k: int, seed: int) -> Picks:
     def shrink(V: FloatArray) -> FloatArray:
         return np.vstack([shortened(np.asarray(V[:n], np.float64), 1.0 / SMRS_ALPHA), np.ones(n)])
 
-    C, steps = alternate(solve, shrink, (n + 1, n))
-    return largest_rows(np.linalg.norm(C[:n], axis=1), k, f"{steps} steps")
+    C = alternate(solve, shrink, (n + 1, n))
+    return largest_rows(np.linalg.norm(C[:n], axis=1), k)
 
 
 def ds3_admm(X: Any, k: int, seed: int) -> Picks:
@@ -142,8 +139,8 @@ def ds3_admm(X: Any, k: int, seed: int) -> Picks:
     D /= max(float(D.max()), np.finfo(np.float64).tiny)
     rows = RowProgram(D, D, 1.0, "linf")
     t = DS3_SHARE * largest_strength(D)[0] / DS3_STEP
-    Z, steps = alternate(lambda V: on_simplex(V - D / DS3_STEP), lambda V: rows.prox(V, t), D.shape)
-    return largest_rows(np.linalg.norm(Z, axis=1), k, f"{steps} steps")
+    Z = alternate(lambda V: on_simplex(V - D / DS3_STEP), lambda V: rows.prox(V, t), D.shape)
+    return largest_rows(np.linalg.norm(Z, axis=1), k)
 
 
 def generic(X: Any, k: int, seed: int) -> Picks:
@@ -162,7 +159,7 @@ def generic(X: Any, k: int, seed: int) -> Picks:
         task.solve(solver=cp.CLARABEL, time_limit=PATIENCE, **limits)
     if task.status == cp.USER_LIMIT:
         raise CannotRun(f"took more than {PATIENCE:g} s")
-    return largest_rows(np.linalg.norm(R.value, axis=1), k, "")
+    return largest_rows(np.linalg.norm(R.value, axis=1), k)
 
 
 SOLVERS = (

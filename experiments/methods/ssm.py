@@ -1,11 +1,14 @@
-"""SSM, spectral sampling of manifolds: the point that the span of the picks, in the kernel's space, misses most."""
+"""SSM, spectral sampling of manifolds: the point that the span of the picks, in the kernel's space, misses most.
+
+Öztireli, Alexa, Gross: Spectral sampling of manifolds, TOG 2010.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from experiments.methods import Picks, Selector
-from experiments.methods._selecting import WIDTHS, gaussian, note_on_rounds, pivots, points
+from experiments.methods._selecting import WIDTHS, gaussian, pivots, points
 
 LARGEST = 1_000_000
 
@@ -20,10 +23,7 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
        is the wanted density of samples on a surface, which other data do not have, it is a setting.
     3. All points have s = 1 before the first pick, so it is drawn by lot.
     """
-    chosen, rounds = pivots(gaussian(points(X, k, LARGEST), width, seed), k, "greedy", seed)
-    return Picks(chosen, note_on_rounds(rounds))
+    return Picks(pivots(gaussian(points(X, k, LARGEST), width, seed), k, "greedy", seed))
 
 
-SELECTORS = (
-    Selector("SSM", "paper", select, WIDTHS, LARGEST, "Öztireli, Alexa, Gross: Spectral sampling of manifolds, TOG 2010"),
-)
+SELECTORS = (Selector("SSM", "paper", select, WIDTHS, LARGEST),)

@@ -1,4 +1,7 @@
-"""TED, sequential transductive experimental design: the point whose label would tell most about all others."""
+"""TED, sequential transductive experimental design: the point whose label would tell most about all others.
+
+Yu, Bi, Tresp: Active learning via transductive experimental design, ICML 2006.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,4 @@ def select(X: Any, k: int, seed: int, width: float = 1.0) -> Picks:
     return Picks(design(square(gaussian(points(X, k, LARGEST), width, seed)), k, RIDGE))
 
 
-SELECTORS = (
-    Selector(
-        "TED", "peer", select, WIDTHS, LARGEST, "Yu, Bi, Tresp: Active learning via transductive experimental design, ICML 2006"
-    ),
-)
+SELECTORS = (Selector("TED", "peer", select, WIDTHS, LARGEST),)

@@ -204,7 +204,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "The scalable variant loses little accuracy.",
         {"5.3": "does not compromise much accuracy in order to earn this speedup"},
-        "The same runs. Of 600 rows 100 are candidates, 10 are added in each of three rounds; the text states no numbers.",
+        "The same runs. Of 600 rows 100 are candidates, and in three rounds 10 are added twice; the text states no numbers.",
         f"at most {rules.LITTLE} less than on all points",
         rules.little_lost,
         "classification",

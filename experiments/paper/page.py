@@ -10,6 +10,7 @@ has been run, how well we choose.
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
@@ -40,13 +41,16 @@ TITLES = {
 KINDS = ("reproduced", "in some readings", "level", "not reproduced", "cannot be told", "no runs")
 #: Where the lines of all runs are kept.
 KEPT = Path(__file__).parent
+#: Claim → verdict, figure and MOSAIC() of runs whose lines were not kept; shown where there are no others.
+EARLIER: Mapping[str, Sequence[str]] = json.loads((KEPT / "earlier.json").read_text())
 INTRODUCTION = """\
 # Results
 
 What the paper claims, and what came out when we ran it. `algorithm="paper"` is its algorithm as written, beside the best of the
 methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a range of readings,
 and a claim counts as reproduced if it holds in all that can tell. Two numbers are level where they differ, run by run, by no more
-than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is."""
+than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is. Verdicts
+marked "earlier" are of runs whose lines were not kept, by rules without a third outcome ([their tables](results-earlier.md))."""
 FOOT = f"""\
 The paper's words, readings and all tables are in the [details]({DETAILS}). `python -m experiments.paper.page` makes both pages
 from the lines of all runs, which are kept beside it; `make experiments-all` makes the runs again, `make experiments` a few.
@@ -97,8 +101,11 @@ def _kind(status: str) -> str:
 
 def _row(number: int, claim: Claim, found: Found) -> list[str]:
     link = f"[{number}]({DETAILS}#claim-{number})"
-    cells = [claim.text, claim.rule, f"**{found.status}**", figure_of(found), default_of(found)]
-    return [link, *(escaped(cell) for cell in cells)]
+    results = [f"**{found.status}**", figure_of(found), default_of(found)]
+    if found.status == "no runs" and claim.text in EARLIER:
+        verdict, *numbers = EARLIER[claim.text]
+        results = [f"earlier: {verdict}", *numbers]
+    return [link, *map(escaped, (claim.text, claim.rule, *results))]
 
 
 def _proven_row(claim: Proven) -> list[str]:

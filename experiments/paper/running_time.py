@@ -42,7 +42,8 @@ WORDS = """\
 Median processor seconds of one thread for picking 20 of n points, over three runs; methods have their defaults. Patches are 8×8
 pixels in colour of MSRA-B photographs, pictures are those of MNIST. As published: every ADMM ends when the two sides of its
 constraint, and its last step, differ by at most 10⁻³ of its norm; K-medoids is PAM; Algorithm 3 has 100 random candidates and
-adds  this library's solver: the same programs by working set and interior point, DS3 by a linear program, K-medoids by FasterPAM.
+adds 10 in each of two further rounds. With this library's solver: the same programs by working set and interior point, DS3 by a
+linear program, K-medoids by FasterPAM.
 Below a hundredth of a second the clock is too coarse to compare."""
 
 Outcome: TypeAlias = Literal["fails", "open", "level", "holds", "absent"]

@@ -144,10 +144,10 @@ class Paper(Parameters):
 
     alpha: float | None = None
     lam: float | None = None
-    row_norm: Any = "l2"
-    diversity: Any = "auto"
+    row_norm: str = "l2"
+    diversity: float | str = "auto"
     op_threshold: float | None = None
-    solver: Any = "auto"
+    solver: str = "auto"
     tol: float = 1e-10
     max_iter: int = 10_000
     max_rank: int | None = None

@@ -309,6 +309,13 @@ def test_first_page_has_a_line_for_each_claim_and_says_where_the_default_is_behi
     assert f"- 1: {CLAIMS[0].why}." in text
 
 
+def test_a_claim_without_runs_has_its_earlier_verdict(monkeypatch):
+    monkeypatch.setattr(page, "EARLIER", {CLAIMS[0].text: ["in 3 of 4", "0.1 (0.2, SMRS)", "0.3"]})
+    row = f"| {CLAIMS[0].text} | {CLAIMS[0].rule} | earlier: in 3 of 4 | 0.1 (0.2, SMRS) | 0.3 |"
+    assert row in page.summary([])
+    assert row not in page.summary([*shares("MOSAIC (paper)", [0.1], "sphere/10"), *shares("SMRS", [0.3], "sphere/10")])
+
+
 def test_second_page_has_sentence_reading_rule_and_what_is_missing():
     jobs = [Job("robustness", "select", m, "sphere", None, 0.5, 300, 20, s) for m in ("MOSAIC", "SMRS") for s in range(3)]
     jobs += [Job("robustness", "select", "SMRS", "trefoil", None, 0.5, 300, 20, 0)]

@@ -49,7 +49,7 @@ def test_the_papers_admm_ends_near_the_optimum_and_has_the_bandwidth_and_strengt
     model = MOSAIC(3, algorithm=Paper(alpha=10.0)).fit(crowded)
     np.testing.assert_allclose(K, rbf_kernel(crowded, gamma=model.gamma_), rtol=1e-6)
     assert lam == pytest.approx(model.lam_, rel=1e-3)  # the library computes the critical strength from a factor
-    R, _ = so.encode(K, K, lam)
+    R = so.encode(K, K, lam)
     best = paper_admm(K, K, lam)
     assert objective(K, R, lam) - objective(K, best, lam) <= 1e-3 * objective(K, np.zeros_like(K), lam)
     picks = so.paper_admm(crowded, 3, 0)
@@ -74,7 +74,7 @@ def test_the_admm_of_ds3_is_near_the_optimum_of_its_linear_program(crowded, monk
     honest = so.alternate
     monkeypatch.setattr(so, "alternate", lambda *a: seen.append(honest(*a)) or seen[-1])
     so.ds3_admm(crowded, 3, 0)
-    ((Z, _),) = seen
+    (Z,) = seen
     D = distances(crowded)
     D /= D.max()
     n, rho = len(D), so.DS3_SHARE * largest_strength(D)[0]

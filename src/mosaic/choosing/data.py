@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import EqualRows, KnownRows, priority, row_codes
+from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, PerRow, Task
 from mosaic.arrays.sources import ArraySource, Passes, Source
 from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of
@@ -152,7 +152,6 @@ def solved_program(settings: Settings, data: FitData) -> Encoding:
     program = Program(
         data.kernel,
         data.points.weights,
-        EqualRows.trivial(n),
         row_norm=settings.row_norm,
         solver=settings.solver,
         tol=settings.tol,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, Seed, subsample
-from mosaic.arrays.xp import exponential, is_on_device, on_host
+from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import points
@@ -89,7 +89,7 @@ def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", r
                 fault = "must be a number or 'scale' for a polynomial kernel"
                 raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
             return points.PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0)
-        case str() | Parameters() if name_of(kernel) in STATIONARY_KERNELS:
+        case str() if kernel in STATIONARY_KERNELS:
             wide = stationary(X, kernel)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case str() if kernel in POINT_KERNELS:
@@ -98,10 +98,9 @@ def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", r
     return points.FromCallable(X, kernel)
 
 
-def stationary(X: Any, kernel: Any, gamma: float = 1.0) -> StationaryKernel:
-    """A stationary kernel, by its name or with its settings, at a bandwidth that is known."""
-    settings = kernel.get_params() if isinstance(kernel, Parameters) else {}
-    return STATIONARY_KERNELS[name_of(kernel)](X, gamma, **settings)
+def stationary(X: Any, kernel: str, gamma: float = 1.0) -> StationaryKernel:
+    """A stationary kernel at a bandwidth that is known."""
+    return STATIONARY_KERNELS[kernel](X, gamma)
 
 
 def to_kernel_device(X: Any, kernel: Any) -> Any:
@@ -139,7 +138,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     if not D.any():
         return 1.0
     scale = (n - 1) / (len(others) - 1)
-    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale, kernel)
+    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale)
     if rate == np.inf:
         raise InvalidInputError(
             f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
@@ -149,24 +148,21 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     return rate
 
 
-def decay_rate(
-    D: FloatArray, weights: FloatArray, quantile: float, target: float, kernel: StationaryKernel | None = None
-) -> float:
-    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target, or with another decay in place of exp; ∞ if none is large
-    enough.
-    """
-    squared = exponential if kernel is None else partial(kernel.decay, power=2.0)
+def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: float) -> float:
+    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough."""
     apart = D[(D > 0) & (np.inf > D)]
     unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
     values = np.empty_like(D)
 
     @cache
     def excess(log_rate: float) -> float:
-        sums = weights @ squared(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values))
+        np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values)
+        sums = weights @ np.exp(values, out=values)
         return float(np.log(np.quantile(sums, quantile) / target))
 
     # The excess falls, and the rate is near 1 in this unit. These are logarithms of rates.
-    before, at, largest = 0.0, float(np.sign(excess(0.0))), 64.0
+    largest = 64.0
+    before, at = 0.0, float(np.sign(excess(0.0)))
     while excess(before) * excess(at) > 0 and abs(at) < largest:
         before, at = at, 2.0 * at
     if excess(before) * excess(at) < 0:
@@ -177,7 +173,7 @@ def decay_rate(
 def variance(X: Any) -> float:
     """Variance of all entries, as in scikit-learn's gamma='scale'."""
     if sp.issparse(X):
-        mean, zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
-        squares = float(((X.data.astype(np.float64) - mean) ** 2).sum()) + zeros * mean**2
-        return float(squares / (X.shape[0] * X.shape[1]))
+        size, mean = X.shape[0] * X.shape[1], float(X.mean())
+        squares = ((X.data.astype(np.float64) - mean) ** 2).sum() + (size - X.nnz) * mean**2
+        return float(squares / size)
     return float(on_host(X).var(dtype=np.float64))

@@ -172,7 +172,7 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = exp(−γ · d(x, y)), or another decay, with d = Σ_j |x_j − y_j|^order."""
+    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order."""
 
     gamma: float = 1.0
 
@@ -187,11 +187,7 @@ class StationaryKernel(PointKernel):
     def _decayed(self, D: Any) -> Any:
         with np.errstate(over="ignore"):  # exp(−∞) = 0
             D *= -self.gamma
-        return xp.zero_below(self.decay(D), SMALLEST_SIMILARITY)
-
-    def decay(self, E: Any, power: float = 1.0) -> Any:
-        """k^power where −power · γ · d = E, which may be overwritten."""
-        return xp.exponential(E)
+        return xp.zero_below(xp.exponential(D), SMALLEST_SIMILARITY)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         return self._distances(self._rows(rows), self._rows(columns))
@@ -235,7 +231,7 @@ class RBF(StationaryKernel):
         if not isinstance(self.X, np.ndarray):
             return None
         distances = self.in_single_at(self.unit)
-        return lambda Y: self.decay(np.negative(distances(Y)))
+        return lambda Y: np.exp(-distances(Y))
 
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which d has the rounding."""

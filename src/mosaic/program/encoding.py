@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
 from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
-from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
@@ -91,10 +91,9 @@ class Certificate:
 
 @dataclass(frozen=True)
 class DesignRows:
-    """Rows of R as linear maps of the targets, r_ji = b_jᵀ t_i, b_j = η_j M⁻¹ f_j, computed when first needed."""
+    """Rows of R as linear maps of the targets, r_ji = b_jᵀ t_i, b_j = η_j M⁻¹ f_j. ``design`` has no other candidates."""
 
     F: FloatArray
-    members: IntArray
     design: DesignProblem
     eta: FloatArray
 
@@ -102,44 +101,53 @@ class DesignRows:
     def maps(self) -> FloatArray:
         if not len(self.eta):
             return np.zeros((0, self.F.shape[1]))
-        return np.asarray(self.eta[:, None] * self.design.solve_M(self.eta, self.design.F.T).T)
+        solved: FloatArray = self.design.solve_M(self.eta, self.design.F.T).T
+        return self.eta[:, None] * solved
+
+    @cached_property
+    def complement(self) -> FloatArray:
+        """I − F_Sᵀ B, which takes f_i to t_i − F_Sᵀ r_i."""
+        return np.eye(self.F.shape[1]) - self.design.F.T @ self.maps
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
-        return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
+        found: FloatArray = self.maps[places] @ self._own(targets)
+        return found
 
-    def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
-        """Some rows at some points, whose rows of the factor F are, targets × places, where F is."""
-        return F @ to_device_of(F, self.maps[places].T)
+    def left_over(self, targets: IntArray | slice) -> FloatArray:
+        """t_i − F_Sᵀ r_i for some targets, as columns."""
+        return self.complement @ self._own(targets)
+
+    def _own(self, targets: IntArray | slice) -> FloatArray:
+        return on_host(rows_of(self.F, targets)).T
+
+    def gram(self, weights: FloatArray, places: IntArray | slice = slice(None)) -> FloatArray:
+        """Σ_i ω_i r_ji r_ki between some rows."""
+        maps: FloatArray = self.maps[places]
+        return maps @ self.design.C @ maps.T
 
     def misfit(self) -> float:
         """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
-        left = np.eye(self.F.shape[1]) - host_rows(self.F, self.members).T @ self.maps
+        left = self.complement
         return max(float(np.einsum("ij,ij->", left @ self.design.C, left)), 0.0)
-
-    def norms(self) -> FloatArray:
-        return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->i", self.maps @ self.design.C, self.maps), 0.0)))
-
-    def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
-        """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A that may be on a device."""
-        maps = self.maps[places]
-        return float(np.vdot(on_host(A @ to_device_of(A, maps)), maps @ self.design.C))
 
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows of R from a solver that computes R itself (ℓ_∞)."""
+    """Rows of R from a solver that computes R itself (ℓ_∞), and the rows of F of their points."""
 
+    F: FloatArray
+    members: FloatArray
     R: FloatArray
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         return self.R[places][:, targets]
 
-    def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
-        return to_device_of(F, self.part(places, targets).T)
+    def left_over(self, targets: IntArray | slice) -> FloatArray:
+        return self.F[targets].T - self.members.T @ self.R[:, targets]
 
-    def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
+    def gram(self, weights: FloatArray, places: IntArray | slice = slice(None)) -> FloatArray:
         R = self.R[places]
-        return float(np.vdot(on_host(A), (R * weights) @ R.T))
+        return (R * weights) @ R.T
 
 
 @dataclass(frozen=True)
@@ -203,21 +211,20 @@ class Encoding:
         OP_j = (n − m_j)/(n − 1). The non-zero rows of ℓ_∞ encodings use r_j itself. If n²·rank is too large, the sums run over a
         fixed random sample of the targets, scaled up.
         """
-        F, n = self.factor.F, len(self.groups.first)
+        factor, n = self.factor, len(self.groups.first)
         targets, weights = self._targets
         left = self._left_over(targets)
         place = np.full(n, -1, np.intp)
         place[targets] = np.arange(len(targets))
         counts = np.empty(n)
         for rows in row_blocks(n, len(targets)):
-            own_left = left[:, rows].T if len(targets) == n else self._left_over(rows).T
-            residual, weight = self.factor.residual[rows], self.weights[rows]
-            counts[rows] = counts_against(on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights)
-        as_they_are = np.arange(len(self.members) if isinstance(self.member_rows, GivenRows) else 0)
-        for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
-            R = np.abs(self.member_rows.part(places, slice(None)))
-            counts[self.members[places]] = (R @ self.weights) / R.max(axis=1, initial=np.finfo(np.float64).tiny)
-        return np.asarray(np.maximum(counts, 1.0)[self.groups.group])
+            f = on_host(rows_of(factor.F, rows))
+            own = self._left_over(rows).T
+            counts[rows] = counts_against(f, own, factor.residual[rows], self.weights[rows], place[rows], left, weights)
+        if isinstance(self.member_rows, GivenRows):
+            sizes = np.abs(self.member_rows.R)
+            counts[self.members] = np.maximum(sizes @ self.weights / sizes.max(axis=1), 1.0)
+        return counts[self.groups.group]
 
     @cached_property
     def _targets(self) -> tuple[IntArray, FloatArray]:
@@ -230,36 +237,25 @@ class Encoding:
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
         """The model that counts for any point, new or known. ``codes`` are the ``row_codes`` of the distinct points."""
-        factor, explicit = self.factor, not len(self.factor.pivots)
+        if isinstance(self.member_rows, GivenRows):
+            fault = "the program of `row_norm='linf'` says nothing of rows that were not in it"
+            raise InvalidInputError(fault, "Use `row_norm='l2'`.")
+        factor = self.factor
+        explicit = not len(factor.pivots)
         targets, weights = self._targets
         return CountModel(
             pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
             triangle=None if explicit else host_rows(factor.F, factor.pivots),
-            complement=self._complement,
+            complement=self.member_rows.complement,
             left=self._left_over(targets),
             weights=weights,
             known=KnownRows.of(codes),
             known_counts=self.effective_count[self.groups.first],
         )
 
-    @cached_property
-    def _complement(self) -> FloatArray:
-        """I − F_Sᵀ B, which takes f_i to t_i − F_Sᵀ r_i, for rows that are linear maps of the targets."""
-        if not isinstance(self.member_rows, DesignRows):
-            fault = "the program of `row_norm='linf'` says nothing of rows that were not in it"
-            raise InvalidInputError(fault, "Use `row_norm='l2'`.")
-        members = host_rows(self.factor.F, self.members)
-        return np.eye(self.factor.rank) - members.T @ self.member_rows.maps
-
     def _left_over(self, targets: IntArray | slice) -> FloatArray:
-        """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""
-        F, rows = self.factor.F, self.member_rows
-        own = on_host(rows_of(F, targets)).T
-        if isinstance(rows, DesignRows):
-            left = self._complement @ own
-        else:
-            left = own - host_rows(F, self.members).T @ rows.part(slice(None), targets)
-        return np.asarray(left).astype(numpy_dtype(F), copy=False)
+        """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets)), in the precision of the factor."""
+        return self.member_rows.left_over(targets).astype(numpy_dtype(self.factor.F), copy=False)
 
     def __repr__(self) -> str:
         return (

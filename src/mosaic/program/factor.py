@@ -48,16 +48,15 @@ def factorize(
     max_rank: int | None = None,
     memory_budget: float | None = None,
     weights: FloatArray | None = None,
-    all_matter: bool = False,
     among: IntArray | None = None,
     random_state: Seed = 0,
 ) -> Factor:
     """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to bytes of peak memory; 0 continues to rounding level.
 
     Pivots are drawn with probability proportional to the residual diagonal (accelerated randomly pivoted Cholesky). ``weights``
-    are those of the points in the trace and in the draws. If ``all_matter``, all points together count in the draws as much as
-    all weights, and their relative trace error, too, must be within ``tol``. With ``among``, only these points are pivots, and
-    only theirs is the error that ends it. Linear and cosine kernels with few features are their own factor.
+    are those of the points in the trace and in the draws; all points together count in the draws as much as all weights, and
+    their relative trace error, too, must be within ``tol``. With ``among``, only these points are pivots, and only theirs is the
+    error that ends it. Linear and cosine kernels with few features are their own factor.
     """
     n, dtype = kernel.n, kernel.dtype
     ω = np.ones(n) if weights is None else weights
@@ -81,24 +80,25 @@ def factorize(
     if kernel.is_factor and F.shape[1] <= min(n - 1, limit, 1024 if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, True)
-    each = float(ω.sum()) / n if all_matter else 0.0  # what a point counts whatever its weight
     here = np.ones(n) if among is None else np.bincount(among, minlength=n)
-    ω_here = here * ω
+    by_weight = here * ω
+    by_number = here * float(ω.mean())
     eps = float(np.finfo(dtype).eps)
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
     is_finest = tol <= 50 * eps and among is None
-    rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
+    rng = np.random.default_rng(random_state)
+    left = diagonal.astype(np.float64)
     Ft = empty_on_device_of(kernel.X, (0, n), dtype)
     pivots = np.zeros(0, np.intp)
-    while max(float(ω_here @ left), each * float(here @ left)) > target * trace:
+    while max(by_weight @ left, by_number @ left) > target * trace:
         room = min(limit - len(pivots), PIVOTS_PER_BLOCK)
         if room <= 0:
             is_finest = True
             break
-        new, gram = _draw(kernel, Ft, (ω_here + each * here) * left, room, rng, 20 * eps * largest)
+        new, L = _draw(kernel, Ft, (by_weight + by_number) * left, room, rng, 20 * eps * largest)
         if not len(new):
             break
-        Ft = _extended(kernel, Ft, new, gram, left)
+        Ft = _extended(kernel, Ft, new, L, left)
         pivots = np.concatenate([pivots, new])
         worst = float(left.min())
         if worst < -1e5 * eps * largest:
@@ -122,34 +122,34 @@ def nothing_to_compare() -> InvalidInputError:
 def _draw(
     kernel: Kernel, Ft: Any, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
 ) -> tuple[IntArray, FloatArray]:
-    """Up to ``room`` pivots and Δ between them; none if only rounding is left. A draw is kept with probability (residual after
-    earlier draws of the block) / (its residual when it was drawn): a block is distributed as single draws, one after another.
+    """Up to ``room`` pivots, and L with L Lᵀ = Δ between them; none if only rounding is left. A draw is kept with probability
+    (residual after earlier draws of the block) / (its residual when it was drawn): a block is distributed as single draws, one
+    after another.
     """
     cumulative = np.cumsum(chances)
     for _ in range(3):
-        drawn = np.searchsorted(cumulative, rng.random(room) * float(cumulative[-1]), side="right")
+        drawn = np.searchsorted(cumulative, rng.random(room) * cumulative[-1], side="right")
         drawn = np.minimum(drawn, kernel.n - 1)
         chosen = host_rows(Ft.T, drawn)
-        gram = np.asarray(kernel.block(drawn, drawn) - chosen @ chosen.T)
-        left, kept = gram.copy(), []
-        for i, u in enumerate(rng.random(len(gram))):
-            if left[i, i] > noise and left[i, i] >= u * gram[i, i]:
+        left = kernel.block(drawn, drawn) - chosen @ chosen.T
+        before = left.diagonal().copy()
+        kept, columns = list[int](), list[FloatArray]()
+        for i, u in enumerate(rng.random(room)):
+            if left[i, i] > max(noise, u * before[i]):
+                column = left[i] / np.sqrt(left[i, i])
+                left -= np.outer(column, column)
                 kept.append(i)
-                column = left[i:, i] / np.sqrt(left[i, i])
-                left[i:, i:] -= np.outer(column, column)
+                columns.append(column)
         if kept:
-            return drawn[kept], gram[np.ix_(kept, kept)]
-    return drawn[:0], gram[:0, :0]
+            return drawn[kept], np.tril(np.transpose(columns)[kept])
+    return drawn[:0], left[:0, :0]
 
 
-def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left: FloatArray) -> Any:
+def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, L: FloatArray, left: FloatArray) -> Any:
     """Fᵀ with a row L⁻¹ (K[pivots] − F[pivots] Fᵀ) for each pivot, L Lᵀ = Δ between them; ``left``, diag Δ, is updated."""
-    try:
-        L = np.linalg.cholesky(gram)
-    except np.linalg.LinAlgError:
-        L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
     rank, n = Ft.shape
-    at_pivots, inverse = asarray_like(Ft, host_rows(Ft.T, pivots)), asarray_like(Ft, np.linalg.inv(L))
+    at_pivots = asarray_like(Ft, host_rows(Ft.T, pivots))
+    inverse = asarray_like(Ft, np.linalg.inv(L))
     if isinstance(Ft, np.ndarray):
         Ft.resize((rank + len(pivots), n), refcheck=False)  # no data is moved if the system can remap memory
     else:

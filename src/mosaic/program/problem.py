@@ -16,6 +16,7 @@ Weights ω_i of targets, our addition, give the same program with C = Σ ω_i t_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 from mosaic.program import RowNorm
@@ -47,8 +48,7 @@ class Evaluation(NamedTuple):
     inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
     fit: float  # ‖E‖² / lam
     v: FloatArray  # v_j = ‖Eᵀ f_j‖², in float64
-    #: Computes the Hessian ½ ∇²(2φ) = Q ∘ V on and above its diagonal, in the precision of the problem. The last η of a run needs
-    #: none, and a Cholesky factorisation reads no more.
+    #: Computes the Hessian ½ ∇²(2φ) = Q ∘ V, in the precision of the problem. The last η of a run needs none.
     curvature: Callable[[], Any]
 
 
@@ -65,7 +65,7 @@ class DesignProblem:
     """Candidates F (n×p), targets C = Σ ω t tᵀ (p×p), strength lam.
 
     ``square`` says that the targets are the candidates, C = FᵀF, which saves work. ``rough`` says that evaluations run in single
-    precision and prove nothing, see ``single``. ``computed`` holds what no strength changes: T, T on the device of F, ``grams``.
+    precision and prove nothing, see ``single``. ``computed`` holds what no strength changes: T and ``grams``.
     """
 
     F: FloatArray
@@ -93,13 +93,7 @@ class DesignProblem:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
         if "T" not in self.computed:
             self.computed["T"] = xp.pivoted_root(self.C)
-        return np.asarray(self.computed["T"])
-
-    @property
-    def device_T(self) -> Any:
-        if "device_T" not in self.computed:
-            self.computed["device_T"] = xp.to_device_of(self.F, self.T)
-        return self.computed["device_T"]
+        return self.computed["T"]  # type: ignore[no-any-return]
 
     @property
     def grams(self) -> tuple[FloatArray, FloatArray]:
@@ -117,15 +111,10 @@ class DesignProblem:
             return self
         stays = for_steps and xp.is_on_device(self.F)
         rows = xp.as_double(rows_of(self.F, candidates)) if stays else xp.host_rows(self.F, candidates)
-        small = DesignProblem(rows, self.C, self.lam)
+        small = DesignProblem(rows, self.C, self.lam, computed={"T": self.T})
         if for_steps and self.square and "grams" in self.computed and small.in_candidate_space:
             columns = self.grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
             small.computed["grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
-            return small
-        if for_steps or "T" in self.computed:
-            small.computed["T"] = self.T
-        if stays and "device_T" in self.computed:
-            small.computed["device_T"] = self.device_T
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
@@ -144,14 +133,15 @@ class DesignProblem:
             computed["grams"] = gram, gram if Y is K else _in_single(Y, s**2)
         elif not (self.square and self.in_candidate_space):
             computed["T"] = _in_single(self.T, s)
-        return DesignProblem(_in_single(self.F, s), self.C / s**2, self.lam * s**2, self.square, rough=True, computed=computed)
+        F = _in_single(self.F, s)
+        return DesignProblem(F, self.C / s**2, self.lam * s**2, self.square, rough=True, computed=computed)
 
     @cached_property
     def in_candidate_space(self) -> bool:
         """Whether n×n formulas are cheaper than p×p ones. On a device they would save little."""
         # Candidates per feature. By operations the second would be higher, but products in feature space run faster.
         ratio = 2.0 if self.square else 1.25
-        return self.F.shape[0] <= ratio * self.F.shape[1] and isinstance(self.F, np.ndarray)
+        return self.n <= ratio * self.p and isinstance(self.F, np.ndarray)
 
     def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
@@ -162,11 +152,12 @@ class DesignProblem:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
         L = cholesky(self._M(eta))
         X = solve_lower(L, self.F.T)
-        A = solve_lower(L, self.device_T)
+        A = solve_lower(L, xp.to_device_of(self.F, self.T))
         Y = A.T @ X
         v = row_norms_squared(Y.T).astype(np.float64)
         inner = sum_of_squares(A)
-        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, lambda: _product_of_grams(X, Y))
+        fit = max(inner - float(eta @ v), 0.0)
+        return Evaluation(inner, fit, v, lambda: (X.T @ X) * (Y.T @ Y))
 
     def _in_candidate_space(self, eta: FloatArray) -> Evaluation:
         """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
@@ -194,14 +185,10 @@ class DesignProblem:
             Q[:, tiny] = Z.T
             Z = Q
         v = np.einsum("ij,ij->i", Z, Z).astype(np.float64)
-        inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
-
-        def curvature() -> FloatArray:
-            hessian: FloatArray = Z @ Z.T
-            hessian *= Q
-            return hessian
-
-        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
+        explained = float(eta @ np.einsum("ij,ij->i", Z, Y))
+        inner = self.lam * (float(np.trace(self.C)) - explained)
+        fit = max(inner - float(eta @ v), 0.0)
+        return Evaluation(inner, fit, v, lambda: (Z @ Z.T) * Q)
 
     def _M(self, eta: FloatArray) -> Any:
         scaled = xp.to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
@@ -217,7 +204,7 @@ class DesignProblem:
         E = self.lam * self.T
         if len(used):
             small = self.restrict(used if members is None else members[used], for_steps=xp.is_on_device(self.F))
-            E = on_host(small.solve_M(eta[used], small.device_T))
+            E = on_host(small.solve_M(eta[used], xp.to_device_of(small.F, self.T)))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
     def scores(self, E: FloatArray, candidates: Any = None) -> FloatArray:
@@ -229,7 +216,7 @@ class DesignProblem:
             Y = Et @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
             z[rows] = np.sqrt(row_norms_squared(Y.T).astype(np.float64))
 
-        in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), PRODUCT_ENTRIES, on=F)
+        in_blocks(score, F.shape[0], self.p, PRODUCT_ENTRIES, on=F)
         return z
 
 
@@ -252,20 +239,19 @@ def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float)
     """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum: the dual is
     lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
     """
-    return np.asarray(abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0)
+    reach = math.sqrt(2.0 * lam * max(gap, 0.0))
+    return abs(s) * z + reach * lengths >= 1.0
 
 
 def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
     """lam_crit = 1 / max_j ‖Tᵀ f_j‖, with ‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program, ‖K_j‖₁ for ℓ_∞: up to it R = 0 is optimal."""
-    n, F = problem.n, problem.F
+    F = problem.F
     if norm == "linf":
-        lengths = np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in row_blocks(n, n)])
-    elif problem.square and problem.in_candidate_space and n <= MOST_SOLVED_WHOLE:
+        lengths = np.abs(F @ F.T).sum(axis=1)
+    elif problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
         lengths = np.sqrt(row_norms_squared(problem.grams[0]))
     else:
-        # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
-        tail = np.cumsum((problem.T**2).sum(axis=0)[::-1])[::-1]
-        lengths = problem.scores(problem.T[:, tail > 1e-12 * tail[:1]])
+        lengths = problem.scores(problem.T)
     largest = float(lengths.max(initial=0.0))
     if largest == 0:
         raise InvalidInputError(
@@ -276,32 +262,14 @@ def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
 
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     """C = Σ_i ω_i f_i f_iᵀ in float64, also of a factor in float32: its root T would enlarge the rounding of single precision."""
-    roots = None if (weights == 1).all() else xp.to_device_of(F, np.sqrt(weights))
+    n, p = F.shape
+    roots = xp.to_device_of(F, np.sqrt(weights))[:, None]
 
     def gram(rows: slice) -> FloatArray:
-        block = xp.as_double(rows_of(F, rows))
-        block = block if roots is None else block * roots[rows][:, None]
+        block = xp.as_double(rows_of(F, rows)) * roots[rows]
         return on_host(block.T @ block)
 
-    C = np.zeros((F.shape[1], F.shape[1]))
-    for part in in_blocks(gram, F.shape[0], F.shape[1], 1 << 21, on=F):
-        C += part
-    return C
-
-
-def _product_of_grams(X: Any, Y: Any) -> Any:
-    """(XᵀX) ∘ (YᵀY) on and above the diagonal, which is all that a Cholesky factorisation reads."""
-    if not isinstance(X, np.ndarray):
-        return (X.T @ X) * (Y.T @ Y)
-    found = np.zeros((X.shape[1], X.shape[1]), X.dtype)
-
-    def multiply(rows: slice) -> None:
-        right = slice(rows.start, None)
-        found[rows, right] = X[:, rows].T @ X[:, right]
-        found[rows, right] *= Y[:, rows].T @ Y[:, right]
-
-    in_blocks(multiply, X.shape[1], X.shape[1])
-    return found
+    return sum(in_blocks(gram, n, p, 1 << 21, on=F), start=np.zeros((p, p)))
 
 
 @dataclass(frozen=True)
@@ -332,10 +300,11 @@ class RowProgram:
     @cached_property
     def K(self) -> FloatArray | None:
         """F Fᵀ if multiplying by it is cheaper than multiplying by F twice, else None."""
-        return self.F @ self.F.T if 2 * self.F.shape[1] > self.F.shape[0] else None
+        n, p = self.F.shape
+        return self.F @ self.F.T if 2 * p > n else None
 
     def apply_K(self, W: FloatArray) -> FloatArray:
-        return np.asarray(self.K @ W if self.K is not None else self.F @ (self.F.T @ W))
+        return self.F @ (self.F.T @ W) if self.K is None else self.K @ W
 
     def row_norms(self, W: FloatArray) -> FloatArray:
         return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
@@ -344,7 +313,8 @@ class RowProgram:
         """Primal at W and dual at the best feasible multiple of E = lam (T − FᵀW)."""
         KW = self.apply_K(W)
         # ‖T − FᵀW‖² = ‖T‖² − 2⟨FT, W⟩ + ⟨W, KW⟩ and ⟨T − FᵀW, T⟩ = ‖T‖² − ⟨FT, W⟩
-        TT, cross = sum_of_squares(self.T), float(np.vdot(self.FT, W))
+        TT = sum_of_squares(self.T)
+        cross = float(np.vdot(self.FT, W))
         fit = self.lam * max(TT - 2.0 * cross + float(np.vdot(W, KW)), 0.0)
         inner = self.lam * (TT - cross)
         FE = self.lam * (self.FT - KW)
@@ -355,15 +325,15 @@ class RowProgram:
         """argmin_W t Σ‖w_j‖ + ½‖W − V‖²: rows shrunk (ℓ₂), or clipped at the level that removes ℓ₁ mass t (ℓ_∞)."""
         if self.norm == "l2":
             norms = np.sqrt(row_norms_squared(V))
-            keep = 1.0 - t / np.maximum(norms, max(t, float(np.finfo(np.float64).tiny)))  # 0 where norms ≤ t
-            return np.asarray(V * keep[:, None])
+            keep = 1.0 - t / np.maximum(norms, t)  # 0 where norms ≤ t
+            return V * keep[:, None]
         # The level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t: by Moreau's identity prox of t‖·‖_∞ is v minus its
         # projection on the ℓ₁ ball of radius t, which is clipping at a.
         sizes = -np.sort(-np.abs(V), axis=1)
         excess = np.cumsum(sizes, axis=1) - t
-        last = np.maximum((sizes * np.arange(1, V.shape[1] + 1) > excess).sum(axis=1), 1)
-        level = np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0)[:, None]
-        return np.asarray(np.clip(V, -level, level))
+        number = np.arange(1, V.shape[1] + 1)
+        level = np.maximum((excess / number).max(axis=1, keepdims=True), 0.0)
+        return np.clip(V, -level, level)
 
 
 def _in_single(A: Any, divisor: float) -> Any:

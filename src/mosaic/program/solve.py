@@ -13,7 +13,7 @@ from mosaic.arrays import xp
 from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
-from mosaic.arrays.xp import numpy_dtype, on_host, to_device_of
+from mosaic.arrays.xp import numpy_dtype, on_host
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
@@ -36,6 +36,7 @@ from mosaic.program.working_set import solve_design
 
 #: The largest weight and value of the program that are computed with, and the inverses of the smallest ones.
 LARGEST_WEIGHT, LARGEST_VALUE = 2.0**200, 2.0**500
+EPS = float(np.finfo(np.float64).eps)
 
 
 def solve(
@@ -117,9 +118,11 @@ def solve(
     with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
         budget = as_bytes(memory_budget)
-        totals = groups.sums(weights)
-        program = Program(distinct, totals, groups, row_norm, solver, tol, max_iter, max_rank, budget, random_state)
+        program = Program(distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, budget, random_state)
         encoding = program.encode(alpha, lam)
+    if not groups.is_trivial:  # equal points share a row
+        influence = (encoding.influence / np.bincount(groups.group))[groups.group]
+        encoding = replace(encoding, groups=groups, influence=influence)
     if encoding.dual_gap > tol:
         text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
         warnings.warn(ConvergenceWarning(text), stacklevel=2)
@@ -155,11 +158,10 @@ class PosedProblem:
 
 @dataclass(frozen=True)
 class Program:
-    """``solve`` for a kernel between distinct points and their weights; ``groups`` says which rows are equal."""
+    """``solve`` for a kernel between distinct points and their weights."""
 
     kernel: Kernel
     weights: FloatArray
-    groups: EqualRows
     row_norm: RowNorm = "l2"
     solver: SolverName = "auto"
     tol: float = 1e-4
@@ -207,7 +209,6 @@ class Program:
             max_rank=self.max_rank,
             memory_budget=self.memory_budget,
             weights=weights,
-            all_matter=True,
             among=among,
             random_state=self.random_state,
         )
@@ -239,8 +240,7 @@ class Program:
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
         value = np.zeros((problem.n, self.kernel.n) if self.row_norm == "linf" else problem.n)
-        gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
-        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0)
+        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, problem.scale, 0)
 
     def _run(self, problem: DesignProblem, posed: PosedProblem) -> Solution:
         """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``."""
@@ -261,14 +261,13 @@ class Program:
         # η = ‖w_j‖ and its W(η) are at least as good: half a step of alternating minimisation over (W, η).
         eta = found.row_norms
         norms, (primal, dual) = _at(problem, eta)
-        dual = max(dual, found.dual)
-        return replace(found, value=eta, row_norms=norms, primal=primal, dual=dual, gap=(primal - dual) / problem.scale)
+        return replace(found, value=eta, row_norms=norms, primal=primal, dual=max(dual, found.dual))
 
     def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
         """The encoding, certified for the kernel itself. If the solver's formulas lose too many digits, values are computed
         directly from the rows and from E. A lower bound above the attained value is wrong and is replaced by 0.
         """
-        factor, groups = posed.factor, self.groups
+        factor = posed.factor
         half = 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
         norms = solution.row_norms[used]
@@ -278,19 +277,20 @@ class Program:
         rows: DesignRows | GivenRows
         lost = 0.0
         if self.row_norm == "linf":
-            rows = GivenRows(solution.value[used])
+            rows = GivenRows(factor.F, problem.F[used], solution.value[used])
         else:
             eta = solution.value[used]
-            rows = DesignRows(factor.F, members, problem.restrict(used), eta)
+            rows = DesignRows(factor.F, problem.restrict(used), eta)
             # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
             condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
-            lost = float(np.finfo(np.float64).eps) * condition
+            lost = EPS * condition
             if lost > 1e-3 * self.tol:
-                dual, lost = lower_bound(problem, solution.value), 0.0
-                norms = rows.norms()
+                dual = lower_bound(problem, solution.value)
+                lost = 0.0
+                norms = np.sqrt(np.maximum(rows.gram(self.weights).diagonal(), 0.0))
                 primal = half * rows.misfit() + float(norms.sum())
         scale = half * factor.trace
-        eps, finest = (float(np.finfo(dtype).eps) for dtype in (numpy_dtype(factor.F), np.float64))
+        eps = float(np.finfo(numpy_dtype(factor.F)).eps)
         # Σ_j k_jj ‖r_j‖² / tr K. Above 1, rounding of a pivoted factor is fitted: it counts so many times (docs/math).
         lengths = np.linalg.norm(rows.R, axis=1) if isinstance(rows, GivenRows) else norms
         load = float(self.kernel.diagonal()[members] @ lengths**2) / factor.trace
@@ -299,13 +299,11 @@ class Program:
         primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, None if is_fitted else room)
         if is_fitted:
             dual = max(dual - ALLOWED_ROUNDINGS * eps * (load - 1.0) * scale, 0.0)
-        slack = ALLOWED_ROUNDINGS * (max(eps, finest * load) + lost) * scale
+        slack = ALLOWED_ROUNDINGS * (max(eps, EPS * load) + lost) * scale
         if dual > primal + slack:
             dual, status = 0.0, Status.STALLED
-        influence = np.zeros(len(groups.first))
+        influence = np.zeros(self.kernel.n)
         influence[members] = norms
-        if not groups.is_trivial:  # equal points share the row of their group
-            influence = np.asarray((influence / np.bincount(groups.group))[groups.group])
         return Encoding(
             influence=influence,
             lam=problem.lam,
@@ -315,7 +313,7 @@ class Program:
             certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
             kernel=self.kernel,
             factor=factor,
-            groups=groups,
+            groups=EqualRows.trivial(self.kernel.n),
             weights=self.weights,
             members=members,
             member_rows=rows,
@@ -334,10 +332,10 @@ def _without_empty_rows(problem: DesignProblem, found: Solution) -> Solution:
     kept = used[norms + t * norms / found.value[used] > t]
     if not 0 < len(kept) < len(used):
         return found
-    value, lengths = np.zeros(problem.n), np.zeros(problem.n)
+    value = np.zeros(problem.n)
     value[kept] = found.value[kept]
-    lengths[kept], (primal, _) = _at(problem.restrict(kept), value[kept])
-    return replace(found, value=value, row_norms=lengths, primal=primal, gap=(primal - found.dual) / problem.scale)
+    norms, (primal, _) = _at(problem, value)
+    return replace(found, value=value, row_norms=norms, primal=primal)
 
 
 def _at(problem: DesignProblem, eta: FloatArray) -> tuple[FloatArray, PrimalDual]:
@@ -350,10 +348,10 @@ def _at(problem: DesignProblem, eta: FloatArray) -> tuple[FloatArray, PrimalDual
 def lower_bound(problem: DesignProblem, eta: FloatArray, members: IntArray | None = None) -> float:
     """The dual value of E = M⁻¹T, valid even if E is inaccurate: its z_j are known up to eps ‖E‖ ‖f_j‖, which is added."""
     point = problem.dual_point(eta, members)
-    size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
-    rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
-    largest = float(problem.scores(point.E).max(initial=0.0)) + rounding
-    return primal_dual(point.inner, point.fit, 0.0, largest).dual
+    eps = float(np.finfo(numpy_dtype(problem.F)).eps)
+    rounding = eps * np.linalg.norm(point.E) * np.sqrt(row_norms_squared(problem.F).max(initial=0.0))
+    largest = problem.scores(point.E).max(initial=0.0)
+    return primal_dual(point.inner, point.fit, 0.0, float(largest + rounding)).dual
 
 
 def _kernel_excess(
@@ -368,19 +366,17 @@ def _kernel_excess(
         return factor.error
     chosen = members[exposed]
     F_chosen = xp.host_rows(factor.F, chosen)
-    Δ = kernel.device_block(chosen, chosen)
-    Δ = Δ - to_device_of(Δ, F_chosen) @ to_device_of(Δ, F_chosen.T)
-    inside = rows.quadratic(Δ, weights, exposed)
-    bound = np.inf if room is None else float((np.sqrt(factor.error) + np.sqrt(max(inside, 0.0))) ** 2)
-    if room is not None and (bound <= room or factor.error > room):
-        return bound
+    Δ = kernel.block(chosen, chosen) - F_chosen @ F_chosen.T
+    inside = float(np.vdot(Δ, rows.gram(weights, exposed)))
+    bound = np.inf
+    if room is not None:
+        bound = float(np.sqrt(factor.error) + np.sqrt(max(inside, 0.0))) ** 2
+        if bound <= room or factor.error > room:
+            return bound
 
     def across(targets: slice) -> float:
-        Δ, F = kernel.device_block(targets, chosen), xp.as_double(xp.rows_of(factor.F, targets))
-        F = F if xp.is_on_device(F) else to_device_of(Δ, F)  # the factor of few points on a device is not there
-        Δ = Δ - F @ to_device_of(F, F_chosen.T)
-        products = Δ * rows.device_columns(F, exposed, targets)
-        return float(weights[targets] @ on_host(xp.namespace(products).sum(products, axis=1)))
+        Δ = kernel.block(targets, chosen) - xp.host_rows(factor.F, targets) @ F_chosen.T
+        return float(weights[targets] @ np.einsum("ij,ji->i", Δ, rows.part(exposed, targets)))
 
     cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.X))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

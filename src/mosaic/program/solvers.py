@@ -4,10 +4,11 @@ accelerated proximal gradient on the rows of W: T = Fᵀ gives the paper's n×n 
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
@@ -36,8 +37,12 @@ class Solution:
     status: Status
     primal: float
     dual: float
-    gap: float  # (primal − dual) / P(0)
+    scale: float  # P(0)
     iterations: int
+
+    @property
+    def gap(self) -> float:
+        return (self.primal - self.dual) / self.scale if self.scale > 0 else 0.0
 
 
 def run(
@@ -49,9 +54,11 @@ def run(
     out of reach. The best primal value and the best bound may come from different states. The gap is checked at every
     ``check_every``-th step of a solver; a run has stalled after ``patience`` checks without progress.
     """
-    scale, state = problem.scale, solver.init(problem, start)
-    best, primal, dual, gap = None, np.inf, -np.inf, np.inf
-    smallest, since, iteration = np.inf, 0, 0
+    scale = problem.scale
+    state, best = solver.init(problem, start), None
+    primal, dual = np.inf, -np.inf
+    smallest, since = np.inf, 0
+    iteration = 0
     while True:
         if iteration % solver.check_every == 0 or iteration == max_iter:
             bounds = solver.bounds(problem, state)
@@ -80,7 +87,7 @@ def run(
     if best is None:
         raise np.linalg.LinAlgError("the program has no finite value in this arithmetic")
     value, norms = solver.result(problem, best)
-    return Solution(value, norms, status, primal, dual, gap, iteration)
+    return Solution(value, norms, status, primal, dual, scale, iteration)
 
 
 class State(NamedTuple):
@@ -106,7 +113,7 @@ class InteriorPoint:
             at = problem.evaluate(start)
             slack = 1.0 - at.v
             # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
-            return State(start, np.maximum(slack, float(start @ np.abs(slack)) / float(start.sum())), at)
+            return State(start, np.maximum(slack, np.average(np.abs(slack), weights=start)), at)
         eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())  # off the boundary
         at = problem.evaluate(eta)
         return State(eta, np.maximum(1.0 - at.v, 0.1), at)
@@ -165,28 +172,33 @@ def run_interior_point(
 def uniform_start(problem: DesignProblem) -> FloatArray:
     """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""
     # Exact for large lam and targets spread evenly over d = (tr C)²/‖C‖² dimensions; a rough height is enough.
-    dimensions = float(np.trace(problem.C)) ** 2 / float(np.vdot(problem.C, problem.C))
-    t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * sum_of_squares(problem.F))))
+    size = float(np.trace(problem.C))
+    dimensions = size**2 / sum_of_squares(problem.C)
+    t = math.sqrt(dimensions * size / (problem.n * sum_of_squares(problem.F)))
     v = problem.evaluate(np.full(problem.n, t)).v
-    return np.full(problem.n, t * float(np.sqrt(v.mean())))
+    return np.full(problem.n, t * math.sqrt(v.mean()))
 
 
 def _reach(x: FloatArray, dx: FloatArray, most: float = 1.0) -> float:
     """Largest step ≤ ``most`` that keeps x + step·dx ≥ 0."""
-    negative = dx < 0
-    return min(most, float((-x[negative] / dx[negative]).min())) if negative.any() else most
+    steepest = float((-dx / x).max())
+    return min(most, 1.0 / steepest) if steepest > 0 else most
+
+
+#: The first part is the sparse iterate W.
+Steps: TypeAlias = tuple[Any, ...]
 
 
 class _OnRows:
-    """First-order methods: the first part of a state is the sparse iterate W, whose gap is checked now and then."""
+    """First-order methods, whose gap is checked now and then."""
 
     check_every: ClassVar[int] = 10
     patience: ClassVar[int] = 300
 
-    def bounds(self, problem: RowProgram, state: tuple[Any, ...]) -> PrimalDual:
+    def bounds(self, problem: RowProgram, state: Steps) -> PrimalDual:
         return problem.bounds(state[0])
 
-    def result(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[FloatArray, FloatArray]:
+    def result(self, problem: RowProgram, state: Steps) -> tuple[FloatArray, FloatArray]:
         return state[0], problem.row_norms(state[0])
 
 
@@ -201,12 +213,12 @@ class ADMM(_OnRows):
        residuals differ by more than a factor of ten, for the first hundred iterations (every change costs a new inverse).
     """
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
+    def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
         R = np.zeros(problem.shape) if start is None else start
-        rho = problem.lam * float(np.vdot(problem.F, problem.F)) / problem.F.shape[0]
+        rho = problem.lam * sum_of_squares(problem.F) / len(problem.F)
         return R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0
 
-    def step(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def step(self, problem: RowProgram, state: Steps) -> Steps:
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
         # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
@@ -214,31 +226,32 @@ class ADMM(_OnRows):
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
         if steps < 100 and steps % 5 == 4:
-            primal, dual = float(np.linalg.norm(Δ - new)), rho * float(np.linalg.norm(new - R))
+            primal = float(np.linalg.norm(Δ - new))
+            dual = rho * float(np.linalg.norm(new - R))
             factor = 2.0 if primal > 10 * dual else 0.5 if dual > 10 * primal else 1.0
             if factor != 1.0:
-                rho, Q = rho * factor, Q / factor
+                rho *= factor
+                Q /= factor
                 inverse = _inverse(problem, rho)
         return new, Q, rho, inverse, steps + 1
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
     if problem.K is not None:
-        return np.asarray(np.linalg.inv(problem.lam * problem.K + rho * np.eye(len(problem.K))))
-    gram = problem.F.T @ problem.F
-    return np.asarray(np.linalg.inv(gram + (rho / problem.lam) * np.eye(len(gram))))
+        return np.linalg.inv(with_diagonal(problem.lam * problem.K, rho))
+    return np.linalg.inv(with_diagonal(problem.F.T @ problem.F, rho / problem.lam))
 
 
 class FISTA(_OnRows):
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> tuple[Any, ...]:
+    def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
         gram = problem.K if problem.K is not None else problem.F.T @ problem.F
         W = np.zeros(problem.shape) if start is None else start
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return W, W, 1.0, 1.0 / (problem.lam * largest)
 
-    def step(self, problem: RowProgram, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def step(self, problem: RowProgram, state: Steps) -> Steps:
         W, Y, t, step = state
         gradient = problem.lam * (problem.apply_K(Y) - problem.FT)
         new = problem.prox(Y - step * gradient, step)

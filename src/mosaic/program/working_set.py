@@ -42,9 +42,11 @@ def solve_design(
     """
     aim = 0.5 * tol
     state = _WorkingSet(problem, initial, np.random.default_rng(0))
-    status, stalled = Status.MAX_ITER, 0
+    status = Status.MAX_ITER
+    stalled = 0
     for _ in range(max_rounds):
-        old_gap, old_primal = state.gap, state.best_primal
+        old_gap = state.gap
+        old_primal = state.best_primal
         state.solve(aim)
         if state.gap <= aim:
             status = Status.CONVERGED
@@ -64,7 +66,7 @@ def solve_design(
     members, values, lengths = state.best
     eta[members], norms[members] = values, lengths
     status = Status.CONVERGED if state.gap <= tol else status
-    return Solution(eta, norms, status, state.best_primal, state.best_dual, state.gap, state.steps)
+    return Solution(eta, norms, status, state.best_primal, state.best_dual, problem.scale, state.steps)
 
 
 class _WorkingSet:
@@ -77,14 +79,15 @@ class _WorkingSet:
         self.rows = problem.F  # F[left]
         self.lengths = np.sqrt(row_norms_squared(problem.F).astype(np.float64))  # of their rows
         self.z: FloatArray = np.zeros(0)  # their scores
-        size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
-        self.size = min(size, 1000)
-        first = np.zeros(0, np.intp) if initial is None else initial[: self.size - self.size // 6]
+        by_rank = min(max(problem.p, 60), MOST_INITIAL_MEMBERS)
+        self.size = min(max(by_rank, int(0.1 * np.sqrt(n * problem.p))), 1000)
+        drawn = self.size // 6
+        first = np.zeros(0, np.intp) if initial is None else initial[: self.size - drawn]
         if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * problem.p):
             self.members = np.arange(n)
         else:
-            extra = rng.choice(n, min(n, max(self.size // 6, self.size - len(first))), replace=False)
-            self.members = np.union1d(first, extra)
+            drawn = min(n, max(drawn, self.size - len(first)))
+            self.members = np.union1d(first, rng.choice(n, drawn, replace=False))
         self.eta: FloatArray = np.zeros(len(self.members))
         self.best_primal, self.best_dual = np.inf, -np.inf
         nothing = np.zeros(len(self.members))
@@ -122,14 +125,16 @@ class _WorkingSet:
         point = problem.dual_point(self.eta, self.members)
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
-        largest = max(float(self.z.max(initial=0.0)), float(z_members.max(initial=0.0)))
+        largest = float(max(self.z.max(initial=0.0), z_members.max(initial=0.0)))
         primal, dual = primal_dual(point.inner, point.fit, float(self.eta @ z_members), largest)
         self._record(primal, dual, self.eta * z_members)
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
         if 2 * np.count_nonzero(keep) < len(keep):
-            self.left, self.z, self.lengths = self.left[keep], self.z[keep], self.lengths[keep]
+            self.left = self.left[keep]
+            self.z = self.z[keep]
+            self.lengths = self.lengths[keep]
             self.rows = rows_of(self.rows, keep)
 
     def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
@@ -164,10 +169,10 @@ class _WorkingSet:
         if not len(new):
             # Only members violate constraints: the gap of the subproblem came from the dual point of an earlier step.
             self.precision *= 0.1
-        members = np.concatenate([self.members, new])
-        eta = np.concatenate([self.eta, np.zeros(len(new))])
-        order = np.argsort(members)
-        self.members, self.eta = members[order], eta[order]
+        members = np.union1d(self.members, new)
+        eta = np.zeros(len(members))
+        eta[np.searchsorted(members, self.members)] = self.eta
+        self.members, self.eta = members, eta
 
     def _outside(self) -> BoolArray:
         outside = np.ones(self.problem.n, dtype=bool)
@@ -177,11 +182,11 @@ class _WorkingSet:
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
         excess = self.z - 1.0
-        places = np.flatnonzero((excess > 0.02 * max(float(excess.max(initial=0.0)), 0.0)) & self._outside())
+        places = np.flatnonzero((excess > 0.02 * excess.max(initial=0.0)) & self._outside())
         most = min(20_000, 10 * room)
         if len(places) > most:
             # The worst may all lie in one place, so most are drawn from all violators.
-            worst = np.argpartition(excess[places], len(places) - most // 10)[len(places) - most // 10 :]
+            worst = np.argpartition(-excess[places], most // 10)[: most // 10]
             drawn = self.rng.choice(len(places), most - len(worst), replace=False)
             places = places[np.union1d(worst, drawn)]
         places = places[np.argsort(-excess[places], kind="stable")]
@@ -199,8 +204,7 @@ class _WorkingSet:
         in_blocks(find, len(places), len(centres), PRODUCT_ENTRIES, on=self.rows)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
-        starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])
+        _, first, sizes = np.unique(cell[order], return_index=True, return_counts=True)
         rank = np.empty(len(places), np.intp)
-        position = np.arange(len(places))
-        rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
+        rank[order] = np.arange(len(places)) - np.repeat(first, sizes)
         return self.left[places[np.argsort(rank, kind="stable")[:room]]]
