@@ -278,7 +278,7 @@ def test_of_many_rows_the_numbers_of_a_page_agree_and_those_of_groups_are_of_all
     assert "given" in model.certificate_.details()  # before all outliers are known
     facts = facts_of(model, groups=labels)
     assert (facts["scaled"], facts["is_estimate"], facts["n_outliers"]) == (True, False, model.is_outlier_.sum())
-    assert f"{3000 - facts['n_outliers']:,} rows that belong, given {facts['n_outliers']} outliers" in facts["proof"]
+    assert f"{3000 - facts['n_outliers']:,} rows that belong, given about {facts['n_outliers']} outliers" in facts["proof"]
     groups = facts["groups"]
     assert (dict(zip(groups["labels"], groups["rows"], strict=True)), groups["is_estimate"]) == (Counter(labels.tolist()), False)
     known = facts_of(model)["groups"]
