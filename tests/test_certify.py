@@ -370,6 +370,13 @@ def test_rows_that_belong_and_outliers_are_all_rows():
     assert "given about " in model.certificate_.details()
 
 
+def test_rows_without_a_weight_are_not_what_the_proof_is_about():
+    X = np.append(np.random.default_rng(0).normal(size=(60, 2)), [[90.0, 90.0], [91.0, 0.0]], axis=0)
+    weights = np.r_[np.ones(40), np.zeros(21), 1.0]
+    certificate = MOSAIC(3).fit(X, sample_weight=weights).certificate_
+    assert (certificate.n_rows, certificate.n_outliers) == (40, 1)
+
+
 def test_a_better_choice_is_found_from_the_picks_and_from_nothing():
     X = np.random.default_rng(0).normal(size=(400, 4))
     model = MOSAIC(40).fit(X)

@@ -294,7 +294,7 @@ class Compared:
         exchanges = self._exchanges(total, 1e-6 * found.value)
         reached = self._value(self._improved()) if exchanges else found.value
         is_allowed = self.slots.room[self.slots.of] > 0
-        n_outliers = self.selection.n_outliers if self.selection.rejects else 0
+        n_rows, n_outliers = self._counted_rows
         return CoverCertificate(
             k=len(self.picks),
             value=found.value / total,
@@ -311,12 +311,21 @@ class Compared:
             reach=self.reach,
             n_targets=len(self.cover.weights),
             n_candidates=len(np.unique(self.slots.twins[is_allowed])),
-            n_rows=self.selection.n_rows - n_outliers,
+            n_rows=n_rows - n_outliers,
             is_about_all=self.is_about_all,
             n_outliers=n_outliers,
             constrained=constrained,
             notes=self.notes,
         )
+
+    @property
+    def _counted_rows(self) -> tuple[int, int]:
+        """Rows, of those in memory the ones with a weight, and how many of them are set aside."""
+        selection = self.selection
+        if selection.is_sampled:
+            return selection.n_rows, selection.n_outliers if selection.rejects else 0
+        has_weight = selection.data.points.point_of >= 0
+        return int(has_weight.sum()), int((selection.outlier_mask & has_weight).sum()) if selection.rejects else 0
 
     def _value(self, chosen: ArrayLike) -> float:
         return float(self.cover.weights @ self.cover.S.T[np.asarray(chosen)].max(axis=0))
