@@ -240,9 +240,9 @@ def test_compare_finds_what_stands_for_more_rows_in_the_other_file(clients, caps
     same = answer(capsys, "compare", "before.csv", "before.csv", "-k", "2")
     assert all(pick["share"] == pick["share_in_other"] for pick in same["picks"])
     assert same["mean_similarities"][0] == same["mean_similarities"][1]
-    assert same["sentence"].startswith("The files differ no more than by chance (p = 1).")
+    assert same["sentence"].startswith("The other rows differ no more than by chance (p = 1).")
     other = answer(capsys, "compare", "before.csv", "after.csv", "-k", "2")
-    assert other["sentence"].startswith("The files differ (p = ")
+    assert other["sentence"].startswith("The other rows differ (p = ")
     picks = other["picks"]
     assert sorted(round(pick["share_in_other"] - pick["share"], 2) for pick in picks) == pytest.approx([-0.5, 0.5], abs=0.02)
     pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3}).to_csv("far.csv", index=False)

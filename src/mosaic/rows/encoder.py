@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -280,6 +280,13 @@ class Encoder:
         side = column.contrast(z) if isinstance(column, Number) else ""
         return column.value(z, text), column.usually, side, column.is_unusual(z)
 
+    def compared(self, rows: Rows) -> list[ComparedColumn]:
+        """How each column of the rows that this was learned from is compared; see ``mosaic.columns``."""
+        found = [ComparedColumn(column.name, column.how, column.usually) for column in self.columns]
+        if not self.has_rules:
+            found = [ComparedColumn(name, "number, as it is", "") for name in self.names or rows.columns]
+        return [*found, *(ComparedColumn(column.name, "not compared", column.why) for column in self.left_out)]
+
     def describe(self) -> tuple[str, ...]:
         """How columns are compared, which are not, and what was assumed, in sentences."""
         kinds: dict[str, list[str]] = {}
@@ -288,6 +295,31 @@ class Encoder:
         used = "; ".join(f"{kind}: {listed(names)}" for kind, names in kinds.items())
         compared = [f"Compared as {used}."] if kinds else []
         return (*compared, *not_compared(self.left_out), *self.notes)
+
+
+class ComparedColumn(NamedTuple):
+    """How rows are compared by a column, and what is usual in it; or why they are not."""
+
+    column: str
+    compared_as: str
+    usual_or_why_not: str
+
+
+def columns(X: object) -> list[ComparedColumn]:
+    """How each column of X will be compared, or why it is not, before a fit. X is as for ``MOSAIC.fit``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import mosaic
+    >>> height, name = mosaic.columns(pl.DataFrame({"height": [1.7, 1.8, 1.6], "id": ["a", "b", "c"]}))
+    >>> height.compared_as, name.compared_as, name.usual_or_why_not
+    ('number, as it is', 'not compared', 'names the rows')
+    """
+    from mosaic.rows.rows import Rows
+
+    rows = Rows.of(X)
+    return Encoder.fit(rows).compared(rows)
 
 
 class EncodedRows(LocalSource):
