@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.choosing import Settings
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_wrapped
@@ -208,6 +209,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         saved = load(args.file)
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar, saved)
+        Settings.of(MOSAIC(**run.settings()))  # wrong ones are refused before the file is read
         with run.warnings_as_notes(), listening(bar.update):
             if saved is not None:
                 table = rows_of_model(saved, args.file)
