@@ -180,7 +180,7 @@ def test_rows_without_names_are_called_by_number_and_embeddings_are_remembered(f
         ("predict model.mosaic new.csv -o model.mosaic", 4, "it is the model, too"),
         ("predict model.mosaic new.csv -o picks.csv", 4, "exists already"),
         ("predict model.mosaic new.csv -k 3", 2, "there is no option -k"),
-        ("select points.csv -k 3 --save a.zip", 4, "the name of a saved model ends in .mosaic. Call it a.mosaic"),
+        ("select points.csv -k 3 --save a.zip", 4, "Name a file that ends in .mosaic."),
         ("select points.csv -k 3 --save model.mosaic", 4, "exists already"),
         ("outliers points.csv --save nowhere/a.mosaic", 4, "does not exist"),
         ("explain model.mosaic p7 -k 3", 2, "means nothing for a saved model"),

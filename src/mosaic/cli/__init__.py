@@ -5,7 +5,6 @@ Only the standard library is imported before the first line is printed.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import traceback
@@ -123,7 +122,7 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     # An error while the file was open has been told with the names of its rows.
     found: dict[str, Any] = getattr(error, "told", None) or fault_of(error, command_line(file), file)
     code: int = found["exit_code"]
-    if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or "--debug" in words:
+    if "--debug" in words:
         say("".join(traceback.format_exception(error)).rstrip())
     try:
         if "--json" in words:

@@ -17,6 +17,7 @@ from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
+from mosaic.door import as_indices
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, coverage_text, known_of
@@ -24,7 +25,8 @@ from mosaic.rows import Rows, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import Request, Roles
-from mosaic.rows.tables import InMemory, values_of
+from mosaic.rows.tables import InMemory
+from mosaic.rows.write import records_of, without_lists
 from mosaic.text import Library, jsonable
 
 pa = Library("pyarrow")  # here, because some commands read arrays without it
@@ -52,7 +54,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if run.prints_answer:
             answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
             answer["certificate"] = answer.pop("known_certificate")
-            for pick, values in zip(answer["picks"], rows_as_dicts(cells), strict=True):
+            for pick, values in zip(answer["picks"], records_of(without_lists(cells)), strict=True):
                 pick["values"] = values
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
@@ -170,7 +172,7 @@ def outliers(args: Namespace) -> int:
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
-    answer |= facts.to_dict("decisions", "settings") | {"rows": rows_as_dicts(table) if args.json else []}
+    answer |= facts.to_dict("decisions", "settings") | {"rows": records_of(without_lists(table)) if args.json else []}
     return run.finish(show, table, **answer)
 
 
@@ -229,8 +231,7 @@ def predict(args: Namespace) -> int:
 
     saved = model.selection_
     about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
-    rows = table.to_pylist() if args.json else []
-    return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=rows)
+    return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
 
 
 def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
@@ -243,7 +244,8 @@ def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
 
 def explain(args: Namespace) -> int:
     with opened(args) as run:
-        rows = [run.table.find(name) for name in args.rows] + [run.row_of(number) for number in args.row]
+        rows = [run.table.find(name) for name in args.rows]
+        rows += as_indices(args.row, run.table.n, "row", may_repeat=True).tolist()
         model = run.fit()
         decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
         sentence = Facts(model, run.table).sentence
@@ -277,16 +279,14 @@ def picked_rows(run: Run) -> list[int]:
     if len(given) > 1 or not Path(given[0]).is_file():
         return [run.table.find(name) for name in given]
     with read(given[0]) as picks:
-        cells = picks.cells(np.arange(picks.n))
-        if "mosaic_row" in cells.schema.names:
-            return [run.row_of(int(number)) for number in cells.column("mosaic_row").to_pylist()]
-        names = cells.schema.names
-        known = [name for name in (run.table.id_name, picks.id_name, *(names if len(names) == 1 else [])) if name in names]
-        if not known:
-            ids = "" if run.table.id_name is None else f" or {run.table.id_name}"
-            fault = f"has no column mosaic_row{ids}: {given[0]}"
+        rows = np.arange(picks.n)
+        if "mosaic_row" in picks.columns:
+            numbers = picks.cells(rows, ["mosaic_row"]).column(0).to_numpy()
+            return list(as_indices(numbers, run.table.n, "picks"))
+        if not picks.has_names:
+            fault = f"has no column mosaic_row, and none of ids: {given[0]}"
             raise InvalidInputError(fault, "Write picks with select, or a file with a column of ids.", parameter="picks")
-        return [run.table.find(str(name)) for name in cells.column(known[0]).to_pylist()]
+        return [run.table.find(name) for name in picks.names(rows)]
 
 
 def path(args: Namespace) -> int:
@@ -330,10 +330,3 @@ def estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
     return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
-
-
-def rows_as_dicts(table: Any) -> list[dict[str, Any]]:
-    """Each row as a mapping, without columns of lists, for JSON."""
-    shown = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
-    columns = {name: values_of(table.column(name)) for name in shown}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or [{}] * table.num_rows

@@ -7,13 +7,14 @@ from contextlib import ExitStack
 
 import mosaic
 from mosaic.choosing import percent
-from mosaic.cli.commands import open_new_rows, rows_as_dicts
+from mosaic.cli.commands import open_new_rows
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import Comparison
 from mosaic.rows import Encoder
 from mosaic.rows.encoder import ComparedColumn
 from mosaic.rows.frames import with_columns
+from mosaic.rows.write import records_of, without_lists
 from mosaic.text import Library
 
 pa = Library("pyarrow")
@@ -59,7 +60,7 @@ def compare(args: Namespace) -> int:
         run.write_end()
 
     figures = {name: getattr(found, name) for name in ("p_value", "outlier_shares", "mean_similarities")}
-    return run.finish(show, table, sentence=str(found), **figures, picks=rows_as_dicts(table))
+    return run.finish(show, table, sentence=str(found), **figures, picks=records_of(without_lists(table)))
 
 
 def dedup(args: Namespace) -> int:
@@ -80,4 +81,4 @@ def dedup(args: Namespace) -> int:
             write_table(shown, "" if "copies" in run.outputs else "; -o copies.csv keeps them all")
         run.write_end()
 
-    return run.finish(show, table, sentence=str(found), copies=rows_as_dicts(table))
+    return run.finish(show, table, sentence=str(found), copies=records_of(without_lists(table)))

@@ -121,7 +121,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("-f --force", "replace existing files", **_FLAG),
         _option("--json", "print one JSON object and nothing else", **_FLAG),
         _option("-q --quiet", "no progress and no notes; with -o nothing but errors", **_FLAG),
-        _option("--debug", "show the traceback of an error, like MOSAIC_DEBUG=1", **_FLAG),
+        _option("--debug", "show the traceback of an error", **_FLAG),
         _option("--all", "write all rows, in the order of the file", **_FLAG),
         _option("--report", "also the answer as one HTML page", "report.html"),
         _option("--labels", "also the representative of every row", "labels.csv"),

@@ -25,7 +25,7 @@ from mosaic.facts import Facts
 from mosaic.rows import Encoder, check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
 from mosaic.rows.saved import SavedRows
-from mosaic.rows.write import OutputFault
+from mosaic.rows.write import PAGES, WRITERS, OutputFault
 from mosaic.show import write_report
 from mosaic.text import listed
 
@@ -55,12 +55,6 @@ class Run:
 
     def ids(self, rows: Any) -> list[str]:
         return list(self.table.names(rows)) if self.table.has_names else [""] * len(rows)
-
-    def row_of(self, number: int) -> int:
-        if 0 <= number < self.table.n:
-            return number
-        fault = f"there is no row {number}: the last one is {self.table.n - 1:,}"
-        raise InvalidInputError(fault, "Rows count from 0, without the header.")
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
@@ -246,11 +240,7 @@ def check_outputs(args: Namespace) -> None:
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
-    named = {  # how names end, and what is said of others
-        "report": ((".html", ".htm"), "a report is an HTML page"),
-        "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
-    }
-    for name in ("output", "report", "labels", "save"):
+    for name, endings in {"output": WRITERS, "report": PAGES, "labels": WRITERS, "save": (".mosaic",)}.items():
         path = getattr(args, name)
         if path is None:
             continue
@@ -261,7 +251,4 @@ def check_outputs(args: Namespace) -> None:
         if place in seen:
             raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
         seen[place] = f"--{name}"
-        endings, fault = named.get(name, ((), ""))
-        if endings and Path(path).suffix.lower() not in endings:
-            raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
-        check_output(path, args.force, rows=not endings)
+        check_output(path, args.force, endings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -92,9 +92,6 @@ class InParquet(Outside):
         if left > 0:
             raise damaged(file, f"has {left:,} rows less than it says")
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
-
-    def kinds(self) -> Mapping[str, Any]:
-        return cells_of(self.schema.empty_table()).kinds
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         for table in self.read(start, self.n if stop is None else stop, columns):

@@ -81,7 +81,7 @@ class Encoder:
         ``pairwise`` rows are similarities, and all of their numbers count.
         """
         table, roles = rows.table, rows.roles
-        if rows.array is not None or table is None:
+        if rows.array is not None:
             names = None if rows.array_names is None else tuple(rows.array_names)
             return cls((), names, shape_of(rows.array)[1], left_out=roles.left_out)
         if (embedding := rows.request.embedding) is not None:
@@ -243,7 +243,6 @@ class Encoder:
 
     def known_columns(self, rows: Rows) -> list[str]:
         """The columns of rows that are read, all of which must be there."""
-        assert rows.table is not None
         wanted = self.read_columns
         if not wanted and isinstance(rows.table, InMemory):  # fit was given an array
             wanted = features_of(rows.table.cells(rows.roles.compared))
@@ -326,7 +325,6 @@ class EncodedRows(LocalSource):
     """The columns of a table as rows of numbers, made block by block; missing values are NaN, or as their rule says."""
 
     def __init__(self, encoder: Encoder, rows: Rows, is_new: bool):
-        assert rows.table is not None
         self._is_new = is_new
         self.kind, self.n, self.n_features = rows.request.kind, rows.n, encoder.width
         self._table, self._encoder, self._columns = rows.table, encoder, encoder.known_columns(rows)
@@ -381,7 +379,6 @@ def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str])
 
 def nothing_left(rows: Rows, left_out: Sequence[LeftOut]) -> InvalidInputError:
     """The error of rows without any column that they can be compared by."""
-    assert rows.table is not None
     kinds = rows.table.kinds()
     shown = listed([f"{name} ({kind})" for name, kind in kinds.items()])
     lists = [name for name, kind in kinds.items() if holds_vectors(kind)]

@@ -18,8 +18,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
     Attributes
     ----------
     file : its path, as it was given
-    line, column : where in it, None where that does not apply
-    where : line and column, as "line 7, column 'age'"; None for the file as a whole
+    where : where in it, as "line 7, column 'age'"; None for the file as a whole
     fault : what is wrong, without a full stop
     remedy : what to do
 
@@ -40,7 +39,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         where: str | None = None,
     ):
         super().__init__(fault, remedy)
-        self.file, self.line, self.column = str(file), line, column
+        self.file = str(file)
         parts = [where, f"line {line:,}" if line else None, f"column {column!r}" if column is not None else None]
         self.where = ", ".join(part for part in parts if part) or None
 

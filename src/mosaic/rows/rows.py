@@ -23,7 +23,7 @@ from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.roles import Request, Roles, roles_of
-from mosaic.rows.tables import InArray, InMemory, Table, rows_at, shape_of
+from mosaic.rows.tables import InArray, InMemory, Table, rows_at
 from mosaic.text import group_label, listed
 
 #: Rows from which the rules of columns are found where not all are in memory.
@@ -54,7 +54,7 @@ class Rows:
     """
 
     request: Request
-    table: Table | None = None
+    table: Table
     #: Numbers that have no columns: a NumPy or device array, a CSR matrix, a memory map, or a source that is read in passes.
     array: Any = None
     array_names: Sequence[str] | None = None
@@ -88,7 +88,7 @@ class Rows:
         """The rows of a table of cells, which are compared by its columns."""
         roles = roles_of(request, table, has_names="index" in more)
         rows = cls(request, table, roles=roles, **more)
-        if request.id is not None and table.is_whole:
+        if request.id is not None and isinstance(table, InMemory):
             rows.check_ids()
         elif request.id is not None:
             rows.notes.append(f"Whether the values of {request.id!r} are all different was not checked in a file of this size.")
@@ -104,9 +104,9 @@ class Rows:
     def _with_values(self) -> Rows:
         """With the groups and weights of the columns that the request names."""
         request, table = self.request, self.table
-        if table is not None and request.group:
+        if request.group:
             self.groups = groups_in(table, request.group, as_text=request.is_of_file)
-        if table is not None and request.weight is not None:
+        if request.weight is not None:
             self.weights = self._weights_in(table, request.weight)
         return self
 
@@ -117,7 +117,6 @@ class Rows:
         if group or weight:
             request = replace(self.request, id=self.id_name, group=group or self.request.group)
             request = replace(request, weight=weight[0] if weight else request.weight)
-            assert self.table is not None
             roles = roles_of(request, self.table, has_names=self.index is not None) if self.array is None else self.roles
             rows = replace(self, request=request, roles=roles)._with_values()
         if groups is not None and not group:
@@ -131,7 +130,7 @@ class Rows:
         names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             return []
-        there = [] if self.table is None or isinstance(self.table, InArray) else list(self.table.columns)
+        there = [] if isinstance(self.table, InArray) else self.columns
         missing = [name for name in names if name not in there]
         if missing and len(names) == self.n and not isinstance(given, str):
             return []
@@ -155,13 +154,11 @@ class Rows:
 
     @property
     def n(self) -> int:
-        if self.array is not None:
-            return shape_of(self.array)[0]
-        return 0 if self.table is None else self.table.n
+        return self.table.n
 
     @property
     def columns(self) -> list[str]:
-        return [] if self.table is None else list(self.table.columns)
+        return list(self.table.columns)
 
     @property
     def id_name(self) -> str | None:
@@ -176,7 +173,7 @@ class Rows:
         """Whether the rows stay where they are, and are read in passes or taken into memory."""
         if self.array is not None:
             return isinstance(self.array, Source)
-        return self.table is not None and not self.table.is_whole
+        return not isinstance(self.table, InMemory)
 
     @property
     def held(self) -> float:
@@ -185,7 +182,7 @@ class Rows:
             return 0.0
         X = self.array.data if hasattr(self.array, "indptr") else self.array
         in_array = 0.0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
-        return in_array + (0.0 if self.table is None else self.table.held)
+        return in_array + self.table.held
 
     @property
     def options(self) -> dict[str, Any]:
@@ -205,13 +202,12 @@ class Rows:
         numbers = self._numbers(rows)
         if self.index is not None:
             return [self.index[row] for row in numbers.tolist()]
-        if self.id_name is None or self.table is None:
+        if self.id_name is None:
             return [str(number) for number in numbers]
         return self.table.texts(self.id_name, numbers)
 
     def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
         """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
-        assert self.table is not None
         return self.table.take(self._numbers(rows), self.columns if columns is None else columns)
 
     def _numbers(self, rows: ArrayLike) -> IntArray:
@@ -224,7 +220,7 @@ class Rows:
         if not self.has_names:
             fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}"
             raise InvalidInputError(fault, "Name the column of ids with `id`, if there is one.")
-        if self.table is None or self.id_name is None or self.table.is_whole:
+        if self.id_name is None or not self.stays:
             return self._all_names.find(str(name))
         found: list[int] = []
         some: list[str] = []
@@ -264,7 +260,6 @@ class Rows:
     def deciding_cells(self, columns: Sequence[str]) -> tuple[Cells, IntArray, bool]:
         """Cells from which rules are found, the numbers of their rows, and whether these are all: fifty stretches of a file."""
         table = self.table
-        assert table is not None
         if isinstance(table, InMemory):
             return table.cells(columns), np.arange(table.n), True
         starts, length = np.zeros(1, np.int64), table.n
@@ -279,7 +274,6 @@ class Rows:
     @cached_property
     def length_of_lists(self) -> int:
         """The length that all lists of an embedding have; other lengths are refused, and what is no list of numbers."""
-        assert self.table is not None
         assert self.request.embedding is not None
         name, seen = self.request.embedding, 0
         width: int | None = None
@@ -293,23 +287,18 @@ class Rows:
             if len(odd):
                 said = f"has {int(lengths[odd[0]]):,} numbers, other rows have {width:,}"
                 remedy = "All lists of an embedding must have the same length, at least 1. Compute it again for this row."
-                raise self.request.fault(said, remedy, name, **self.place_of(seen + int(odd[0])))
+                raise self.request.fault(said, remedy, name, where=self.place(seen + int(odd[0])))
             seen += len(lengths)
         return width or 0
 
-    def place_of(self, row: int) -> dict[str, Any]:
-        """Where a row is, as arguments of a fault: its line, if that is known, otherwise its number."""
-        line = None if self.line is None else self.line(row)
-        return {"line": line} if line is not None else {"where": f"row {row:,} (counted from 0)"}
-
     def place(self, row: int) -> str:
-        place = self.place_of(row)
-        if "where" in place:
-            return f"row {row}" if self.path is None else str(place["where"])
-        return f"line {place['line']:,}"
+        """Where a row is: its line, if that is known, otherwise its number."""
+        line = None if self.line is None else self.line(row)
+        if line is not None:
+            return f"line {line:,}"
+        return f"row {row}" if self.path is None else f"row {row:,} (counted from 0)"
 
     def check_ids(self) -> None:
-        assert self.table is not None
         first_rows: dict[str, int] = {}
         column = self.request.id
         assert column is not None
@@ -319,7 +308,7 @@ class Rows:
                 continue
             said = f"{text!r} is also the id of {self.place(first_rows[text])}" if text else "has no value"
             remedy = "Correct it, or name a column whose values are all different."
-            raise self.request.fault(f"{said} (`id`)", remedy, column, **self.place_of(row))
+            raise self.request.fault(f"{said} (`id`)", remedy, column, where=self.place(row))
 
     def _weights_in(self, table: Table, column: str) -> FloatArray:
         weights = np.concatenate([cells.matrix().ravel().astype(np.float64) for cells in table.blocks([column])])
@@ -327,7 +316,7 @@ class Rows:
         if len(odd) and self.path is not None:
             value = "is missing" if np.isnan(weights[odd[0]]) else f"is {weights[odd[0]]:g}"
             remedy = "Weights are finite numbers, 0 or larger. Correct it, or name another column."
-            raise self.request.fault(f"a weight {value} (`weight`)", remedy, column, **self.place_of(int(odd[0])))
+            raise self.request.fault(f"a weight {value} (`weight`)", remedy, column, where=self.place(int(odd[0])))
         return np.asarray(weights)
 
     def close(self) -> None:
@@ -364,9 +353,9 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     if isinstance(X, str | PathLike):
         return open.read(X, memory_budget=memory_budget)
     if isinstance(X, np.ndarray) or sp.issparse(X) or is_on_device(X):
-        return Rows(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), array=X)
+        return Rows.of_array(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), X)
     if isinstance(X, list | tuple):
-        return Rows(Request(kind="list"), array=array_of(X))
+        return Rows.of_array(Request(kind="list"), array_of(X))
     if arrays.owner_of(X) == "dask" and type(X).__name__ == "DataFrame":
         from mosaic.rows.dask import InDask
 
@@ -377,17 +366,17 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
             warn(SelectionWarning(sentence))
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
-        return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
+        return Rows.of_array(Request(kind="AnnData"), source, obs, array_names=source.names, index=names)
     if source is not None:
         roles = Roles(left_out=getattr(source, "left_out", ()))
-        return Rows(Request(kind=source.kind), array=source, array_names=source.names, roles=roles)
+        return Rows.of_array(Request(kind=source.kind), source, array_names=source.names, roles=roles)
     if isinstance(X, Mapping):
         raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     cells = cells_if_frame(X)
     if cells is None and hasattr(X, "to_frame"):
         raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
     if cells is None:
-        return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
+        return Rows.of_array(Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X))
     request, table = Request(kind="data frame"), InMemory(cells)
     index = index_names(cells.frame)
     if index is None:

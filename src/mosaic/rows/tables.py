@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import Source
 from mosaic.rows.frames import Cells, cells_of, take_rows
 from mosaic.text import Library
@@ -21,12 +20,13 @@ if TYPE_CHECKING:
 
 pa, types = Library("pyarrow"), Library("pyarrow.types")
 
+NO_ROWS = np.zeros(0, np.intp)
 #: Features of a bare array are shown as columns if there are no more of them.
 SHOWN_FEATURES = 50
 
 
 class Table(Protocol):
-    """Cells of rows. ``is_whole`` says whether all are in memory, ``held`` how many bytes they take there."""
+    """Cells of rows; ``held`` is how many bytes of a file are in memory."""
 
     @property
     def columns(self) -> Sequence[str]: ...
@@ -34,8 +34,6 @@ class Table(Protocol):
     def n(self) -> int: ...
     @property
     def held(self) -> float: ...
-    @property
-    def is_whole(self) -> bool: ...
 
     def kinds(self) -> Mapping[str, Any]:
         """The type of each column, as narwhals calls it."""
@@ -52,8 +50,6 @@ class Table(Protocol):
 
 class InMemory:
     """The cells of a data frame, ``held`` bytes of which are not the user's; ``index`` are the columns that pandas added."""
-
-    is_whole = True
 
     def __init__(self, cells: Cells, *, index: Sequence[str] = (), held: float = 0.0):
         self._cells, self.columns, self.n = cells, list(cells), len(cells.frame)
@@ -76,12 +72,7 @@ class InMemory:
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         cells = self.cells(columns)
-        stop = self.n if stop is None else stop
-        if (start, stop) == (0, self.n):
-            yield cells
-            return
-        for first in range(start, stop, BLOCK_ROWS):
-            yield cells.some(slice(first, min(first + BLOCK_ROWS, stop)))
+        yield cells if stop is None else cells.some(slice(start, stop))
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
         if not columns:
@@ -94,10 +85,15 @@ class InMemory:
 
 
 class Outside:
-    """What tables have in common whose cells are not all in memory."""
+    """What tables have in common whose cells are not all in memory: all that ``take`` can give."""
 
-    is_whole: ClassVar[bool] = False
     held: ClassVar[float] = 0.0
+
+    def kinds(self: Table) -> Mapping[str, Any]:
+        return cells_of(self.take(NO_ROWS, self.columns)).kinds
+
+    def blocks(self: Table, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
 
     def texts(self: Table, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)
@@ -112,12 +108,6 @@ class InArray(Outside):
         width = shape_of(X)[1]
         names = [f"x{j}" for j in range(width)] if names is None else list(names)
         self.columns = names if width <= SHOWN_FEATURES else []
-
-    def kinds(self) -> Mapping[str, Any]:
-        return {}
-
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
-        raise NotImplementedError("the columns of an array are its features")
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
         table = no_columns(len(rows))

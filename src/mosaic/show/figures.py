@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from mosaic.choosing import counted
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import InvalidInputError
 from mosaic.facts import facts_of
 from mosaic.facts.map import framed
+from mosaic.text import library
 
 INK, QUIET, ALARM = "#222222", "#4477AA", "#CC3311"
 #: Bars have a logarithmic scale if the highest bar is this many times as high as the highest bar of outliers.
@@ -151,11 +152,7 @@ def plot_outliers(model: object, *, ax: Any = None) -> Any:
 
 
 def _axes(ax: Any = None, number: int = 1) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        remedy = "Use: pip install 'mosaic-select[plots]'"
-        raise MissingDependencyError("figures need matplotlib, which is not installed", remedy) from error
+    plt = library("matplotlib.pyplot", "a figure")
     ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number) if ax is None else ax
     for each in np.atleast_1d(ax):
         each.spines[["top", "right"]].set_visible(False)

@@ -8,18 +8,16 @@ import json
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.choosing.explain import likeness
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import bound_text, coverage_text, headline, outliers_in_words, sentence, share_text
 from mosaic.rows import Rows, check_output, replacing
@@ -27,7 +25,10 @@ from mosaic.rows.frames import columns_as_lists, n_rows
 from mosaic.rows.images import thumbnails
 from mosaic.rows.names import RowNames
 from mosaic.rows.roles import Request
+from mosaic.rows.tables import Outside
+from mosaic.rows.write import PAGES
 from mosaic.show.page_facts import page_facts
+from mosaic.text import library
 
 
 @one_thread()
@@ -83,32 +84,32 @@ def write_report(model: object, path: str | os.PathLike[str], *, force: bool = F
 
     ``path`` appears when it is complete; ``force`` replaces an existing file. All else is as for ``report_html``.
     """
-    check_output(path, force)
+    check_output(path, force, PAGES)
     page = report_html(model, **about)
     with replacing(path, force=force) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
 
 
-@dataclass(eq=False, repr=False)
-class RowsBeside(Rows):
-    """Rows of which names, columns, pictures and groups were given beside a fit."""
+@dataclass(frozen=True)
+class GivenColumns(Outside):
+    """Columns that were given beside a fit."""
 
-    length: int = 0
-    given: Mapping[str, list[Any]] = field(default_factory=dict)
+    n: int
+    given: Mapping[str, list[Any]]
 
     @property
-    def n(self) -> int:
-        return self.length
+    def columns(self) -> list[str]:
+        return list(self.given)
 
-    def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-        numbers = np.asarray(rows).tolist()
-        return {name: [self.given[name][row] for row in numbers] for name in columns or self.given}
+    def take(self, rows: IntArray, columns: Sequence[str]) -> dict[str, list[Any]]:
+        return {name: [self.given[name][row] for row in rows.tolist()] for name in columns}
 
 
 def rows_beside(
     n: int, names: Sequence[object] | None, columns: Any, images: Sequence[Any] | None, groups: Sequence[object] | None
-) -> RowsBeside:
+) -> Rows:
+    """Rows of which names, columns, pictures and groups were given beside a fit."""
     lists = {} if columns is None else columns_as_lists(columns)
     given = [("names", names), ("images", images), ("groups", groups), *(("columns", values) for values in lists.values())]
     for parameter, values in given:
@@ -116,7 +117,7 @@ def rows_beside(
             fault = f"must have one entry for each of {n} rows; got {n_rows(values)}"
             raise InvalidInputError(fault, "Give one for each row of the fitted data, in their order.", parameter=parameter)
     column = getattr(groups, "name", None)
-    rows = RowsBeside(Request(group=() if column is None else (str(column),)), length=n, given=lists)
+    rows = Rows(Request(group=() if column is None else (str(column),)), GivenColumns(n, lists))
     if names is not None:
         called = (str(row if name is None or name != name else name) for row, name in enumerate(names))  # NaN is no name
         rows.index = RowNames(tuple(called), "names")
@@ -129,18 +130,14 @@ def rows_beside(
 
 def page_of(facts: dict[str, Any]) -> str:
     """The page of these facts. Its policy allows its own style and script by their hashes, and forbids everything else."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        remedy = "Use: pip install 'mosaic-select[report]'"
-        raise MissingDependencyError("a report needs Jinja2, which is not installed", remedy) from error
+    jinja2 = library("jinja2", "a report")
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
     scripts = ("data", "marks", "lists", "map", "charts", "columns", "selected", "search", "input", "page")  # in order
     js = "\n".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "counted": counted,
         "share": share_text,
@@ -152,7 +149,7 @@ def page_of(facts: dict[str, Any]) -> str:
     data = json.dumps(facts, allow_nan=False, separators=(",", ":")).encode()
     # What a reader marks is kept by the browser under this key, so that another fit has marks of its own.
     key, deflated = hashlib.sha256(data).hexdigest()[:16], base64.b64encode(zlib.compress(data)).decode()
-    page = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
+    page: str = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
 
 
