@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ class Cells(Mapping[str, Values]):
 
     def matrix(self) -> Any:
         """The columns, all of numbers, as a row-major float64 matrix, missing values as NaN. It is float32 where all columns are,
-        and CSR where all are pandas' sparse ones filled with 0. Besides the matrix no more than eight columns are held at a time.
+        and CSR where all are pandas' sparse ones filled with 0. Besides the matrix one column is held at a time.
         """
         import narwhals.stable.v2 as nw
 
@@ -255,14 +254,14 @@ class Cells(Mapping[str, Values]):
             if not _are_numbers(column):
                 fault = f"X must hold numbers only; column {column.name!r} is of type {column.dtype}"
                 raise InvalidInputError(fault, "Convert it to a number type, or drop it.")
-        if len(columns) > len(self.frame) > 0 and _is_arrow(columns[0]):
-            # Thousands of short columns: one by one they take longer than all that follows.
-            return _wide_matrix(columns)
         if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
             matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
             return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
         single = columns and all(column.dtype == nw.Float32 for column in columns)
-        return _row_major(len(self.frame), columns, np.float32 if single else np.float64)
+        rows = np.empty((len(self.frame), len(columns)), np.float32 if single else np.float64)
+        for place, column in enumerate(columns):
+            rows[:, place] = _numpy_column(column)
+        return rows
 
 
 def cells_of(frame: object, *, levels: Collection[str] = ()) -> Cells:
@@ -304,10 +303,6 @@ def holds_vectors(dtype: DType) -> bool:
     return isinstance(dtype, nw.List | nw.Array) and bool(dtype.inner.is_numeric())
 
 
-def _is_arrow(column: Series) -> bool:
-    return type(column.to_native()).__module__.partition(".")[0] == "pyarrow"
-
-
 def _are_alike(column: pyarrow.ChunkedArray) -> bool:
     """Whether all lists of a column of Arrow have the same length."""
     import pyarrow.compute as pc
@@ -325,17 +320,6 @@ def _matrix_of_lists(column: pyarrow.ChunkedArray) -> FloatArray:
     return np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False).reshape(len(column), -1))
 
 
-def _wide_matrix(columns: Sequence[Series]) -> FloatArray:
-    import pyarrow as pa
-
-    natives = [column.to_native() for column in columns]
-    single = all(native.type == pa.float32() for native in natives)
-    kind = pa.float32() if single else pa.float64()
-    table = pa.table({str(place): native.cast(kind, safe=False) for place, native in enumerate(natives)})
-    (one,) = table.combine_chunks().to_batches()
-    return np.ascontiguousarray(one.to_tensor(null_to_nan=True).to_numpy())
-
-
 def tells_apart(column: Series) -> bool:
     """Whether all values of a narwhals series are there, different, and no longer than names are, a hundred letters."""
     if not len(column) or column.is_null().any():
@@ -344,18 +328,6 @@ def tells_apart(column: Series) -> bool:
         return False
     texts = list(map(str, column.to_list()))
     return len(set(texts)) == len(texts) and all(0 < len(text) <= 100 for text in texts)
-
-
-def _row_major(n: int, columns: Sequence[Series], dtype: DTypeLike) -> FloatArray:
-    """A matrix in C order of n rows; eight columns are held at a time."""
-    matrix = np.empty((n, len(columns)), dtype)
-    # Cache line by cache line, of eight float64: column after column would fetch every line of the matrix once for each column.
-    for start in range(0, len(columns), 8):
-        group = list(map(_numpy_column, columns[start : start + 8]))
-        for rows in row_blocks(n, 8, 1 << 15):
-            for offset, values in enumerate(group):
-                matrix[rows, start + offset] = values[rows]
-    return matrix
 
 
 def _numpy_column(column: Series) -> FloatArray:

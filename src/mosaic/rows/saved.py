@@ -12,7 +12,7 @@ import numpy as np
 from mosaic.arrays.blocks import IntArray
 from mosaic.rows.roles import Request, Roles
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import NO_ROWS, Outside, no_columns, values_of
+from mosaic.rows.tables import NO_ROWS, Outside, table_of, values_of
 from mosaic.text import Library, jsonable
 
 if TYPE_CHECKING:
@@ -92,4 +92,4 @@ class SavedRows(Outside):
             known, values = (self.named, self.ids or ()) if name == self.id_name else (self.listed, self.kept[name])
             place = dict(zip(known.tolist(), values, strict=True))
             found[name] = pa.array([place.get(number) for number in np.asarray(rows).tolist()])
-        return pa.table(found) if found else no_columns(len(rows))
+        return table_of(found, len(rows))

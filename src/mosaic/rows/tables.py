@@ -59,10 +59,7 @@ class InMemory:
     def of_arrow(cls, table: pyarrow.Table) -> InMemory:
         """Of a ``pyarrow.Table`` that a file was read into."""
         index, levels = pandas_columns(table.schema)
-        # To ask thousands of short columns takes long, and they hold little.
-        is_wide = table.num_rows < table.num_columns
-        held = 8.0 * table.num_rows * table.num_columns if is_wide else float(table.nbytes)
-        return cls(cells_of(table, levels=levels), index=index, held=held)
+        return cls(cells_of(table, levels=levels), index=index, held=float(table.nbytes))
 
     def kinds(self) -> Mapping[str, Any]:
         return self._cells.kinds
@@ -75,9 +72,7 @@ class InMemory:
         yield cells if stop is None else cells.some(slice(start, stop))
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
-        if not columns:
-            return no_columns(len(rows))
-        return pa.table({name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns})
+        return table_of({name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns}, len(rows))
 
     def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self._cells.columns[column]
@@ -110,14 +105,9 @@ class InArray(Outside):
         self.columns = names if width <= SHOWN_FEATURES else []
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
-        table = no_columns(len(rows))
-        if not columns:
-            return table
-        values = rows_at(self._X, rows)
+        values = rows_at(self._X, rows if columns else NO_ROWS)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-        for name in columns:
-            table = table.append_column(name, pa.array(native(values[:, self.columns.index(name)])))
-        return table
+        return table_of({name: pa.array(native(values[:, self.columns.index(name)])) for name in columns}, len(rows))
 
 
 def rows_at(X: Any, rows: IntArray) -> Any:
@@ -135,9 +125,9 @@ def shape_of(X: Any) -> tuple[int, int]:
     return int(rows), int(width[0])
 
 
-def no_columns(n: int) -> Any:
-    """A table of n rows and no columns, to which columns can be appended."""
-    return pa.table({"": np.zeros(n, bool)}).select([])
+def table_of(columns: Mapping[str, Any], n: int) -> Any:
+    """A ``pyarrow.Table`` of n rows, also where it has no columns."""
+    return pa.table(columns) if columns else pa.table({"": np.zeros(n, bool)}).select([])
 
 
 def native(values: NDArray[Any]) -> NDArray[Any]:
@@ -149,9 +139,6 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
 
 def arrow_column(column: Series) -> Any:
     """A narwhals series as a column of Arrow; of objects of several kinds, their texts."""
-    values = column.to_native()
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        return values
     try:
         return column.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
