@@ -237,6 +237,11 @@ class Cells(Mapping[str, Values]):
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Cells(self.frame[rows], columns, self._levels)
 
+    def lists(self) -> dict[str, list[Any]]:
+        """The cells as plain values; missing ones are None."""
+        columns = {name: zip(column.to_list(), column.is_null(), strict=True) for name, column in self.columns.items()}
+        return {name: [None if gone else cell for cell, gone in cells] for name, cells in columns.items()}
+
     def numbers(self) -> list[str]:
         """The columns of integers, floats, booleans and decimals, also as Python objects, whatever they are called."""
         return [name for name, column in self.columns.items() if _are_numbers(column)]
@@ -415,22 +420,6 @@ def index_names(frame: Frame) -> tuple[tuple[str, ...], bool] | None:
         return None
     values = index if several or whole or index.dtype == np.dtype(object) else index.astype(str)
     return tuple(map(str, values.tolist())), not whole or index.name is not None
-
-
-def columns_as_lists(X: object) -> dict[str, list[Any]]:
-    """The columns of a data frame or a mapping, by their names, as lists of plain values; missing ones are None."""
-    if isinstance(X, Mapping):
-        return {str(name): values.tolist() if isinstance(values, np.ndarray) else list(values) for name, values in X.items()}
-    cells = cells_if_frame(X)
-    if cells is None:
-        raise InvalidInputError(
-            f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}",
-            "For an array use {'name': array[:, 0], …}.",
-        )
-    return {
-        name: [None if gone else value for value, gone in zip(column.to_list(), column.is_null(), strict=True)]
-        for name, column in cells.columns.items()
-    }
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:

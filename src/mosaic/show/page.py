@@ -7,13 +7,12 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.choosing.explain import likeness
@@ -21,11 +20,11 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import bound_text, coverage_text, headline, outliers_in_words, sentence, share_text
 from mosaic.rows import Rows, check_output, replacing
-from mosaic.rows.frames import columns_as_lists, n_rows
+from mosaic.rows.frames import n_rows
 from mosaic.rows.images import thumbnails
 from mosaic.rows.names import RowNames
 from mosaic.rows.roles import Request
-from mosaic.rows.tables import Outside
+from mosaic.rows.saved import SavedRows
 from mosaic.rows.write import PAGES
 from mosaic.show.page_facts import page_facts
 from mosaic.text import library
@@ -36,9 +35,9 @@ def report_html(
     model: Any,
     *,
     names: Sequence[object] | None = None,
-    columns: Any = None,
+    columns: object = None,
     images: Sequence[object] | None = None,
-    groups: Sequence[object] | None = None,
+    groups: Sequence[object] | str | None = None,
     title: str | None = None,
     command: str | None = None,
     certificate: bool = True,
@@ -49,8 +48,8 @@ def report_html(
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    names, columns, images, groups : one entry for each row: names, a frame or a mapping from column names to values, pictures as
-        arrays, labels
+    names, images, groups : one entry for each row: names, pictures as arrays, labels, or the column that holds labels
+    columns : the rows with the columns that the page shows: a data frame, a file, or whatever else ``MOSAIC.fit`` takes
     title : title of the page
     command : command line that writes the page again
     certificate : whether to prove how close the choice is to the best
@@ -74,8 +73,8 @@ def report_html(
     if rows is None:
         rows = rows_beside(facts.n_rows, names, columns, images, groups)
         known = model.row_names_
-        if rows.index is None and known is not None and known.rows is None:
-            rows.index = known
+        if not rows.has_names and known is not None and known.rows is None:
+            rows = replace(rows, index=known)
     return page_of(page_facts(facts, rows, title, command, certificate))
 
 
@@ -91,40 +90,26 @@ def write_report(model: object, path: str | os.PathLike[str], *, force: bool = F
     return Path(path)
 
 
-@dataclass(frozen=True)
-class GivenColumns(Outside):
-    """Columns that were given beside a fit."""
-
-    n: int
-    given: Mapping[str, list[Any]]
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.given)
-
-    def take(self, rows: IntArray, columns: Sequence[str]) -> dict[str, list[Any]]:
-        return {name: [self.given[name][row] for row in rows.tolist()] for name in columns}
-
-
 def rows_beside(
-    n: int, names: Sequence[object] | None, columns: Any, images: Sequence[Any] | None, groups: Sequence[object] | None
+    n: int, names: Sequence[object] | None, columns: object, images: Sequence[Any] | None, groups: Sequence[object] | str | None
 ) -> Rows:
-    """Rows of which names, columns, pictures and groups were given beside a fit."""
-    lists = {} if columns is None else columns_as_lists(columns)
-    given = [("names", names), ("images", images), ("groups", groups), *(("columns", values) for values in lists.values())]
-    for parameter, values in given:
-        if values is not None and n_rows(values) != n:
-            fault = f"must have one entry for each of {n} rows; got {n_rows(values)}"
+    """Rows whose names, columns, pictures and groups were given beside a fit."""
+    rows = Rows(Request(), SavedRows("", "", n)) if columns is None else Rows.of(columns)
+    lengths = {"columns": rows.n} | {
+        name: n_rows(values)
+        for name, values in (("names", names), ("images", images), ("groups", groups))
+        if values is not None and not isinstance(values, str)
+    }
+    for parameter, length in lengths.items():
+        if length != n:
+            fault = f"must have one entry for each of {n} rows; got {length}"
             raise InvalidInputError(fault, "Give one for each row of the fitted data, in their order.", parameter=parameter)
-    column = getattr(groups, "name", None)
-    rows = Rows(Request(group=() if column is None else (str(column),)), GivenColumns(n, lists))
+    rows = rows.with_roles(groups, None)
     if names is not None:
         called = (str(row if name is None or name != name else name) for row, name in enumerate(names))  # NaN is no name
-        rows.index = RowNames(tuple(called), "names")
-    if groups is not None:
-        rows.groups = list(groups)
+        rows = replace(rows, index=RowNames(tuple(called), "names"))
     if images is not None:
-        rows.pictures_of = lambda numbers, side: thumbnails([images[row] for row in numbers.tolist()], side)
+        rows = replace(rows, pictures_of=lambda numbers, side: thumbnails([images[row] for row in numbers.tolist()], side))
     return rows
 
 

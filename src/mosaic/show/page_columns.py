@@ -15,6 +15,7 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import counted
 from mosaic.rows import Rows
 from mosaic.rows.frames import MISSING_TEXTS
+from mosaic.rows.tables import InMemory
 
 #: Largest number of characters of a shown name and of a cell.
 LONGEST_NAME, LONGEST_CELL = 80, 200
@@ -32,10 +33,14 @@ Columns: TypeAlias = dict[str, list[Any]]
 
 def columns_of_rows(rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Columns:
     """Columns as lists, without those of lists."""
-    if not len(numbers):
+    columns = rows.columns if columns is None else columns
+    if not len(numbers) or not columns:
         return {}
-    found = rows.cells(numbers, columns)
-    cells: Columns = found if isinstance(found, dict) else found.to_pydict()
+    cells: Columns
+    if isinstance(rows.table, InMemory):
+        cells = rows.table.cells(columns).some(numbers).lists()
+    else:
+        cells = rows.cells(numbers, columns).to_pydict()
     return {name: values for name, values in cells.items() if list not in set(map(type, values))}
 
 

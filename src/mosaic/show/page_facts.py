@@ -48,9 +48,6 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
     file = None
     if rows.path is not None:
         file = {"name": shortened(rows.path.name, 200), "kind": rows.kind}
-    suggested = facts.suggested if facts.k else None
-    if suggested is not None and suggested > len(facts.ranking.points):
-        suggested = None
     shown, lists = _lists(facts, rows, group_of)
     page = {
         "title": title or facts.title,
@@ -67,7 +64,7 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
         **lists,
         "coverage": [round(share, 8) for share in facts.ranking.coverage.tolist()],
         "bound": None if facts.bound is None else facts.bound.tolist(),
-        "suggested": suggested,
+        "suggested": facts.suggested if facts.k else None,
         "moves": _moves(facts),
         "bins": {
             "edges": [float(f"{edge:.6g}") for edge in bins.edges],
@@ -143,7 +140,8 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     why_odd = _named(facts, odd_columns, low)
     at_fault = [[reason.column for reason in reasons] for reasons in why_odd]
     cells = columns_of_rows(rows, listed)
-    cells.pop(rows.id_name or "", None)
+    if rows.index is None and rows.id_name is not None:
+        cells.pop(rows.id_name)
     compared = set(facts.feature_names or cells)
     first = [
         column for point, columns in zip(low, at_fault, strict=True) if facts.complete.is_outlier[point] for column in columns
@@ -278,8 +276,6 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
     wants_proof = certificate and facts.k > 0
     proven = facts.certificate if wants_proof else facts.known_certificate
     notes = [note for note in rows.notes if note not in facts.decisions]
-    if wants_proof and proven.gap is None:
-        notes.append(proven.sentence)
     absent = facts.rows.n_without_weight
     if absent:
         notes.append(f"{counted(absent, 'row')} without weight {'was' if absent == 1 else 'were'} not compared with others.")
