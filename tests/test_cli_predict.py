@@ -282,3 +282,10 @@ def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
     pd.DataFrame({"text": texts}).to_csv("texts.csv", index=False)
     found = answer(capsys, "dedup", "texts.csv")["copies"]
     assert not {0, 1} & {row["mosaic_row"] for row in found}
+
+
+def test_a_saved_detector_certifies_no_picks(clients, capsys):
+    assert run(capsys, "outliers", "customers.csv", "--save", "odd.mosaic", "-q", "-o", "odd.csv").code == 0
+    ran = run(capsys, "certify", "odd.mosaic", "C00003")
+    assert ran.code == 2
+    assert "odd.mosaic is a model that chooses no rows. Name the data instead of the model." in ran.err

@@ -13,12 +13,15 @@ import numpy as np
 import sklearn.datasets
 
 import mosaic
+from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
-from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
-from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
+from mosaic.cli.run import Run, check_outputs, names_of, opened, rows_of_model
+from mosaic.cli.terminal import ProgressBar, write, write_wrapped
 from mosaic.door import as_indices
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
+from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.selector import BaseSelector
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, coverage_text, known_of
 from mosaic.rows import Rows, read
@@ -32,7 +35,7 @@ from mosaic.text import Library, jsonable
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 
 
-def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
+def select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> int:
     """``mosaic select``, and with other outputs ``mosaic report`` and ``mosaic demo``."""
     check_outputs(args)
     with opened(args, open_) as run:
@@ -100,15 +103,16 @@ def demo(args: Namespace) -> int:
     return select(args, digits_with_noise)
 
 
-def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
+def _placed(run: Run, fitted: Rows, picks: IntArray) -> dict[str, Any]:
     """Number and name of all rows, and of the representative of each, a row of the fitted table; null for -1."""
-    rows, known = np.arange(run.table.n), np.unique(picks[picks >= 0])
-    name = dict(zip(known.tolist(), fitted.names(known), strict=True))
+    rows, without = np.arange(run.table.n), picks < 0
+    known, place = np.unique(np.where(without, 0, picks), return_inverse=True)
+    names = np.array(fitted.names(known), object)[place]
     return {
         "row": rows,
         "name": run.table.names(rows),
-        "representative_row": pa.array([pick if pick >= 0 else None for pick in picks.tolist()], pa.int64()),
-        "representative": pa.array([name.get(pick) for pick in picks.tolist()], pa.string()),
+        "representative_row": pa.array(picks, mask=without),
+        "representative": pa.array(names, pa.string(), mask=without),
     }
 
 
@@ -120,7 +124,7 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
         columns = {name.replace("_", " "): [pick[name] for pick in picks] for name in ("rank", "row", "name", "stands_for")}
         # A reason begins with rank and number of rows, which have their own columns.
         columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
-        write_table(columns, "" if "picks" in run.outputs else "; -o picks.csv keeps them all")
+        run.write_table(columns)
     called = [one["name"] or f"row {one['row']}" for one in lowest[:8]]
     if called:
         others = f" and {n - len(called):,} more" if n > len(called) else ""
@@ -154,7 +158,7 @@ def outliers(args: Namespace) -> int:
         table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, table)
         run.write_others(facts)
-        numbers, ids = found, run.ids(found)
+        ids = run.ids(found)
     cut, n = model.selection_.cut, len(found)
     sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
 
@@ -164,8 +168,8 @@ def outliers(args: Namespace) -> int:
             write()
             # The columns that a reason names, without how many rows look like the row, which has a column of its own.
             why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
-            columns = {"row": numbers, "name": ids, "effective count": counts[found].astype(float).tolist(), "why": why}
-            write_table(columns, "" if "outliers" in run.outputs else "; -o outliers.csv keeps them all")
+            columns = {"row": found, "name": ids, "effective count": counts[found].astype(float).tolist(), "why": why}
+            run.write_table(columns)
             write()
         write_wrapped(facts.decisions[-1])
         run.write_end()
@@ -184,7 +188,7 @@ def _detector(run: Run) -> Any:
     if mosaic.estimate(run.table, **selector).passes:
         decides = "so a sample of the rows decides below which count rows are outliers"
         change = "A larger --memory-budget may change that."
-        run.notes.append(f"{run.table.path.name} is too large to be taken into memory, {decides}. {change}")
+        run.notes.append(f"{run.args.file} is too large to be taken into memory, {decides}. {change}")
         if "max_samples" in settings:
             run.notes.append("--max-samples is for data in memory; it was not used.")
         model = MOSAIC(**selector)
@@ -208,25 +212,22 @@ def predict(args: Namespace) -> int:
         run.write_rows("rows", args.output, table)
         odd = np.flatnonzero(new.is_outlier)
         odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
-        numbers, ids = odd, run.ids(odd)
-    picks, of, n_new = np.unique(new.representative[new.representative >= 0], return_inverse=True, return_counts=True)
+        ids = run.ids(odd)
+    picks, n_new = np.unique(new.representative[new.representative >= 0], return_counts=True)
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
     sentence = f"{counted(len(new), 'new row')}{by}; {counted(len(odd), 'outlier') if len(odd) else 'no outliers'}."
 
     def show() -> None:
         write_wrapped(sentence)
-        more = "" if run.outputs else "; -o placed.csv keeps them all"
         if len(picks):
-            similarity = np.bincount(of, new.similarity[new.representative >= 0]) / n_new
             order = np.argsort(-n_new, kind="stable")
-            names = fitted.names(picks[order]) if fitted.has_names else [""] * len(picks)
-            columns = {"row of the model": picks[order], "name": names, "new rows": n_new[order].tolist()}
+            names = names_of(fitted, picks[order])
             write()
-            write_table(columns | {"mean similarity": similarity[order].tolist()}, more)
+            run.write_table({"row of the model": picks[order], "name": names, "new rows": n_new[order]})
         if len(odd):
-            columns = {"new row": numbers, "name": ids, "effective count": new.effective_count[odd].tolist()}
+            columns = {"new row": odd, "name": ids, "effective count": new.effective_count[odd].tolist()}
             write()
-            write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]}, more)
+            run.write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]})
         run.write_end()
 
     saved = model.selection_
@@ -234,7 +235,7 @@ def predict(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
 
 
-def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
+def open_new_rows(model: FittedAttributes, args: Namespace, bar: ProgressBar) -> Rows:
     """The file of new rows, read as that of the fit was."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)
@@ -260,8 +261,10 @@ def certify(args: Namespace) -> int:
         rows = picked_rows(run)
         if run.saved is None:
             certificate = mosaic.certify(run.table, rows, fit_params=run.constraints(), **run.settings())
-        else:
+        elif isinstance(run.saved, BaseSelector):
             certificate = run.saved.certify(rows)
+        else:
+            raise InvalidInputError(f"{args.file} is a model that chooses no rows", "Name the data instead of the model.")
     told = known_of(certificate)
 
     def show() -> None:
@@ -320,7 +323,7 @@ def path(args: Namespace) -> int:
         write()
         shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
         bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
-        write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
+        run.write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
         run.write_end()
 
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())

@@ -9,7 +9,7 @@ import mosaic
 from mosaic.choosing import percent
 from mosaic.cli.commands import open_new_rows
 from mosaic.cli.run import check_outputs, opened
-from mosaic.cli.terminal import write, write_table, write_wrapped
+from mosaic.cli.terminal import write, write_wrapped
 from mosaic.estimators import Comparison
 from mosaic.rows import Encoder
 from mosaic.rows.encoder import ComparedColumn
@@ -31,7 +31,7 @@ def columns(args: Namespace) -> int:
 
     def show() -> None:
         shown = {name.replace("_", " "): values for name, values in table.to_pydict().items()}
-        write_table(shown, "; -o columns.csv keeps them all")
+        run.write_table(shown)
         run.write_end()
 
     return run.finish(show, table, columns=found)
@@ -56,7 +56,7 @@ def compare(args: Namespace) -> int:
         shown = table.to_pydict()
         stands_for = {"stands for": "share", f"in {args.other}": "share_in_other"}
         percents = {title: [percent(share) for share in shown[name]] for title, name in stands_for.items()}
-        write_table({"row": shown["row"], "name": shown["name"], **percents})
+        run.write_table({"row": shown["row"], "name": shown["name"], **percents})
         run.write_end()
 
     figures = {name: getattr(found, name) for name in ("p_value", "outlier_shares", "mean_similarities")}
@@ -78,7 +78,7 @@ def dedup(args: Namespace) -> int:
         write(str(found))
         if found:
             write()
-            write_table(shown, "" if "copies" in run.outputs else "; -o copies.csv keeps them all")
+            run.write_table(shown)
         run.write_end()
 
     return run.finish(show, table, sentence=str(found), copies=records_of(without_lists(table)))

@@ -7,27 +7,33 @@ import shlex
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import Settings
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
-from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_wrapped
+from mosaic.cli.parser import COMMANDS
+from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICSampler, listening, load
+from mosaic.estimators.fitted import FittedAttributes
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts
-from mosaic.rows import Encoder, check_output, csv_bytes, read, write_rows
+from mosaic.rows import Encoder, Rows, check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
 from mosaic.rows.saved import SavedRows
 from mosaic.rows.write import PAGES, WRITERS, OutputFault
 from mosaic.show import write_report
 from mosaic.text import listed
+
+if TYPE_CHECKING:
+    import pyarrow
 
 #: Exit code where pictures were left out because they cannot be read.
 UNREADABLE = 7
@@ -36,9 +42,10 @@ UNREADABLE = 7
 class Run:
     """An open file (``table``, a ``mosaic.rows.Rows``), the options of the command, its notes, and the paths of its outputs."""
 
-    def __init__(self, args: Namespace, bar: ProgressBar, saved: Any = None):
+    table: Rows
+
+    def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None = None):
         self.args, self.bar, self.saved = args, bar, saved
-        self.table: Any = None
         self.encoder: Encoder | None = None if saved is None else saved.encoder_
         self.notes: list[str] = []
         self.outputs: dict[str, str] = {}
@@ -49,12 +56,12 @@ class Run:
         return command_line(getattr(self.args, "file", None), self.called)
 
     def called(self, row: int) -> str:
-        if self.table is None or row >= self.table.n:
-            return f"row {row}"
-        return f"{self.table.names([row])[0]} (row {row})" if self.table.has_names else f"row {row}"
+        if row < self.table.n and self.table.has_names:
+            return f"{self.table.names([row])[0]} (row {row})"
+        return f"row {row}"
 
-    def ids(self, rows: Any) -> list[str]:
-        return list(self.table.names(rows)) if self.table.has_names else [""] * len(rows)
+    def ids(self, rows: IntArray) -> list[str]:
+        return names_of(self.table, rows)
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
@@ -76,7 +83,7 @@ class Run:
             raise InvalidInputError("is about the labels of rows", "Name their column with `label`.", parameter="suspects")
         return self.saved or self.known(MOSAIC(**self.settings()).fit(self.table, **self.constraints()))
 
-    def known(self, model: Any) -> Any:
+    def known(self, model: FittedAttributes) -> Any:
         """A fitted model; what it decided about columns is noted."""
         self.encoder = model.encoder_
         told = [self.wording(note) for note in model.encoder_.describe()]
@@ -87,10 +94,7 @@ class Run:
     def _fit_classes(self) -> Any:
         """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
         model = MOSAICSampler(**self.settings((*SETTINGS, "suspects")))
-        constraints = self.constraints()
-        if self.table.weights is not None:
-            constraints["sample_weight"] = self.table.weights
-        model.fit(replace(self.table, groups=None), np.asarray(self.table.groups), **constraints)
+        model.fit(replace(self.table, groups=None), np.asarray(self.table.groups), **self.constraints())
         self.known(model)
         rows, labels, suggested, _ = (values.tolist() for values in model.suspects_)
         if rows:
@@ -103,7 +107,7 @@ class Run:
             self.notes.append(f"{copies:,} of the chosen rows are not listed, since they are copies of others.")
         return model
 
-    def write_rows(self, what: str, path: str | None, rows: Any) -> None:
+    def write_rows(self, what: str, path: str | None, rows: pyarrow.Table) -> None:
         if path is not None:
             left_out = write_rows(path, rows, force=self.args.force, as_written=getattr(self.args, "as_written", False))
             if left_out:
@@ -128,7 +132,7 @@ class Run:
         """Whether the answer is printed, and not only rows as CSV."""
         return bool(self.args.json) or sys.stdout.isatty()
 
-    def finish(self, show: Callable[[], None], rows: Any = None, /, **answer: Any) -> int:
+    def finish(self, show: Callable[[], None], rows: pyarrow.Table | None = None, /, **answer: Any) -> int:
         """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
         if self.args.json:
             table = self.table
@@ -159,6 +163,11 @@ class Run:
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
 
+    def write_table(self, columns: Mapping[str, Any]) -> None:
+        """Write the first rows of a table, and which option keeps all of them."""
+        args = self.args
+        write_table(columns, "" if args.output else f"; -o {COMMANDS[args.command].output} keeps them all")
+
     def write_lines(self, lines: list[str]) -> None:
         for line in lines:
             write(visible(line))
@@ -187,7 +196,7 @@ class Run:
 
 
 @contextmanager
-def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> Iterator[Run]:
+def opened(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> Iterator[Run]:
     """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
     if hasattr(args, "label"):
@@ -218,17 +227,18 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
                 run.assumed = [run.wording(text) for text in table.notes]
                 run.notes[:0] = run.assumed
                 try:
-                    for name in ("image_size", "colour"):
-                        if hasattr(args, name) and not table.kind.startswith("images"):
-                            fault = f"is for folders of images; {table.path} is none"
-                            raise InvalidInputError(fault, "Leave it out.", parameter=name)
                     yield run
                 except MosaicError as error:
                     error.told = fault_of(error, run.wording, getattr(args, "file", None))  # type: ignore[attr-defined]
                     raise
 
 
-def rows_of_model(model: Any, path: str) -> Any:
+def names_of(rows: Rows, numbers: IntArray) -> list[str]:
+    """What some rows are called; nothing where they have no names."""
+    return rows.names(numbers) if rows.has_names else [""] * len(numbers)
+
+
+def rows_of_model(model: FittedAttributes, path: str) -> Rows:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
     kept = getattr(model, "kept_rows_", None) or SavedRows(Path(path).name, "saved model", model.selection_.n_rows)
     return kept.as_rows()

@@ -19,7 +19,7 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room, may_load
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows.faults import FileFault, damaged, no_rows, readable
-from mosaic.rows.frames import Cells, cells_of, looks_like_id
+from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory, Outside, pandas_columns
@@ -255,7 +255,7 @@ def open_json_lines(request: Request) -> Rows:
         if types.is_timestamp(column.type):  # dates stay as they are written
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
-        whole = types.is_integer(column.type) and not (column.name in (request.id, *request.group) or looks_like_id(column.name))
+        whole = types.is_integer(column.type) and not request.is_name(column.name)
         return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
 
     blocks = list(islice(batches(), None if is_small else 1))

@@ -339,8 +339,7 @@ def _numpy_column(column: Series) -> FloatArray:
     import narwhals.stable.v2 as nw
 
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
-    known = (nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
-    if column.dtype in known:
+    if column.dtype.is_integer() or column.dtype.is_float():
         return np.asarray(column.to_numpy())
     if _is_object(column):
         cells = zip(column.to_list(), column.is_null(), strict=True)

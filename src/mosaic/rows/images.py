@@ -16,7 +16,7 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.faults import FileFault
-from mosaic.rows.roles import Request, Roles, refuse_columns
+from mosaic.rows.roles import Request, Roles, check_names, refuse_columns
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
@@ -42,10 +42,13 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 class Album:
     def __init__(self, path: Path):
         self.path = path
-        sizes = {file.relative_to(path).as_posix(): file.stat().st_size for file in path.rglob("*") if file.is_file()}
-        # What begins with a point or is called so was put there by a system and not by a person.
-        hidden = (name for name in sizes if any(part[0] == "." or part == "Thumbs.db" for part in PurePosixPath(name).parts))
-        self.sizes = {name: sizes[name] for name in sorted(sizes.keys() - set(hidden))}
+        sizes = {}
+        for file in filter(Path.is_file, path.rglob("*")):
+            name = file.relative_to(path)
+            # What begins with a point or is called so was put there by a system and not by a person.
+            if not any(part[0] == "." or part == "Thumbs.db" for part in name.parts):
+                sizes[name.as_posix()] = file.stat().st_size
+        self.sizes = dict(sorted(sizes.items()))
         self.names = [name for name in self.sizes if PurePosixPath(name).suffix.lower() in PICTURES]
         if not self.names:
             raise FileFault(
@@ -88,9 +91,7 @@ def open_images(request: Request) -> Rows:
     path, size = request.path, request.image_size
     if not 1 <= size <= 4096:
         raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
-    if set(request.group) - {"folder"}:
-        fault = f"pictures have no column {', '.join(map(repr, request.group))} (`group`)"
-        raise FileFault(path, fault, "Use `group='folder'`, or leave it out.")
+    check_names(replace(request, id=None, weight=None, embedding=None), ["folder"])
     refuse_columns(replace(request, group=()), "holds pictures, which have no columns")
     album = Album(path)
     X, unreadable = _pixels(album, request)
@@ -182,9 +183,9 @@ def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
         pictures = [(255 * ((picture - low) / (high - low))).astype(np.uint8) for picture in pictures]
     files = []
     for pixels in pictures:
-        if pixels.ndim == 3 and pixels.shape[2] == 1:
+        if pixels.shape[2:] == (1,):
             pixels = pixels[:, :, 0]
-        if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
+        if pixels.ndim not in (2, 3) or pixels.size == 0 or pixels.shape[2:] not in ((), (3,), (4,)):
             fault = f"a picture must be height × width or height × width × 3; got shape {pixels.shape}"
             raise InvalidInputError(fault, "Reshape images, as in images=X.reshape(-1, 8, 8).")
         picture, out = image.fromarray(pixels), io.BytesIO()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, close_to
-from mosaic.rows.frames import holds_vectors, id_names_among, is_added, tells_apart
+from mosaic.rows.frames import holds_vectors, id_names_among, is_added, looks_like_id, tells_apart
 from mosaic.rows.rules import LeftOut, rule_of
 from mosaic.rows.tables import InMemory, Table
 from mosaic.text import listed
@@ -56,6 +56,10 @@ class Request:
         given = {"id": self.id, "weight": self.weight, "embedding": self.embedding}
         named = {column: parameter for parameter, column in given.items() if column is not None}
         return named | dict.fromkeys(self.group, "group")
+
+    def is_name(self, column: str) -> bool:
+        """Whether a column names rows or groups, also by what it is called."""
+        return column in (self.id, *self.group) or looks_like_id(column)
 
     @property
     def is_of_file(self) -> bool:

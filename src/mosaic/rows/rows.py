@@ -23,8 +23,10 @@ from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.roles import Request, Roles, roles_of
-from mosaic.rows.tables import InArray, InMemory, Table, rows_at
-from mosaic.text import group_label, listed
+from mosaic.rows.tables import InArray, InMemory, Table, as_texts, rows_at
+from mosaic.text import Library, group_label, listed
+
+pc = Library("pyarrow.compute")
 
 #: Rows from which the rules of columns are found where not all are in memory.
 DECIDING_ROWS = 50_000
@@ -215,19 +217,19 @@ class Rows:
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""
-        if not self.has_names and str(name).isdecimal() and int(name) < self.n:
+        if not self.has_names and name.isdecimal() and int(name) < self.n:
             return int(name)
         if not self.has_names:
             fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}"
             raise InvalidInputError(fault, "Name the column of ids with `id`, if there is one.")
         if self.id_name is None or not self.stays:
-            return self._all_names.find(str(name))
+            return self._all_names.find(name)
         found: list[int] = []
         some: list[str] = []
         begin = 0
         for cells in self.table.blocks([self.id_name]):
-            texts = ["" if value is None else str(value) for value in cells.columns[self.id_name].to_list()]
-            found += [begin + place for place, text in enumerate(texts) if text == str(name)]
+            texts = as_texts(cells.columns[self.id_name])
+            found += [begin + place for place, text in enumerate(texts) if text == name]
             some += texts[: COMPARED_NAMES - len(some)]
             begin += len(texts)
         return only_row(name, found, f"column {self.id_name!r}", some)
@@ -281,7 +283,7 @@ class Rows:
         if not holds_vectors(kind):
             raise self.request.fault(f"holds {kind}, no lists of numbers (`embedding`)", "Name a column of lists.", name)
         for cells in self.table.blocks([name]):
-            lengths = np.array([0 if cell is None else len(cell) for cell in cells.columns[name].to_list()])
+            lengths = pc.fill_null(pc.list_value_length(cells.columns[name].to_native()), 0).to_numpy()
             width = int(lengths[0]) if width is None else width
             odd = np.flatnonzero((lengths != width) | (lengths == 0))
             if len(odd):

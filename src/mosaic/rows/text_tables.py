@@ -19,7 +19,6 @@ from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
-from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
@@ -133,14 +132,15 @@ class TextTable:
         if before == "fraction":
             with suppress(pa.ArrowInvalid):
                 return "fraction", self._as(column, "fraction")
-        if self._is_name(name):
+        is_computed = name in (*(request.columns or ()), request.weight)
+        if not is_computed and request.is_name(name):
             whole = self._tried(column, "whole")
             if whole is not None and whole.cast(pa.string()).equals(column):
                 return "whole", whole
             if pc.any(pc.not_equal(column, "")).as_py():
                 return "text", column
             return "empty", pa.nulls(len(column))
-        code: CellKind = "fraction" if name in (*(request.columns or ()), request.weight) else "code"
+        code: CellKind = "fraction" if is_computed else "code"
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
@@ -169,11 +169,6 @@ class TextTable:
                 return False
         has_sign, is_whole = pc.match_substring(cells, self.decimal), pc.match_substring_regex(cells, r"^[-+]?\d+$")
         return bool(pc.any(has_sign).as_py() and pc.any(is_whole).as_py())
-
-    def _is_name(self, name: str) -> bool:
-        request = self.request
-        computed = name in (*(request.columns or ()), request.weight)
-        return not computed and (name in (request.id, *request.group) or looks_like_id(name))
 
     def _cast(self, column: pyarrow.Array, kind: CellKind) -> Any:
         """A column of text as cells of a kind that all of them are."""
@@ -211,13 +206,14 @@ class TextTable:
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
-        path, expected, line, cells = self.request.path, len(self.names), 1, [""]
+        path, expected, line, cells, breaks = self.request.path, len(self.names), 1, [""], 0
         check_text(self.request)
         with suppress(csv.Error):  # a cell that is too long
             for line, cells in self._records():  # noqa: B007
-                if len(cells) != expected or sum(cell.count("\n") for cell in cells) > 5:
+                breaks = "".join(cells).count("\n")
+                if len(cells) != expected or breaks > 5:
                     break
-        if cells[-1].endswith("\n") or sum(cell.count("\n") for cell in cells) > 5 or len(cells) == expected:
+        if cells[-1].endswith("\n") or breaks > 5 or len(cells) == expected:
             what = f"a quotation mark is opened and not closed, or a cell is too long ({' '.join(said.split())[:300]})"
             return FileFault(path, what, 'Close it, or write a quotation mark in a text twice: "".', line=line)
         count = f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
@@ -125,14 +126,11 @@ def _coded(texts: list[str]) -> dict[str, Any]:
     >>> _coded(["a", "b", "b", "n/a"])
     {'texts': ['b', 'a', 'n/a'], 'missing': [2], 'codes': 'AQAAAg==', 'bytes': 1}
     """
-    values, codes, counts = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    distinct = values[order].tolist()
-    missing = [code for code, text in enumerate(distinct) if text in MISSING_TEXTS]
-    size = 1 if len(order) <= 256 else 2
-    return {"texts": distinct, "missing": missing, "codes": packed(place[codes], f"u{size}"), "bytes": size}
+    place = {text: code for code, (text, _) in enumerate(Counter(texts).most_common())}
+    missing = [code for text, code in place.items() if text in MISSING_TEXTS]
+    size = 1 if len(place) <= 256 else 2
+    codes = packed([place[text] for text in texts], f"u{size}")
+    return {"texts": list(place), "missing": missing, "codes": codes, "bytes": size}
 
 
 def packed(values: ArrayLike, kind: str) -> str:
