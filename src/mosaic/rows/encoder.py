@@ -232,7 +232,7 @@ class Encoder:
             fitted = ", ".join(map(repr, self.read_columns))
             raise InvalidInputError(f"X has no column names; fit was given a table with {fitted}", "Pass a data frame.")
         if names is not None and known is not None and list(names) != known:
-            fault = f"has the columns {', '.join(map(repr, names))}; those of fit were {', '.join(map(repr, known))}"
+            fault = f"has the columns {listed(names)}; those of fit were {listed(known)}"
             remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
             raise InvalidInputError(fault, remedy, parameter="X")
         width = shape_of(rows.array)[1]
@@ -252,7 +252,7 @@ class Encoder:
             were, are = ("was", "is") if len(missing) == 1 else ("were", "are")
             said = f"{were} there in fit and {are} missing now; X has {has}"
             column = missing[0] if len(missing) == 1 else None
-            called = "" if column else f"columns {', '.join(map(repr, missing))} "
+            called = "" if column else f"columns {listed(list(map(repr, missing)))} "
             raise rows.request.fault(f"{called}{said}", "Add or rename the columns, or fit again.", column)
         return wanted
 

@@ -136,12 +136,10 @@ class Rows:
         missing = [name for name in names if name not in there]
         if missing and len(names) == self.n and not isinstance(given, str):
             return []
-        if missing and not there:
-            fault = f"names the column {missing[0]!r}, but the columns of X ({self.kind}) have no names"
-            raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
         if missing:
             fault = f"names the column {missing[0]!r}, which X does not have"
-            raise InvalidInputError(fault, f"{close_to(missing[0], there)}It has {listed(there)}.", parameter=parameter)
+            has = f"It has {listed(there)}." if there else "Its columns have no names: give one value for every row."
+            raise InvalidInputError(fault, f"{close_to(missing[0], there)}{has}", parameter=parameter)
         return names
 
     # ---- what they are
@@ -356,8 +354,6 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         return open.read(X, memory_budget=memory_budget)
     if isinstance(X, np.ndarray) or sp.issparse(X) or is_on_device(X):
         return Rows.of_array(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), X)
-    if isinstance(X, list | tuple):
-        return Rows.of_array(Request(kind="list"), array_of(X))
     if arrays.owner_of(X) == "dask" and type(X).__name__ == "DataFrame":
         from mosaic.rows.dask import InDask
 
