@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
     3
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    args, code = None, 0
+    args = None
+    code = 0
     if argv is None:  # the command itself, not a call within another program
         signal.signal(signal.SIGTERM, _end)
     if hasattr(sys.stdout, "reconfigure"):

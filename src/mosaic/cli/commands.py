@@ -66,7 +66,8 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) 
             run.write_rows("labels", args.labels, pa.table(labels))
         run.write_others(facts)
         if args.command == "demo":
-            noise, odd = np.array(run.table.table.texts("digit")) == "noise", model.is_outlier_
+            noise = np.array(run.table.table.texts("digit")) == "noise"
+            odd = model.is_outlier_
             found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
             run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
     show = partial(show_selected, run, answer) if answer else run.say_notes
@@ -81,14 +82,17 @@ def demo(args: Namespace) -> int:
     folder = Path(args.folder)
     folder.mkdir(parents=True, exist_ok=True)
     args.force |= args.folder == "mosaic-demo"  # files of an earlier demo are replaced
-    args.n_representatives, args.title = 20, "Digits with noise among them"
-    args.output, args.report = str(folder / "picks.csv"), str(folder / "report.html")
+    args.n_representatives = 20
+    args.title = "Digits with noise among them"
+    args.output = str(folder / "picks.csv")
+    args.report = str(folder / "report.html")
 
     def digits_with_noise(bar: ProgressBar) -> Rows:
         X, digit = sklearn.datasets.load_digits(return_X_y=True)
         noise = mosaic.datasets.noise_images(len(X) // 20, X)
         names = [f"digit-{i:04d}" for i in range(len(X))] + [f"noise-{i:02d}" for i in range(len(noise))]
-        what, X = [*digit.astype(str).tolist(), *["noise"] * len(noise)], np.vstack([X, noise])
+        what = [*digit.astype(str).tolist(), *["noise"] * len(noise)]
+        X = np.vstack([X, noise])
         records = InMemory.of_arrow(pa.table({"image": names, "digit": what}))
         request = Request(Path("digits"), kind="handwritten digits and noise")
         pictures = 1.0 - X.reshape(-1, 8, 8) / 16.0  # dark on light
@@ -105,7 +109,8 @@ def demo(args: Namespace) -> int:
 
 def _placed(run: Run, fitted: Rows, picks: IntArray) -> dict[str, Any]:
     """Number and name of all rows, and of the representative of each, a row of the fitted table; null for -1."""
-    rows, without = np.arange(run.table.n), picks < 0
+    rows = np.arange(run.table.n)
+    without = picks < 0
     known, place = np.unique(np.where(without, 0, picks), return_inverse=True)
     names = np.array(fitted.names(known), object)[place]
     return {
@@ -119,7 +124,9 @@ def _placed(run: Run, fitted: Rows, picks: IntArray) -> dict[str, Any]:
 def show_selected(run: Run, answer: dict[str, Any]) -> None:
     write_wrapped(answer["sentence"])
     write()
-    picks, n, lowest = answer["picks"], answer["outliers"]["n"], answer["outliers"]["lowest"]
+    picks = answer["picks"]
+    n = answer["outliers"]["n"]
+    lowest = answer["outliers"]["lowest"]
     if picks:
         columns = {name.replace("_", " "): [pick[name] for pick in picks] for name in ("rank", "row", "name", "stands_for")}
         # A reason begins with rank and number of rows, which have their own columns.
@@ -140,7 +147,8 @@ def outliers(args: Namespace) -> int:
     with opened(args) as run:
         model = _detector(run)
         run.bar.update("looking at all rows")
-        counts, odd = np.asarray(model.effective_count_), np.asarray(model.is_outlier_)
+        counts = np.asarray(model.effective_count_)
+        odd = np.asarray(model.is_outlier_)
         found = np.flatnonzero(odd)
         found = found[np.argsort(counts[found], kind="stable")]
         rows = np.arange(run.table.n) if args.all else found
@@ -159,7 +167,8 @@ def outliers(args: Namespace) -> int:
         run.write_rows("outliers", args.output, table)
         run.write_others(facts)
         ids = run.ids(found)
-    cut, n = model.selection_.cut, len(found)
+    cut = model.selection_.cut
+    n = len(found)
     sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
 
     def show() -> None:
@@ -204,7 +213,8 @@ def predict(args: Namespace) -> int:
         model.n_jobs = args.n_jobs
     with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
         run.bar.update("looking at all rows")
-        new, fitted = model.explain_new(run.table), rows_of_model(model, args.model)
+        new = model.explain_new(run.table)
+        fitted = rows_of_model(model, args.model)
         placed = _placed(run, fitted, new.representative)
         placed |= {name: pa.array(getattr(new, name), from_pandas=True) for name in ("similarity", "representation_error")}
         placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
@@ -248,7 +258,8 @@ def explain(args: Namespace) -> int:
         rows = [run.table.find(name) for name in args.rows]
         rows += as_indices(args.row, run.table.n, "row", may_repeat=True).tolist()
         model = run.fit()
-        decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
+        decisions = list(model.explain())
+        explained = explain_model(model, rows, run.table)
         sentence = Facts(model, run.table).sentence
         run.notes = [note for note in run.notes if note not in decisions]
 

@@ -45,7 +45,9 @@ class Run:
     table: Rows
 
     def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None = None):
-        self.args, self.bar, self.saved = args, bar, saved
+        self.args = args
+        self.bar = bar
+        self.saved = saved
         self.encoder: Encoder | None = None if saved is None else saved.encoder_
         self.notes: list[str] = []
         self.outputs: dict[str, str] = {}
@@ -67,7 +69,8 @@ class Run:
         return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
 
     def constraints(self) -> dict[str, Any]:
-        args, table = self.args, self.table
+        args = self.args
+        table = self.table
         given = {name: getattr(args, name, None) for name in ("quotas", "start")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):

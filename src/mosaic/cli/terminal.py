@@ -22,7 +22,8 @@ def first_line(args: Namespace) -> None:
     """Write the name and size of the file to a terminal, before large packages are imported."""
     if args.quiet or args.json or not sys.stderr.isatty():
         return
-    file, size = getattr(args, "file", "1,886 pictures"), ""
+    file = getattr(args, "file", "1,886 pictures")
+    size = ""
     with suppress(OSError):  # opening the file will raise the error
         size = "" if os.path.isdir(file) else f" ({readable_size(os.path.getsize(file))})"
     say(f"mosaic: opening {visible(file)}{size} …")
@@ -103,7 +104,9 @@ class ProgressBar:
 
     def __init__(self, quiet: bool):
         self.is_shown = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.stage, self.started, self.written = "", time.monotonic(), 0.0
+        self.stage = ""
+        self.started = time.monotonic()
+        self.written = 0.0
 
     def __enter__(self) -> Self:
         self.update("opening")
@@ -116,7 +119,8 @@ class ProgressBar:
         now = time.monotonic()
         if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < 0.1):
             return
-        self.stage, self.written = stage, now
+        self.stage = stage
+        self.written = now
         bar = "" if share is None else f"{'━' * round(24 * share):<24} {100 * share:3.0f} %  "
         self._write(f"{now - self.started:5.1f} s  {bar}{visible(text or stage)}"[: width() - 1])
 

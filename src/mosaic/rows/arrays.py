@@ -23,7 +23,9 @@ from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
 
-zarr, h5py, io = Library("zarr"), Library("h5py"), Library("anndata.io")
+zarr = Library("zarr")
+h5py = Library("h5py")
+io = Library("anndata.io")
 
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
@@ -85,7 +87,8 @@ class StoredArray(ArraySource):
             raise InvalidInputError(fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
         check_numbers(X.dtype)
         super().__init__(X, kind)
-        self.where, self.names = where, names
+        self.where = where
+        self.names = names
         self.files = [where] if isinstance(where, Path) and where.is_file() else []
         chunks = getattr(X, "chunks", None)
         chunk = int(chunks[0]) if chunks else 1
@@ -145,7 +148,8 @@ def open_npy(request: Request) -> Rows:
 
 def open_npz(request: Request) -> Rows:
     """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix."""
-    path, shapes = request.path, {}
+    path = request.path
+    shapes = {}
     with readable(path):
         with zipfile.ZipFile(path) as packed:
             for member in packed.namelist():
@@ -247,7 +251,9 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
 
 def _annotated(request: Request, kind: str, store: Any) -> Rows:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
-    path, name, names = request.path, request.array or "X", None
+    path = request.path
+    name = request.array or "X"
+    names = None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
         arrays = [known for known in arrays if known in store]

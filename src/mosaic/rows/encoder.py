@@ -80,7 +80,8 @@ class Encoder:
         """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
         ``pairwise`` rows are similarities, and all of their numbers count.
         """
-        table, roles = rows.table, rows.roles
+        table = rows.table
+        roles = rows.roles
         if rows.array is not None:
             names = None if rows.array_names is None else tuple(rows.array_names)
             return cls((), names, shape_of(rows.array)[1], left_out=roles.left_out)
@@ -93,7 +94,8 @@ class Encoder:
         others = [name for name in roles.compared if name not in (*plain, *empty)]
         left_out = None if gaps and not pairwise else all_left_out(cells, [*others, *empty], roles.asked_for)
         if pairwise or left_out is not None:
-            features, left_out = [name for name in plain if name not in empty], left_out or []
+            features = [name for name in plain if name not in empty]
+            left_out = left_out or []
             if not features:
                 raise nothing_left(rows, left_out)
             # scikit-learn knows names that are texts only.
@@ -227,7 +229,8 @@ class Encoder:
         return source
 
     def _array_of(self, rows: Rows) -> Any:
-        names, known = rows.array_names, self.names
+        names = rows.array_names
+        known = self.names
         if self.columns or self.embedding is not None:
             fitted = ", ".join(map(repr, self.read_columns))
             raise InvalidInputError(f"X has no column names; fit was given a table with {fitted}", "Pass a data frame.")
@@ -270,7 +273,8 @@ class Encoder:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
         88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
         """
-        known, text = self.texts.get(name), None
+        known = self.texts.get(name)
+        text = None
         if known is not None and row is not None:
             place = row if self.text_rows is None else int(np.searchsorted(self.text_rows, row))
             if self.text_rows is None or row in self.text_rows[place : place + 1]:
@@ -326,12 +330,18 @@ class EncodedRows(LocalSource):
 
     def __init__(self, encoder: Encoder, rows: Rows, is_new: bool):
         self._is_new = is_new
-        self.kind, self.n, self.n_features = rows.request.kind, rows.n, encoder.width
-        self._table, self._encoder, self._columns = rows.table, encoder, encoder.known_columns(rows)
-        self.files, self.buffers = getattr(rows.table, "paths", []), getattr(rows.table, "pages", 0.0)
+        self.kind = rows.request.kind
+        self.n = rows.n
+        self.n_features = encoder.width
+        self._table = rows.table
+        self._encoder = encoder
+        self._columns = encoder.known_columns(rows)
+        self.files = getattr(rows.table, "paths", [])
+        self.buffers = getattr(rows.table, "pages", 0.0)
 
     def stream(self) -> Iterator[tuple[int, Any]]:
-        known, strange = 0, np.zeros(len(self._encoder.columns), np.intp)
+        known = 0
+        strange = np.zeros(len(self._encoder.columns), np.intp)
         for cells in self._table.blocks(self._columns):
             rows = self._encoder.encode(cells)
             if self._is_new:
@@ -352,10 +362,12 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
-    seen, missing = 0, np.zeros(len(columns), np.intp)
+    seen = 0
+    missing = np.zeros(len(columns), np.intp)
     counted = getattr(table, "missing", None)  # where the rows are
     if columns and counted is not None:
-        seen, missing = table.n, counted(columns)
+        seen = table.n
+        missing = counted(columns)
     for cells in table.blocks(columns) if columns and counted is None else ():
         matrix = cells.matrix()
         if not hasattr(matrix, "indptr"):

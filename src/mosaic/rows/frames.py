@@ -108,7 +108,8 @@ class Values:
 def _values_of(column: Series) -> Values:
     import narwhals.stable.v2 as nw
 
-    kind, native = column.dtype, column.to_native()
+    kind = column.dtype
+    native = column.to_native()
     if kind in (nw.Categorical, nw.Enum):
         return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
     # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
@@ -204,7 +205,9 @@ class Cells(Mapping[str, Values]):
     def __init__(
         self, frame: Frame, columns: Mapping[str, Series], levels: Collection[str] = (), kept: dict[str, Values] | None = None
     ):
-        self.frame, self.columns, self._levels = frame, columns, levels
+        self.frame = frame
+        self.columns = columns
+        self._levels = levels
         self._kept: dict[str, Values] = {} if kept is None else kept
 
     def __getitem__(self, name: str) -> Values:

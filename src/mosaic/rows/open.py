@@ -123,9 +123,11 @@ def read(
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     group = [group] if isinstance(group, str) else group or ()
-    ending, scratch = "" if format is None else f".{format}", None
+    ending = "" if format is None else f".{format}"
+    scratch = None
     if str(path) == "-":
-        scratch, ending = _spooled(), ending or ".csv"
+        scratch = _spooled()
+        ending = ending or ".csv"
         file = scratch.folder / "stdin"
     else:
         refuse_address(path)

@@ -110,7 +110,8 @@ def roles_of(request: Request, table: Table, *, has_names: bool = False) -> Role
     added = [name for name in free if is_added(name) and name not in asked_for]
     free = without(free, added)
     index: Sequence[str] = getattr(table, "index", ())
-    id_name, notes = request.id, []
+    id_name = request.id
+    notes = []
     if id_name is None and not has_names:
         id_name, note = _column_of_names(table, without(free, asked_for), index)
         notes += note
@@ -210,9 +211,11 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
     others = without([name for name in single if kinds[name] in texts], by_name)
     for name in (*by_name, *others):
         if names_rows(table, name, by_values=name in others):
-            why, keep = ", which is not compared", ", or compare it by naming it in `columns`"
+            why = ", which is not compared"
+            keep = ", or compare it by naming it in `columns`"
             if name in others:
-                why, keep = ", whose values are all different", ""
+                why = ", whose values are all different"
+                keep = ""
             return name, [f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}."]
     return None, []
 

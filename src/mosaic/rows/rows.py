@@ -31,7 +31,8 @@ pc = Library("pyarrow.compute")
 #: Rows from which the rules of columns are found where not all are in memory.
 DECIDING_ROWS = 50_000
 #: The parameters of ``fit`` that may name columns.
-GROUPS, WEIGHTS = "groups", "sample_weight"
+GROUPS = "groups"
+WEIGHTS = "sample_weight"
 
 
 @dataclass(eq=False, repr=False)
@@ -105,7 +106,8 @@ class Rows:
 
     def _with_values(self) -> Rows:
         """With the groups and weights of the columns that the request names."""
-        request, table = self.request, self.table
+        request = self.request
+        table = self.table
         if request.group:
             self.groups = groups_in(table, request.group, as_text=request.is_of_file)
         if request.weight is not None:
@@ -114,7 +116,8 @@ class Rows:
 
     def with_roles(self, groups: object, weights: object) -> Rows:
         """The same rows, with groups and weights that are given as values or as names of columns, which are then not compared."""
-        group, weight = self._columns_named(groups, GROUPS), self._columns_named(weights, WEIGHTS)
+        group = self._columns_named(groups, GROUPS)
+        weight = self._columns_named(weights, WEIGHTS)
         rows = self
         if group or weight:
             request = replace(self.request, id=self.id_name, group=group or self.request.group)
@@ -262,7 +265,8 @@ class Rows:
         table = self.table
         if isinstance(table, InMemory):
             return table.cells(columns), np.arange(table.n), True
-        starts, length = np.zeros(1, np.int64), table.n
+        starts = np.zeros(1, np.int64)
+        length = table.n
         if table.n > DECIDING_ROWS:
             length = DECIDING_ROWS // 50
             starts = np.linspace(0, table.n - length, 50).astype(np.int64)
@@ -275,7 +279,8 @@ class Rows:
     def length_of_lists(self) -> int:
         """The length that all lists of an embedding have; other lengths are refused, and what is no list of numbers."""
         assert self.request.embedding is not None
-        name, seen = self.request.embedding, 0
+        name = self.request.embedding
+        seen = 0
         width: int | None = None
         kind = self.table.kinds()[name]
         if not holds_vectors(kind):
@@ -375,7 +380,8 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
     if cells is None:
         return Rows.of_array(Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X))
-    request, table = Request(kind="data frame"), InMemory(cells)
+    request = Request(kind="data frame")
+    table = InMemory(cells)
     index = index_names(cells.frame)
     if index is None:
         return Rows.of_table(request, table)

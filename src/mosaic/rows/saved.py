@@ -18,7 +18,8 @@ from mosaic.text import Library, jsonable
 if TYPE_CHECKING:
     from mosaic.choosing import Selection
 
-pa, types = Library("pyarrow"), Library("pyarrow.types")
+pa = Library("pyarrow")
+types = Library("pyarrow.types")
 
 #: Cells that are kept, at most: of picks, then of outliers, then of other rows. Picks are kept whatever their number.
 MOST_CELLS = 100_000

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from mosaic.rows.frames import Series
 
-pa, types = Library("pyarrow"), Library("pyarrow.types")
+pa = Library("pyarrow")
+types = Library("pyarrow.types")
 
 NO_ROWS = np.zeros(0, np.intp)
 #: Features of a bare array are shown as columns if there are no more of them.
@@ -52,8 +53,11 @@ class InMemory:
     """The cells of a data frame, ``held`` bytes of which are not the user's; ``index`` are the columns that pandas added."""
 
     def __init__(self, cells: Cells, *, index: Sequence[str] = (), held: float = 0.0):
-        self._cells, self.columns, self.n = cells, list(cells), len(cells.frame)
-        self.index, self.held = list(index), held
+        self._cells = cells
+        self.columns = list(cells)
+        self.n = len(cells.frame)
+        self.index = list(index)
+        self.held = held
 
     @classmethod
     def of_arrow(cls, table: pyarrow.Table) -> InMemory:
@@ -99,7 +103,8 @@ class InArray(Outside):
     """An array or source, whose features are shown as columns, unless they are too many to look at."""
 
     def __init__(self, X: Any, names: Sequence[str] | None):
-        self._X, self.n = X, shape_of(X)[0]
+        self._X = X
+        self.n = shape_of(X)[0]
         width = shape_of(X)[1]
         names = [f"x{j}" for j in range(width)] if names is None else list(names)
         self.columns = names if width <= SHOWN_FEATURES else []

@@ -63,7 +63,8 @@ class TextTable:
     kinds: list[CellKind] = field(default_factory=list)
 
     def batches(self) -> Iterator[Any]:
-        request, path = self.request, self.request.path
+        request = self.request
+        path = self.request.path
         # At least 64 KiB, and a small share of the budget, as pyarrow reads blocks ahead.
         block = max(min(PARSED_BYTES, max(1 << 16, request.budget / 512)), 64 * self.row_bytes)
         options = {
@@ -77,7 +78,8 @@ class TextTable:
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
         }
-        size, last = path.stat().st_size, ""
+        size = path.stat().st_size
+        last = ""
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             try:
                 for batch in arrow.open_csv(stream, **options):
@@ -92,8 +94,10 @@ class TextTable:
 
     def _check_end(self, last: str) -> None:
         """Refuse a file that ends in an open quotation mark, which pyarrow takes for closed; ``last`` is the cell after it."""
-        before, doubled = self.delimiter if len(self.names) > 1 else "\n", last.replace('"', '""')
-        wanted, end = f'{before}"{doubled}'.encode(), b""
+        before = self.delimiter if len(self.names) > 1 else "\n"
+        doubled = last.replace('"', '""')
+        wanted = f'{before}"{doubled}'.encode()
+        end = b""
         with readable(self.request.path), open_stream(self.request) as stream:
             if stream.seekable():
                 stream.seek(max(stream.size() - len(wanted), 0))
@@ -167,7 +171,8 @@ class TextTable:
         for some in (cells.slice(0, 64), cells):
             if (pc.mean(pc.match_substring_regex(some, pattern)).as_py() or 0.0) < NEARLY_ALL:
                 return False
-        has_sign, is_whole = pc.match_substring(cells, self.decimal), pc.match_substring_regex(cells, r"^[-+]?\d+$")
+        has_sign = pc.match_substring(cells, self.decimal)
+        is_whole = pc.match_substring_regex(cells, r"^[-+]?\d+$")
         return bool(pc.any(has_sign).as_py() and pc.any(is_whole).as_py())
 
     def _cast(self, column: pyarrow.Array, kind: CellKind) -> Any:
@@ -206,7 +211,11 @@ class TextTable:
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
-        path, expected, line, cells, breaks = self.request.path, len(self.names), 1, [""], 0
+        path = self.request.path
+        expected = len(self.names)
+        line = 1
+        cells = [""]
+        breaks = 0
         check_text(self.request)
         with suppress(csv.Error):  # a cell that is too long
             for line, cells in self._records():  # noqa: B007
@@ -251,8 +260,11 @@ def filled(column: pyarrow.Array) -> Any:
 
 
 def sniff_csv(request: Request) -> TextTable:
-    path, ending = request.path, request.ending.partition(".")[2].partition(".")[0]
-    head, step, whole = b"", 1 << 18, False
+    path = request.path
+    ending = request.ending.partition(".")[2].partition(".")[0]
+    head = b""
+    step = 1 << 18
+    whole = False
     with open_stream(request) as stream:
         while not whole and head.count(b"\n") <= 2 and len(head) <= LONGEST_ROW:
             more = stream.read(step)
@@ -284,7 +296,8 @@ def sniff_csv(request: Request) -> TextTable:
 
 def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """For every record that is not empty, the line that it begins on, and its cells, as long as those that pyarrow reads."""
-    limit, begun = csv.field_size_limit(LONGEST_ROW), 1
+    limit = csv.field_size_limit(LONGEST_ROW)
+    begun = 1
     try:
         reader = csv.reader(lines, delimiter=delimiter)
         for record in reader:
@@ -308,7 +321,8 @@ def is_number_cell(cell: str, decimal: str) -> bool:
 
 def _delimiter_of(text: str) -> str:
     """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible."""
-    best, found = (0.0, 1), ","
+    best = (0.0, 1)
+    found = ","
     number = re.compile("|".join(f"(?:{number_pattern(decimal)})" for decimal in ".,"))
     for candidate in DELIMITERS:
         rows = _first_records(text[:20_000], candidate)
@@ -319,7 +333,8 @@ def _delimiter_of(text: str) -> str:
         cells = [cell.strip() for row in rows for cell in row]
         numbers = len(list(filter(number.fullmatch, cells))) / len(cells)
         if (numbers, width) > best:
-            best, found = (numbers, width), candidate
+            best = (numbers, width)
+            found = candidate
     return found
 
 

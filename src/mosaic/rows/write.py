@@ -24,8 +24,10 @@ from mosaic.text import Library, json_text, jsonable
 if TYPE_CHECKING:
     import pyarrow
 
-pa, pq = Library("pyarrow"), Library("pyarrow.parquet")
-feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
+pa = Library("pyarrow")
+pq = Library("pyarrow.parquet")
+feather = Library("pyarrow.feather")
+types = Library("pyarrow.types")
 
 #: What writes a table of rows to a path, by the ending of its name.
 WRITERS: dict[str, Callable[[Any, Path], Any]] = {
@@ -38,7 +40,8 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
 #: Characters that a formula may begin with, also in full width; a number with its sign is none.
-FORMULAS, NUMBER = "=+-@\t\r\n＝＋－＠", re.compile(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?")
+FORMULAS = "=+-@\t\r\n＝＋－＠"
+NUMBER = re.compile(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?")
 #: How the name of a page ends.
 PAGES = (".html", ".htm")
 REPLACE = "Use `force=True` to replace it, or name another file."
@@ -58,7 +61,8 @@ def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool =
     """
     target = Path(path)
     check_output(target, force)
-    ending, changed = target.suffix.lower(), 0
+    ending = target.suffix.lower()
+    changed = 0
     if ending in (".csv", ".tsv") and not as_written:
         table, changed = escape_formulas(table)
     with replacing(target, force=force) as temporary:
@@ -185,7 +189,8 @@ class Scratch:
     """
 
     def __init__(self, path: Path):
-        self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
+        self.path = path
+        self.folder = Path(tempfile.mkdtemp(prefix="mosaic-"))
         self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @contextmanager

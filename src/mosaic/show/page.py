@@ -133,14 +133,17 @@ def page_of(facts: dict[str, Any]) -> str:
     facts = facts | {"texts": _texts(facts)}
     data = json.dumps(facts, allow_nan=False, separators=(",", ":")).encode()
     # What a reader marks is kept by the browser under this key, so that another fit has marks of its own.
-    key, deflated = hashlib.sha256(data).hexdigest()[:16], base64.b64encode(zlib.compress(data)).decode()
+    key = hashlib.sha256(data).hexdigest()[:16]
+    deflated = base64.b64encode(zlib.compress(data)).decode()
     page: str = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
 
 
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
-    k, proof, bounds = facts["k"], facts["proof"], facts["bound"] or []
+    k = facts["k"]
+    proof = facts["proof"]
+    bounds = facts["bound"] or []
     templates = headline(facts["n"], facts["outliers"], picks=k > 0)
     coverage = coverage_text(facts["coverage"][k - 1], bounds[k - 1] if bounds else None) if k else ""
     found = outliers_in_words(facts["n_outliers"], facts["is_estimate"])

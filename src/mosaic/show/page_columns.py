@@ -19,11 +19,13 @@ from mosaic.rows.frames import MISSING_TEXTS
 from mosaic.rows.tables import InMemory
 
 #: Largest number of characters of a shown name and of a cell.
-LONGEST_NAME, LONGEST_CELL = 80, 200
+LONGEST_NAME = 80
+LONGEST_CELL = 200
 #: Columns that are shown, unless more are at fault in outliers.
 USUALLY_SHOWN = 12
 #: Characters of all cells in lists, and of a cell that is shown in any case.
-LETTERS, SHORTEST_CELL = 300_000, 16
+LETTERS = 300_000
+SHORTEST_CELL = 16
 #: Bytes of all data in the page, which keep a page below 1.5 MB: columns that take most are left out if it were more.
 DATA_BYTES = 1_150_000
 #: Significant digits of numbers, the fewer the smaller the columns; the first is that of cells in lists.
@@ -93,7 +95,8 @@ def map_columns(rows: Rows, numbers: IntArray, shown: list[str], others: dict[st
             break
     while sum(sizes) > limit:
         largest = int(np.argmax(sizes))
-        found[largest], sizes[largest] = None, 0
+        found[largest] = None
+        sizes[largest] = 0
     return found
 
 

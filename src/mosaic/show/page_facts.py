@@ -31,7 +31,8 @@ from mosaic.show.page_columns import (
 
 #: Rows in the list of outliers: so many, and as many more as are outliers, up to the second number. Readers without JavaScript
 #: have the first.
-USUALLY_LISTED, MOST_LISTED = 300, 1000
+USUALLY_LISTED = 300
+MOST_LISTED = 1000
 #: Groups by name; all others are shown as one.
 MOST_GROUPS = 40
 
@@ -42,7 +43,9 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
     """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian
     bytes. ``rows`` has names, cells, pictures and groups: an open file, or what was given beside the fit.
     """
-    bins, selection, weights = facts.bins, facts.complete, facts.rows.weight_of
+    bins = facts.bins
+    selection = facts.complete
+    weights = facts.rows.weight_of
     n_known = int(facts.complete.outlier_rows.sum())
     group_of, groups = _groups(facts, rows)
     file = None
@@ -85,7 +88,9 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
 
 def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
     """The group of each point, -1 without groups, and for each group its rows, and by bin those that may be outliers."""
-    known, bins, data = facts.rows, facts.bins, facts.complete.data
+    known = facts.rows
+    bins = facts.bins
+    data = facts.complete.data
     of_point = np.full(len(known.copies), -1, np.intp)
     names = data.constraints.names
     if rows.groups is not None:
@@ -126,7 +131,9 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     """The columns that are shown; the ranked rows, and those with the lowest counts, with names, cells and pictures within limits
     of bytes.
     """
-    ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
+    ranked = facts.ranking.points
+    bins = facts.bins
+    changes = facts.changes
     counts = np.asarray(facts.complete.data.counts)
     candidates = np.flatnonzero(~bins.safe)
     n_outliers = int(facts.complete.is_outlier.sum())
@@ -135,7 +142,8 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     numbers = facts.row_of_point[np.concatenate([points, *beside])]
-    listed, others = numbers[: len(points)], numbers[len(points) :]
+    listed = numbers[: len(points)]
+    others = numbers[len(points) :]
 
     why_odd = _named(facts, odd_columns, low)
     at_fault = [[reason.column for reason in reasons] for reasons in why_odd]
@@ -206,7 +214,9 @@ def _named(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> l
 
 def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
-    selection, ranked, told = facts.selection, facts.ranking.points, []
+    selection = facts.selection
+    ranked = facts.ranking.points
+    told = []
     for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)):
         reason = contrasts(reasons)
         if facts.columns is None and selection.settings.mode == "paper" and rank < len(selection.gains):
@@ -220,7 +230,9 @@ def _why_chosen(facts: Facts) -> list[str]:
 
 
 def _map(facts: Facts, rows: Rows, group_of: IntArray) -> Part:
-    shown, bins, copies = facts.shown, facts.bins, facts.rows.copies
+    shown = facts.shown
+    bins = facts.bins
+    copies = facts.rows.copies
     planes = [facts.plane]
     if facts.plane.method != "features":
         planes.insert(0, facts.neighbours)
@@ -263,10 +275,12 @@ def _view(facts: Facts, plane: Plane) -> Part:
 def _moves(facts: Facts) -> list[list[list[float]]]:
     """For each rank, pairs of an earlier rank and the number of rows taken over from it; -1 for rows that had none."""
     arrivals = facts.changes.moves
-    n_ranks, taken = arrivals.shape[1], []
+    n_ranks = arrivals.shape[1]
+    taken = []
     for j in range(n_ranks):
         column = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
-        before, numbers = arrivals.indices[column].tolist(), _numbers(arrivals.data[column])
+        before = arrivals.indices[column].tolist()
+        numbers = _numbers(arrivals.data[column])
         taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, numbers, strict=True)])
     return taken
 
