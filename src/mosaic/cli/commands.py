@@ -16,7 +16,7 @@ import mosaic
 from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
-from mosaic.cli.run import Run, check_outputs, names_of, opened, rows_of_model
+from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_wrapped
 from mosaic.door import as_indices
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
@@ -166,7 +166,7 @@ def outliers(args: Namespace) -> int:
         table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, table)
         run.write_others(facts)
-        ids = run.ids(found)
+        ids = run.table.ids(found)
     cut = model.selection_.cut
     n = len(found)
     sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
@@ -222,7 +222,7 @@ def predict(args: Namespace) -> int:
         run.write_rows("rows", args.output, table)
         odd = np.flatnonzero(new.is_outlier)
         odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
-        ids = run.ids(odd)
+        ids = run.table.ids(odd)
     picks, n_new = np.unique(new.representative[new.representative >= 0], return_counts=True)
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
     sentence = f"{counted(len(new), 'new row')}{by}; {counted(len(odd), 'outlier') if len(odd) else 'no outliers'}."
@@ -231,7 +231,7 @@ def predict(args: Namespace) -> int:
         write_wrapped(sentence)
         if len(picks):
             order = np.argsort(-n_new, kind="stable")
-            names = names_of(fitted, picks[order])
+            names = fitted.ids(picks[order])
             write()
             run.write_table({"row of the model": picks[order], "name": names, "new rows": n_new[order]})
         if len(odd):
@@ -312,7 +312,7 @@ def path(args: Namespace) -> int:
         limit = max(most, MOST_AUTOMATIC)
         curve = mosaic.path(run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings())
         rows = curve.indices[:most]
-        names = pa.array([name or None for name in run.ids(rows)], pa.string())
+        names = pa.array([name or None for name in run.table.ids(rows)], pa.string())
         columns = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
         bound = pa.nulls(len(rows), pa.float64()) if curve.bound is None else curve.bound[: len(rows)]
         shares = {"similarity": curve.similarity[: len(rows)], "coverage": curve.coverage[: len(rows)], "bound": bound}

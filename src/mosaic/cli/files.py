@@ -47,7 +47,7 @@ def compare(args: Namespace) -> int:
         run.bar.update("looking at all rows")
         found = Comparison.of(model, run.table, other)
         shares = {"share": found.share, "share_in_other": found.share_in_other}
-        table = pa.table({"row": found.rows, "name": run.ids(found.rows), **shares})
+        table = pa.table({"row": found.rows, "name": run.table.ids(found.rows), **shares})
         run.write_rows("picks", args.output, table)
 
     def show() -> None:
@@ -72,7 +72,7 @@ def dedup(args: Namespace) -> int:
         names = {"row": found.rows.tolist(), "copy_of_row": found.copy_of.tolist(), "copy_of": run.table.names(found.copy_of)}
         table = with_columns(run.table.cells(found.rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)
-        shown = {"row": names["row"], "name": run.ids(found.rows), "copy of": names["copy_of"]}
+        shown = {"row": names["row"], "name": run.table.ids(found.rows), "copy of": names["copy_of"]}
 
     def show() -> None:
         write(str(found))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import Settings
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
@@ -61,9 +60,6 @@ class Run:
         if row < self.table.n and self.table.has_names:
             return f"{self.table.names([row])[0]} (row {row})"
         return f"row {row}"
-
-    def ids(self, rows: IntArray) -> list[str]:
-        return names_of(self.table, rows)
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
@@ -234,11 +230,6 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) 
                 except MosaicError as error:
                     error.told = fault_of(error, run.wording, getattr(args, "file", None))  # type: ignore[attr-defined]
                     raise
-
-
-def names_of(rows: Rows, numbers: IntArray) -> list[str]:
-    """What some rows are called; nothing where they have no names."""
-    return rows.names(numbers) if rows.has_names else [""] * len(numbers)
 
 
 def rows_of_model(model: FittedAttributes, path: str) -> Rows:

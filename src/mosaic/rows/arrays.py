@@ -34,11 +34,11 @@ ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnDat
 LOOKED_AT = 100
 
 
-def owner_of(X: Any) -> str:
+def owner_of(X: object) -> str:
     return type(X).__module__.partition(".")[0]
 
 
-def is_stored(X: Any) -> bool:
+def is_stored(X: object) -> bool:
     """Whether X is an array or a collection that stays where it is. Memory maps are arrays."""
     return isinstance(X, Source) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
 

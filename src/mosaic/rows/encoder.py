@@ -252,11 +252,10 @@ class Encoder:
         missing = [name for name in wanted if name not in rows.table.columns]
         if missing:
             has = listed([repr(name) for name in rows.table.columns]) or "no columns"
-            were, are = ("was", "is") if len(missing) == 1 else ("were", "are")
-            said = f"{were} there in fit and {are} missing now; X has {has}"
-            column = missing[0] if len(missing) == 1 else None
-            called = "" if column else f"columns {listed(list(map(repr, missing)))} "
-            raise rows.request.fault(f"{called}{said}", "Add or rename the columns, or fit again.", column)
+            first, *others = missing
+            like = f", like {listed(list(map(repr, others)))}" if others else ""
+            said = f"was there in fit and is missing now{like}; X has {has}"
+            raise rows.request.fault(said, "Add or rename the columns, or fit again.", first)
         return wanted
 
     @property
@@ -362,20 +361,19 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
-    seen = 0
+    if not columns:
+        return set(), []
     missing = np.zeros(len(columns), np.intp)
-    counted = getattr(table, "missing", None)  # where the rows are
-    if columns and counted is not None:
-        seen = table.n
-        missing = counted(columns)
-    for cells in table.blocks(columns) if columns and counted is None else ():
-        matrix = cells.matrix()
-        if not hasattr(matrix, "indptr"):
-            missing += (~np.isfinite(matrix)).sum(axis=0)
-        seen += matrix.shape[0]
-    empty = [name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0]
-    some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
-    return some, empty
+    if hasattr(table, "missing"):  # counted where the rows are
+        missing = table.missing(columns)
+    else:
+        for cells in table.blocks(columns):
+            matrix = cells.matrix()
+            if not hasattr(matrix, "indptr"):
+                missing += (~np.isfinite(matrix)).sum(axis=0)
+    counts = dict(zip(columns, missing.tolist(), strict=True))
+    empty = [name for name, count in counts.items() if count == table.n > 0]
+    return {name for name, count in counts.items() if 0 < count < table.n}, empty
 
 
 def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str]) -> list[LeftOut] | None:

@@ -209,6 +209,10 @@ class Rows:
             return [str(number) for number in numbers]
         return self.table.texts(self.id_name, numbers)
 
+    def ids(self, rows: ArrayLike) -> list[str]:
+        """Their names; empty texts where rows are called by their numbers."""
+        return self.names(rows) if self.has_names else [""] * len(self._numbers(rows))
+
     def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
         """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
         return self.table.take(self._numbers(rows), self.columns if columns is None else columns)
@@ -265,12 +269,11 @@ class Rows:
         table = self.table
         if isinstance(table, InMemory):
             return table.cells(columns), np.arange(table.n), True
-        starts = np.zeros(1, np.int64)
-        length = table.n
+        numbers = np.arange(table.n)
         if table.n > DECIDING_ROWS:
             length = DECIDING_ROWS // 50
             starts = np.linspace(0, table.n - length, 50).astype(np.int64)
-        numbers = (starts[:, None] + np.arange(length)).ravel()
+            numbers = (starts[:, None] + np.arange(length)).ravel()
         levels = getattr(table, "levels", ())
         cells = cells_of(table.take(numbers, list(columns)), levels=levels)
         return cells, numbers, len(numbers) == table.n

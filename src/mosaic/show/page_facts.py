@@ -316,9 +316,7 @@ def _numbers(values: ArrayLike) -> list[float]:
 
 
 def names_of(rows: Rows, numbers: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
-    if not rows.has_names:
-        return [None] * len(numbers)
-    return [shortened(name, longest) or None for name in rows.names(numbers)]
+    return [shortened(name, longest) or None for name in rows.ids(numbers)]
 
 
 def pictures_of(rows: Rows, numbers: IntArray, side: int) -> list[str | None]:
