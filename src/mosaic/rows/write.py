@@ -8,7 +8,6 @@ import re
 import secrets
 import shutil
 import tempfile
-import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic.exceptions import NotWrittenError, SelectionWarning
+from mosaic.exceptions import NotWrittenError, SelectionWarning, warn
 from mosaic.rows.faults import FileFault
 from mosaic.rows.tables import values_of, without_categories
 from mosaic.text import Library, json_text, jsonable
@@ -69,12 +68,8 @@ def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool =
         WRITERS[ending](table, temporary)
     if changed:
         cells = "1 cell begins" if changed == 1 else f"{changed:,} cells begin"
-        warnings.warn(
-            f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before. "
-            "With `as_written=True` cells stay as they are.",
-            SelectionWarning,
-            stacklevel=2,
-        )
+        said = f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before."
+        warn(SelectionWarning(f"{said} With `as_written=True` cells stay as they are."))
     return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
