@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, time
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
@@ -111,44 +112,67 @@ def _values_of(column: Series) -> Values:
     kind = column.dtype
     native = column.to_native()
     if kind in (nw.Categorical, nw.Enum):
-        return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
+        return replace(_coded(column.cast(nw.String)), kind="level")
     # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
     if _is_object(column) or kind == nw.Time:
-        return _values_of_objects(column.to_list(), np.asarray(column.is_null().to_numpy(), bool))
+        return _values_of_objects(column)
     if kind == nw.String:
-        of_arrow = hasattr(native, "dictionary_encode")
-        return _coded_by_arrow(native) if of_arrow else _coded(column.to_list(), column.is_null().to_numpy())
+        return _coded_by_arrow(native) if hasattr(native, "dictionary_encode") else _coded(column)
     if kind == nw.Boolean:
-        numbers = np.nan_to_num(_numpy_column(column), nan=-1.0)
-        return Values("truth", None, ("false", "true"), numbers.astype(np.intp))
+        return _truth(column)
     if kind in (nw.Date, nw.Datetime):
         return Values("moment", np.asarray(column.dt.timestamp("us").to_numpy(), np.float64) / 8.64e10)
     if kind == nw.Duration:
         return Values("span", np.asarray(column.dt.total_seconds().to_numpy(), np.float64))
     if _holds_numbers(column):
         return Values("number", np.asarray(_numpy_column(column), np.float64))
-    missing = np.asarray(column.is_null().to_numpy(), bool)
+    missing = _missing(column)
     if holds_vectors(kind) and not missing.all():
         there = column.filter(~column.is_null()).to_arrow()
         return _vectors(_matrix_of_lists(there) if _are_alike(there) else [], missing)
     return Values("number" if missing.all() else "other", np.full(len(column), np.nan))
 
 
-def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
+def _values_of_objects(column: Series) -> Values:
     """Python objects: numbers where all of them are, structures where one is; else what they are written as."""
-    kinds = {type(cell) for cell, gone in zip(objects, missing, strict=True) if not gone}
-    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return replace(_coded([str(cell).lower() for cell in objects], missing), kind="truth")
-    if kinds and all(issubclass(kind, time) for kind in kinds):
-        seconds = (c.hour * 3600.0 + c.minute * 60.0 + c.second if isinstance(c, time) else np.nan for c in objects)
-        return Values("span", np.array(list(seconds)))
-    if all(gone or _is_real(cell) for cell, gone in zip(objects, missing, strict=True)):
-        numbers = [np.nan if gone else float(cell) for cell, gone in zip(objects, missing, strict=True)]
-        return Values("number", np.array(numbers, np.float64))
-    if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
-        are_lists = all(issubclass(kind, list | tuple | np.ndarray) for kind in kinds)
-        return _vectors([cell for cell, gone in zip(objects, missing, strict=True) if not gone and are_lists], missing)
-    return _coded(objects, missing)
+    there = _there(column)
+    kinds = set(map(type, there))
+
+    def are(*those: type) -> bool:
+        return all(issubclass(kind, those) for kind in kinds)
+
+    if there and are(bool, np.bool_):
+        return _truth(column)
+    if there and are(time):
+        seconds = [cell.hour * 3600.0 + cell.minute * 60.0 + cell.second for cell in there]
+        return Values("span", _filled(seconds, _missing(column)))
+    if all(map(_is_real, there)):
+        return Values("number", _numpy_column(column))
+    if not are(str, Real, Decimal, np.bool_, date, time, bytes):
+        return _vectors(there if are(list, tuple, np.ndarray) else [], _missing(column))
+    return _coded(column)
+
+
+def _missing(column: Series) -> BoolArray:
+    return np.asarray(column.is_null().to_numpy(), bool)
+
+
+def _there(column: Series) -> list[Any]:
+    """The cells that are not missing, as Python has them."""
+    return [cell for cell, gone in zip(column.to_list(), _missing(column), strict=True) if not gone]
+
+
+def _filled(there: ArrayLike, missing: BoolArray) -> FloatArray:
+    """Numbers or rows of them at the places of the cells that are not missing, and NaN at the others."""
+    there = np.asarray(there, np.float64)
+    numbers = np.full((len(missing), *there.shape[1:]), np.nan)
+    numbers[~missing] = there
+    return numbers
+
+
+def _truth(column: Series) -> Values:
+    codes = np.nan_to_num(_numpy_column(column), nan=-1.0).astype(np.intp)
+    return Values("truth", None, ("false", "true"), codes)
 
 
 def _vectors(there: Any, missing: BoolArray) -> Values:
@@ -156,9 +180,7 @@ def _vectors(there: Any, missing: BoolArray) -> Values:
     with suppress(ValueError):  # lists of different lengths
         matrix = np.asarray(there)
         if matrix.ndim == 2 and matrix.size and matrix.dtype.kind in "fiu" and np.isfinite(matrix).all():
-            numbers = np.full((len(missing), matrix.shape[1]), np.nan)
-            numbers[~missing] = matrix
-            return Values("vector", numbers)
+            return Values("vector", _filled(matrix, missing))
     return Values("other", np.full(len(missing), np.nan))
 
 
@@ -169,11 +191,11 @@ def _is_real(cell: object) -> bool:
     return not isinstance(cell, int) or abs(cell) <= sys.float_info.max
 
 
-def _coded(cells: Sequence[object], missing: Iterable[bool]) -> Values:
+def _coded(column: Series) -> Values:
     """Different texts in the order in which they come, and for each cell its place among them."""
     places: dict[str, int] = {}
-    codes = np.full(len(cells), -1, np.intp)
-    for row, (cell, gone) in enumerate(zip(cells, missing, strict=True)):
+    codes = np.full(len(column), -1, np.intp)
+    for row, (cell, gone) in enumerate(zip(column.to_list(), _missing(column), strict=True)):
         if gone or cell is None or cell != cell:
             continue
         text = cell if isinstance(cell, str) else str(cell)
@@ -345,8 +367,7 @@ def _numpy_column(column: Series) -> FloatArray:
     if column.dtype.is_integer() or column.dtype.is_float():
         return np.asarray(column.to_numpy())
     if _is_object(column):
-        cells = zip(column.to_list(), column.is_null(), strict=True)
-        return np.array([np.nan if missing else float(cell) for cell, missing in cells])
+        return _filled(list(map(float, _there(column))), _missing(column))
     return np.asarray(column.cast(nw.Float64).to_numpy())
 
 
@@ -366,7 +387,7 @@ def _are_numbers(column: Series) -> bool:
     """The same, or whether all of its Python objects are real numbers."""
     if _holds_numbers(column) or not _is_object(column):
         return _holds_numbers(column)
-    there = [cell for cell, gone in zip(column.to_list(), column.is_null(), strict=True) if not gone]
+    there = _there(column)
     return bool(there) and all(map(_is_real, there))
 
 
