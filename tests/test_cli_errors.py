@@ -120,8 +120,8 @@ def test_an_error_in_json_has_its_parts(faulty, capsys):
         return json.loads(run(capsys, *words, "--json").out)["error"]
 
     error = error_of("path", "points.csv", "--max-representatives", "0")
-    assert (error["parameter"], error["value"], error["fault"]) == ("--max-representatives", "0", "must be at least 1")
-    assert error["message"] == "--max-representatives must be at least 1; got 0."
+    assert (error["parameter"], error["value"], error["fault"]) == ("--max-representatives", "0", "must be a whole number >= 1")
+    assert error["message"] == "--max-representatives must be a whole number >= 1; got 0."
     assert (error["file"], error["where"]) == (None, None)
     error = error_of("select", "points.csv", "--quotas", "equal")
     assert (error["parameter"], error["fault"]) == ("--quotas", "need groups")

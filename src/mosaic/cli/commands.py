@@ -24,6 +24,7 @@ from mosaic.estimators.fitted import FittedAttributes
 from mosaic.estimators.selector import BaseSelector
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, coverage_text, known_of
+from mosaic.parameters import whole_number
 from mosaic.rows import Rows, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
@@ -305,9 +306,7 @@ def picked_rows(run: Run) -> list[int]:
 
 def path(args: Namespace) -> int:
     check_outputs(args)
-    most = args.max_representatives
-    if most < 1:
-        raise InvalidInputError("must be at least 1", parameter="max_representatives", value=most)
+    most = whole_number("max_representatives", args.max_representatives)
     with opened(args) as run:
         limit = max(most, MOST_AUTOMATIC)
         curve = mosaic.path(run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings())

@@ -96,9 +96,10 @@ def check_there(path: Path) -> None:
     """Refuse a path where nothing can be read: missing, closed to us, empty, no file, or a pointer of Git LFS."""
     try:
         if not path.exists():
-            near = sorted(other.name for other in path.parent.iterdir())[:10_000] if path.parent.is_dir() else []
-            hint = close_to(path.name, near) or "Check the name. "
-            hint = hint if path.parent.is_dir() else f"The folder {path.parent} is not there either. "
+            hint = f"The folder {path.parent} is not there either. "
+            if path.parent.is_dir():
+                near = sorted(other.name for other in path.parent.iterdir())[:10_000]
+                hint = close_to(path.name, near) or "Check the name. "
             raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are relative to {Path.cwd()}.")
         if path.is_dir():
             if not any(path.iterdir()):

@@ -83,7 +83,7 @@ class Album:
             stream = io.BytesIO()
             small = max(picture.size) <= side
             picture.thumbnail((side, side))
-            picture.save(stream, "PNG" if small else "JPEG", **({"optimize": True} if small else {"quality": 82}))
+            picture.save(stream, "PNG" if small else "JPEG", optimize=True, quality=82)
             files.append(stream.getvalue())
         return files
 
