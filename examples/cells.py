@@ -15,6 +15,7 @@ otherwise random counts for six types, the rarest with 12 of 792 cells. Twenty d
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from _shared import out_folder, real_data, write_answer
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
@@ -96,4 +97,4 @@ fair = MOSAIC(2 * len(names)).fit(X, groups=types, quotas=dict.fromkeys(names.to
 found = dict(zip(*np.unique(types[fair.representative_indices_], return_counts=True), strict=True))
 print(f"With two asked for of every type: {', '.join(f'{count} {name}' for name, count in found.items())}.")
 
-write_answer(clean, folder, "Cells that stand for all kinds", columns={"type": types.tolist()}, groups=types)
+write_answer(clean, folder, "Cells that stand for all kinds", columns=pd.DataFrame({"type": types}), groups=types)

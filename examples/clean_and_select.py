@@ -84,5 +84,4 @@ fair = MOSAIC(24).fit(seen, groups=frame["site"], quotas="equal")
 chosen = fair.select(frame)
 print(f"With equal quotas they have {chosen['site'].value_counts().to_dict()}; noise: {(chosen['truth'] == 'noise').sum()}.")
 
-columns = {name: seen[name].to_list() for name in ["site", *MEASURED]}
-write_answer(fair, folder, "Readings to keep", names=frame["reading"].to_list(), columns=columns, groups=frame["site"])
+write_answer(fair, folder, "Readings to keep", names=frame["reading"], columns=seen[["site", *MEASURED]], groups="site")

@@ -13,6 +13,7 @@ image of noise that is chosen costs a label and teaches nothing. Both choices tr
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from _shared import out_folder, write_answer
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -57,4 +58,4 @@ for budget in BUDGETS:
 # 3. The reason for one of them.
 print(f"\n{model.explain(int(chosen[-1]))}")
 shown = ["noise" if label == NOISE else str(label) for label in y_pool]
-write_answer(model, folder, "What to label first", images=pool.reshape(-1, 8, 8), columns={"label": shown})
+write_answer(model, folder, "What to label first", images=pool.reshape(-1, 8, 8), columns=pd.DataFrame({"label": shown}))

@@ -18,6 +18,7 @@ import inspect
 import re
 
 import numpy as np
+import pandas as pd
 from _shared import out_folder, real_data, stands_for, write_answer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -89,4 +90,4 @@ if words is not None:
     place = model.predict(to_points.transform(words.transform([NEW]).toarray().astype(float)))[0]
     print(f"For “{NEW}” speaks: {names[picks[place]] if place >= 0 else 'nobody'}.")
 
-write_answer(model, folder, "Texts to read", names=names, columns={"subject": subjects.tolist()})
+write_answer(model, folder, "Texts to read", names=names, columns=pd.DataFrame({"subject": subjects}))

@@ -18,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from _shared import out_folder, real_data, write_answer
 from PIL import Image
 from sklearn.datasets import load_sample_image
@@ -73,6 +74,6 @@ levels = np.argsort(np.argsort(salience)) * len(SHADES) // len(salience)
 for line in levels.reshape(rows, columns):
     print("".join(SHADES[len(SHADES) - 1 - level] for level in line))
 
-place = {"line": (np.arange(len(X)) // columns).tolist(), "column": (np.arange(len(X)) % columns).tolist()}
+place = pd.DataFrame({"line": np.arange(len(X)) // columns, "column": np.arange(len(X)) % columns})
 images = X.reshape(-1, SIDE, SIDE, 3)
 write_answer(model, folder, "What a photograph is made of", images=images, columns=place)

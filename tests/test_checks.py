@@ -1,6 +1,5 @@
 """Checks of single settings: what is accepted, and that a refusal has all parts of a message."""
 
-from argparse import ArgumentTypeError
 from datetime import date
 from functools import partial
 
@@ -10,7 +9,6 @@ import pytest
 import mosaic
 from mosaic import MOSAIC, Paper, Sketch, text
 from mosaic.choosing import Settings
-from mosaic.cli.options import size
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes, check_seed, real_number, whole_number
 
@@ -149,7 +147,7 @@ def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(se
 )
 def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(written, expected, tmp_path):
     np.save(tmp_path / "x.npy", ROWS)
-    assert size(written) == as_bytes(written) == Settings.of(MOSAIC(5, memory_budget=written)).memory_budget == expected
+    assert as_bytes(written) == Settings.of(MOSAIC(5, memory_budget=written)).memory_budget == expected
     with mosaic.read(tmp_path / "x.npy", memory_budget=written) as table:
         assert table.n == 40
 
@@ -157,8 +155,6 @@ def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(written, e
 @pytest.mark.parametrize("written", ["2X", "-1G", "0", "GiB", "inf", "2iB", "1e9G"])
 def test_what_is_no_size_is_refused_alike(written, tmp_path):
     np.save(tmp_path / "x.npy", np.eye(3))
-    with pytest.raises(ArgumentTypeError, match="must be a number of bytes"):
-        size(written)
     for ask in (MOSAIC(2, memory_budget=written).fit, partial(mosaic.read, memory_budget=written)):
         with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
             ask(tmp_path / "x.npy")

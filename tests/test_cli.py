@@ -89,18 +89,20 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
     words = "--kernel polynomial,degree=2,coef0=-0.5 --gamma 0.3 --scale yes --outliers report --contamination 0.1 "
-    words += "--min-group 4 --memory-budget 1.5GiB --seed 7 --n-jobs -1 -k 0.05 "
+    words += "--memory-budget 1.5GiB --seed 7 --n-jobs -1 -k 0.05 "
     words += "--algorithm paper,alpha=50,diversity=0.2,tol=1e-2 --must-include p3 p5 p3"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
     given = {
         "kernel": Polynomial(2, -0.5), "gamma": 0.3, "scale": True, "outliers": "report",
-        "contamination": 0.1, "min_group": 4.0, "memory_budget": 1.5 * 2**30, "random_state": 7,
+        "contamination": 0.1, "memory_budget": "1.5GiB", "random_state": 7,
         "n_jobs": -1, "n_representatives": 0.05,
         "algorithm": Paper(alpha=50, diversity=0.2, tol=0.01),
     }  # fmt: skip
 
     assert seen["must_include"].tolist() == [3, 5]  # a row that is named twice counts once
     assert {name: seen[name] for name in MOSAIC().get_params(deep=False)} == MOSAIC().get_params(deep=False) | given
+    assert run(capsys, "select", "points.csv", "--min-group", "4", "-k", "5%").code == 130
+    assert (seen["min_group"], seen["n_representatives"]) == (4, 0.05)
 
 
 def test_into_a_pipe_goes_csv_and_nothing_else(folder, capsys):

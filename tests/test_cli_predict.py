@@ -180,7 +180,7 @@ def test_rows_without_names_are_called_by_number_and_embeddings_are_remembered(f
         ("predict model.mosaic new.csv -o model.mosaic", 4, "it is the model, too"),
         ("predict model.mosaic new.csv -o picks.csv", 4, "exists already"),
         ("predict model.mosaic new.csv -k 3", 2, "there is no option -k"),
-        ("select points.csv -k 3 --save a.zip", 4, "the name of a saved model ends in .mosaic. Call it a.mosaic"),
+        ("select points.csv -k 3 --save a.zip", 4, "Name a file that ends in .mosaic."),
         ("select points.csv -k 3 --save model.mosaic", 4, "exists already"),
         ("outliers points.csv --save nowhere/a.mosaic", 4, "does not exist"),
         ("explain model.mosaic p7 -k 3", 2, "means nothing for a saved model"),
@@ -240,9 +240,9 @@ def test_compare_finds_what_stands_for_more_rows_in_the_other_file(clients, caps
     same = answer(capsys, "compare", "before.csv", "before.csv", "-k", "2")
     assert all(pick["share"] == pick["share_in_other"] for pick in same["picks"])
     assert same["mean_similarities"][0] == same["mean_similarities"][1]
-    assert same["sentence"].startswith("The files differ no more than by chance (p = 1).")
+    assert same["sentence"].startswith("The other rows differ no more than by chance (p = 1).")
     other = answer(capsys, "compare", "before.csv", "after.csv", "-k", "2")
-    assert other["sentence"].startswith("The files differ (p = ")
+    assert other["sentence"].startswith("The other rows differ (p = ")
     picks = other["picks"]
     assert sorted(round(pick["share_in_other"] - pick["share"], 2) for pick in picks) == pytest.approx([-0.5, 0.5], abs=0.02)
     pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3}).to_csv("far.csv", index=False)
@@ -282,3 +282,10 @@ def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
     pd.DataFrame({"text": texts}).to_csv("texts.csv", index=False)
     found = answer(capsys, "dedup", "texts.csv")["copies"]
     assert not {0, 1} & {row["mosaic_row"] for row in found}
+
+
+def test_a_saved_detector_certifies_no_picks(clients, capsys):
+    assert run(capsys, "outliers", "customers.csv", "--save", "odd.mosaic", "-q", "-o", "odd.csv").code == 0
+    ran = run(capsys, "certify", "odd.mosaic", "C00003")
+    assert ran.code == 2
+    assert "odd.mosaic is a model that chooses no rows. Name the data instead of the model." in ran.err

@@ -73,8 +73,8 @@ def test_coverage_marks_the_choice_and_the_suggestion(model, detector, monkeypat
     assert f"chosen: k = 12, coverage {100 * model.coverage_:.0f} %" in legend(ax)
     with pytest.raises(InvalidInputError, match="MOSAICOutlierDetector has no curve"):
         show.plot_coverage(detector)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'mosaic-select\[plots\]'"):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingDependencyError, match=r"a figure needs matplotlib, .* Use: pip install matplotlib"):
         show.plot_coverage(model)
 
 

@@ -47,7 +47,7 @@ def test_columns_of_numbers_are_a_matrix_by_rows_and_those_that_are_missing_are_
     encoder = Encoder((), ("age", "weight"), 2)
     with pytest.raises(InvalidInputError, match=r"^column 'weight' was there in fit and is missing now; X has 'name', "):
         encoder.matrix(Rows.of(X))
-    with pytest.raises(InvalidInputError, match=r"^X columns 'weight', 'iq' were there in fit and are missing now"):
+    with pytest.raises(InvalidInputError, match=r"^column 'weight' was there in fit and is missing now, like 'iq'; X has"):
         Encoder((), ("weight", "age", "iq"), 3).matrix(Rows.of(X))
     with pytest.raises(InvalidInputError, match="column 'name' is of type String"):
         to_matrix(X, ["height", "name"])

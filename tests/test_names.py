@@ -138,7 +138,7 @@ def test_names_of_rows_and_columns_that_are_not_there_or_several_times_are_refus
         (people(), {"groups": "segmnt"}, r"groups names the column 'segmnt', which X does not have\. Did you mean"),
         (people(), {"groups": ["segment", "shops"]}, r"groups names the column 'shops', which X does not have"),
         (people(), {"groups": ["a", "b", "a"]}, r"groups must have one label for each of 120 rows; got shape \(3,\)"),
-        (rows, {"sample_weight": "w"}, r"sample_weight names the column 'w', but the columns of X \(array\) have no names"),
+        (rows, {"sample_weight": "w"}, r"sample_weight names the column 'w', which X does not have\. Its columns have no names"),
     ):
         with pytest.raises(InvalidInputError, match=told):
             MOSAIC(5).fit(X, **constraint)

@@ -172,7 +172,8 @@ def test_columns_at_fault_come_first_whatever_their_number_and_their_cells_are_m
 
 def test_texts_that_the_fit_takes_as_missing_are_missing_on_the_page():
     gaps = ["NA", "n/a", "-", "", None]
-    columns = {"visits": [gaps[row % 5] if row % 8 == 0 else str(row % 7) for row in range(400)]}
+    pd = pytest.importorskip("pandas")
+    columns = pd.DataFrame({"visits": [gaps[row % 5] if row % 8 == 0 else str(row % 7) for row in range(400)]})
     column = facts_of(MOSAIC(5).fit(BLOBS.X), columns=columns, certificate=False)["map_columns"][0]
     assert {column["texts"][code] for code in column["missing"]} == {"NA", "n/a", "-", ""}
     codes = unpacked(column["codes"], f"u{column['bytes']}")
@@ -238,7 +239,8 @@ def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(model, t
 
 def test_hostile_strings_remain_text_and_the_policy_allows_exactly_the_page_s_own_style_and_program(model):
     evil = "</script><script>alert(1)</script>\u2028<!--"
-    page = report_html(model, names=[evil] * 400, columns={evil: [evil] * 400}, groups=[evil] * 400, title=evil, command=evil)
+    columns = pytest.importorskip("pandas").DataFrame({evil: [evil] * 400})
+    page = report_html(model, names=[evil] * 400, columns=columns, groups=[evil] * 400, title=evil, command=evil)
     assert "<script>alert(1)" not in page
     held = facts_in(page)
     assert held["title"] == held["settings"]["command"] == evil
@@ -312,16 +314,21 @@ def test_groups_that_are_protected_keep_their_counts():
     assert (safe[np.argsort(rows)] == model.selection_.protected).all()
 
 
-def test_polars_and_arrow_columns_are_taken_and_arrays_refused(model):
+def test_columns_of_frames_and_files_are_shown_and_name_rows_as_in_a_fit(model, tmp_path):
     pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     values = {"who": [f"p{i}" for i in range(400)], "x": [None, *range(1, 400)]}
     row = int(model.representative_indices_[0])
-    for frame in (pl.DataFrame(values), pa.table(values), values):
+    pl.DataFrame(values).write_csv(tmp_path / "rows.csv")
+    for frame in (pl.DataFrame(values), pa.table(values), tmp_path / "rows.csv"):
         facts = facts_of(model, columns=frame, certificate=False)
-        assert facts["columns"] == ["who", "x"]
-        assert facts["ranking"][0]["cells"] == [f"p{row}", str(row)]
+        assert facts["columns"] == ["x"]
+        assert (facts["ranking"][0]["name"], facts["ranking"][0]["cells"]) == (f"p{row}", [str(row)])
+        named = facts_of(model, columns=frame, names=range(400), certificate=False)
+        assert named["ranking"][0]["name"] == str(row)
+        assert named["ranking"][0]["cells"] == [f"p{row}", str(row)]
     for bad, message in (
-        ({"columns": np.zeros((400, 2))}, "columns must be a dataframe"),
+        ({"columns": values}, r"X is a dict. Pass a data frame: pandas\.DataFrame\(X\)"),
+        ({"columns": np.zeros((300, 2))}, "columns must have one entry for each of 400 rows; got 300"),
         ({"names": ["a", "b", "c"]}, "names must have one entry for each of 400 rows; got 3"),
         ({"images": np.zeros((400, 5))}, "height × width"),
     ):
@@ -348,7 +355,8 @@ def test_names_that_are_invalid_or_too_long_are_shortened_and_repaired(model, tm
 def test_no_columns_names_or_pictures_make_the_page_large():
     n = 25_000
     noise = np.random.default_rng(0).integers(0, 256, (n, 48, 48, 3)).astype(np.uint8)
-    columns = {f"text {j}": [("<&>" * 100) + str(i) for i in range(n)] for j in range(12)}
+    pd = pytest.importorskip("pandas")
+    columns = pd.DataFrame({f"text {j}": [("<&>" * 100) + str(i) for i in range(n)] for j in range(12)})
     names = [f"{i}<" * 30 for i in range(n)]
     page = report_html(MOSAIC(500).fit(datasets.swiss_roll(n)), names=names, columns=columns, images=noise, certificate=False)
     assert len(page.encode()) < 1_500_000
@@ -364,7 +372,10 @@ def column_of(facts, c):
 
 
 def test_every_point_on_the_map_has_its_cells_and_columns_that_are_compared_come_first():
-    columns = {"x": BLOBS.X[:, 0], "level": ["a", "b", "b", None] * 100, "n": range(400), "flag": [True, False] * 200}
+    pd = pytest.importorskip("pandas")
+    columns = pd.DataFrame(
+        {"x": BLOBS.X[:, 0], "level": ["a", "b", "b", None] * 100, "n": range(400), "flag": [True, False] * 200}
+    )
     facts = facts_of(MOSAIC(5).fit(BLOBS.X), columns=columns, certificate=False)
     assert column_of(facts, 0) == {row: f"{x:.6g}" for row, x in enumerate(BLOBS.X[:, 0])}
     assert column_of(facts, 1) == {row: ["a", "b", "b", ""][row % 4] for row in range(400)}
@@ -374,18 +385,17 @@ def test_every_point_on_the_map_has_its_cells_and_columns_that_are_compared_come
     listed = facts["ranking"][0]
     assert listed["cells"] == [column_of(facts, c)[listed["row"]] for c in range(4)]
     assert facts_of(MOSAIC(5).fit(BLOBS.X), certificate=False)["map_columns"] == []
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"code": [f"A-{i}" for i in range(400)], "x": BLOBS.X[:, 0], "note": "", "y": BLOBS.X[:, 1]})
     facts = facts_of(MOSAIC(5).fit(frame[["x", "y"]]), columns=frame, certificate=False)
-    assert (facts["columns"], facts["n_compared"], facts["places"]) == (["x", "y", "code", "note"], 2, [1, 3, 0, 2])
-    assert facts["ranking"][0]["cells"][2] == f"A-{facts['ranking'][0]['row']}"
+    assert (facts["columns"], facts["n_compared"], facts["places"]) == (["x", "y", "note"], 2, [0, 2, 1])
+    assert facts["ranking"][0]["name"] == f"A-{facts['ranking'][0]['row']}"
     assert "usual" in facts["lowest"][0]["reason"]
     assert "mean similarity" not in json.dumps(facts["ranking"])
 
 
 def test_columns_of_the_map_lose_digits_and_then_the_largest_where_the_page_would_be_too_large(monkeypatch):
-    model, texts = MOSAIC(5).fit(BLOBS.X), [f"a long note that is different {i**3}" for i in range(400)]
-    columns = {"x": BLOBS.X[:, 0], "note": texts, "level": ["a", "b"] * 200}
+    model, texts = MOSAIC(5).fit(BLOBS.X), [f"a long note that is different {max(i, 1) ** 3}" for i in range(400)]
+    columns = pytest.importorskip("pandas").DataFrame({"x": BLOBS.X[:, 0], "note": texts, "level": ["a", "b"] * 200})
     without = {name: part for name, part in facts_of(model, columns=columns, certificate=False).items() if name != "map_columns"}
     rest = 4 * len(zlib.compress(json.dumps(without).encode())) // 3
     monkeypatch.setattr(page_columns, "DATA_BYTES", rest + 4000)

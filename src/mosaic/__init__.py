@@ -17,29 +17,29 @@ from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
 if TYPE_CHECKING:
     from mosaic import datasets, rows, show
     from mosaic.choosing import Selection
-    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, certify, estimate, load, path
+    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, certify, compare, dedup, estimate, load, path
     from mosaic.kernels import EffectiveCount
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
-    from mosaic.rows import read
+    from mosaic.rows import columns, read
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "MOSAIC", "Certificate", "ConvergenceWarning", "Diffusion", "EffectiveCount", "Encoding", "InvalidInputError",
     "MOSAICOutlierDetector", "MOSAICSampler", "MemoryBudgetError", "MissingDependencyError", "MosaicError",
-    "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "certify", "datasets",
-    "estimate", "load", "path", "read", "rows", "show", "solve",
+    "NotPositiveSemidefiniteError", "Paper", "Polynomial", "Selection", "SelectionWarning", "Sketch", "certify", "columns",
+    "compare", "datasets", "dedup", "estimate", "load", "path", "read", "rows", "show", "solve",
 ]  # fmt: skip
 
 # Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.
 _HOMES = {
     **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler"), "mosaic.estimators"),
-    **dict.fromkeys(("certify", "estimate", "load", "path"), "mosaic.estimators"),
+    **dict.fromkeys(("certify", "compare", "dedup", "estimate", "load", "path"), "mosaic.estimators"),
     **dict.fromkeys(("Certificate", "Encoding"), "mosaic.program.encoding"),
     "EffectiveCount": "mosaic.kernels",
     "Selection": "mosaic.choosing",
-    "read": "mosaic.rows",
+    **dict.fromkeys(("columns", "read"), "mosaic.rows"),
     "solve": "mosaic.program.solve",
 }
 

@@ -5,7 +5,6 @@ Only the standard library is imported before the first line is printed.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import traceback
@@ -37,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
     3
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    args, code = None, 0
+    args = None
+    code = 0
     if argv is None:  # the command itself, not a call within another program
         signal.signal(signal.SIGTERM, _end)
     if hasattr(sys.stdout, "reconfigure"):
@@ -123,7 +123,7 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     # An error while the file was open has been told with the names of its rows.
     found: dict[str, Any] = getattr(error, "told", None) or fault_of(error, command_line(file), file)
     code: int = found["exit_code"]
-    if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or "--debug" in words:
+    if "--debug" in words:
         say("".join(traceback.format_exception(error)).rstrip())
     try:
         if "--json" in words:

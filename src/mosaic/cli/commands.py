@@ -13,24 +13,30 @@ import numpy as np
 import sklearn.datasets
 
 import mosaic
+from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
-from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
+from mosaic.cli.terminal import ProgressBar, write, write_wrapped
+from mosaic.door import as_indices
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
+from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.selector import BaseSelector
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, coverage_text, known_of
+from mosaic.parameters import whole_number
 from mosaic.rows import Rows, read
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import Request, Roles
-from mosaic.rows.tables import InMemory, values_of
+from mosaic.rows.tables import InMemory
+from mosaic.rows.write import records_of, without_lists
 from mosaic.text import Library, jsonable
 
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 
 
-def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
+def select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> int:
     """``mosaic select``, and with other outputs ``mosaic report`` and ``mosaic demo``."""
     check_outputs(args)
     with opened(args, open_) as run:
@@ -52,7 +58,7 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         if run.prints_answer:
             answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
             answer["certificate"] = answer.pop("known_certificate")
-            for pick, values in zip(answer["picks"], rows_as_dicts(cells), strict=True):
+            for pick, values in zip(answer["picks"], records_of(without_lists(cells)), strict=True):
                 pick["values"] = values
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
@@ -61,7 +67,8 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
             run.write_rows("labels", args.labels, pa.table(labels))
         run.write_others(facts)
         if args.command == "demo":
-            noise, odd = np.array(run.table.table.texts("digit")) == "noise", model.is_outlier_
+            noise = np.array(run.table.table.texts("digit")) == "noise"
+            odd = model.is_outlier_
             found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
             run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
     show = partial(show_selected, run, answer) if answer else run.say_notes
@@ -76,14 +83,17 @@ def demo(args: Namespace) -> int:
     folder = Path(args.folder)
     folder.mkdir(parents=True, exist_ok=True)
     args.force |= args.folder == "mosaic-demo"  # files of an earlier demo are replaced
-    args.n_representatives, args.title = 20, "Digits with noise among them"
-    args.output, args.report = str(folder / "picks.csv"), str(folder / "report.html")
+    args.n_representatives = 20
+    args.title = "Digits with noise among them"
+    args.output = str(folder / "picks.csv")
+    args.report = str(folder / "report.html")
 
     def digits_with_noise(bar: ProgressBar) -> Rows:
         X, digit = sklearn.datasets.load_digits(return_X_y=True)
         noise = mosaic.datasets.noise_images(len(X) // 20, X)
         names = [f"digit-{i:04d}" for i in range(len(X))] + [f"noise-{i:02d}" for i in range(len(noise))]
-        what, X = [*digit.astype(str).tolist(), *["noise"] * len(noise)], np.vstack([X, noise])
+        what = [*digit.astype(str).tolist(), *["noise"] * len(noise)]
+        X = np.vstack([X, noise])
         records = InMemory.of_arrow(pa.table({"image": names, "digit": what}))
         request = Request(Path("digits"), kind="handwritten digits and noise")
         pictures = 1.0 - X.reshape(-1, 8, 8) / 16.0  # dark on light
@@ -98,27 +108,31 @@ def demo(args: Namespace) -> int:
     return select(args, digits_with_noise)
 
 
-def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
+def _placed(run: Run, fitted: Rows, picks: IntArray) -> dict[str, Any]:
     """Number and name of all rows, and of the representative of each, a row of the fitted table; null for -1."""
-    rows, known = np.arange(run.table.n), np.unique(picks[picks >= 0])
-    name = dict(zip(known.tolist(), fitted.names(known), strict=True))
+    rows = np.arange(run.table.n)
+    without = picks < 0
+    known, place = np.unique(np.where(without, 0, picks), return_inverse=True)
+    names = np.array(fitted.names(known), object)[place]
     return {
         "row": rows,
         "name": run.table.names(rows),
-        "representative_row": pa.array([pick if pick >= 0 else None for pick in picks.tolist()], pa.int64()),
-        "representative": pa.array([name.get(pick) for pick in picks.tolist()], pa.string()),
+        "representative_row": pa.array(picks, mask=without),
+        "representative": pa.array(names, pa.string(), mask=without),
     }
 
 
 def show_selected(run: Run, answer: dict[str, Any]) -> None:
     write_wrapped(answer["sentence"])
     write()
-    picks, n, lowest = answer["picks"], answer["outliers"]["n"], answer["outliers"]["lowest"]
+    picks = answer["picks"]
+    n = answer["outliers"]["n"]
+    lowest = answer["outliers"]["lowest"]
     if picks:
         columns = {name.replace("_", " "): [pick[name] for pick in picks] for name in ("rank", "row", "name", "stands_for")}
         # A reason begins with rank and number of rows, which have their own columns.
         columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
-        write_table(columns, "" if "picks" in run.outputs else "; -o picks.csv keeps them all")
+        run.write_table(columns)
     called = [one["name"] or f"row {one['row']}" for one in lowest[:8]]
     if called:
         others = f" and {n - len(called):,} more" if n > len(called) else ""
@@ -134,7 +148,8 @@ def outliers(args: Namespace) -> int:
     with opened(args) as run:
         model = _detector(run)
         run.bar.update("looking at all rows")
-        counts, odd = np.asarray(model.effective_count_), np.asarray(model.is_outlier_)
+        counts = np.asarray(model.effective_count_)
+        odd = np.asarray(model.is_outlier_)
         found = np.flatnonzero(odd)
         found = found[np.argsort(counts[found], kind="stable")]
         rows = np.arange(run.table.n) if args.all else found
@@ -152,8 +167,9 @@ def outliers(args: Namespace) -> int:
         table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, table)
         run.write_others(facts)
-        numbers, ids = found, run.ids(found)
-    cut, n = model.selection_.cut, len(found)
+        ids = run.table.ids(found)
+    cut = model.selection_.cut
+    n = len(found)
     sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
 
     def show() -> None:
@@ -162,15 +178,15 @@ def outliers(args: Namespace) -> int:
             write()
             # The columns that a reason names, without how many rows look like the row, which has a column of its own.
             why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
-            columns = {"row": numbers, "name": ids, "effective count": counts[found].astype(float).tolist(), "why": why}
-            write_table(columns, "" if "outliers" in run.outputs else "; -o outliers.csv keeps them all")
+            columns = {"row": found, "name": ids, "effective count": counts[found].astype(float).tolist(), "why": why}
+            run.write_table(columns)
             write()
         write_wrapped(facts.decisions[-1])
         run.write_end()
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
-    answer |= facts.to_dict("decisions", "settings") | {"rows": rows_as_dicts(table) if args.json else []}
+    answer |= facts.to_dict("decisions", "settings") | {"rows": records_of(without_lists(table)) if args.json else []}
     return run.finish(show, table, **answer)
 
 
@@ -182,7 +198,7 @@ def _detector(run: Run) -> Any:
     if mosaic.estimate(run.table, **selector).passes:
         decides = "so a sample of the rows decides below which count rows are outliers"
         change = "A larger --memory-budget may change that."
-        run.notes.append(f"{run.table.path.name} is too large to be taken into memory, {decides}. {change}")
+        run.notes.append(f"{run.args.file} is too large to be taken into memory, {decides}. {change}")
         if "max_samples" in settings:
             run.notes.append("--max-samples is for data in memory; it was not used.")
         model = MOSAIC(**selector)
@@ -198,7 +214,8 @@ def predict(args: Namespace) -> int:
         model.n_jobs = args.n_jobs
     with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
         run.bar.update("looking at all rows")
-        new, fitted = model.explain_new(run.table), rows_of_model(model, args.model)
+        new = model.explain_new(run.table)
+        fitted = rows_of_model(model, args.model)
         placed = _placed(run, fitted, new.representative)
         placed |= {name: pa.array(getattr(new, name), from_pandas=True) for name in ("similarity", "representation_error")}
         placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
@@ -206,34 +223,30 @@ def predict(args: Namespace) -> int:
         run.write_rows("rows", args.output, table)
         odd = np.flatnonzero(new.is_outlier)
         odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
-        numbers, ids = odd, run.ids(odd)
-    picks, of, n_new = np.unique(new.representative[new.representative >= 0], return_inverse=True, return_counts=True)
+        ids = run.table.ids(odd)
+    picks, n_new = np.unique(new.representative[new.representative >= 0], return_counts=True)
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
     sentence = f"{counted(len(new), 'new row')}{by}; {counted(len(odd), 'outlier') if len(odd) else 'no outliers'}."
 
     def show() -> None:
         write_wrapped(sentence)
-        more = "" if run.outputs else "; -o placed.csv keeps them all"
         if len(picks):
-            similarity = np.bincount(of, new.similarity[new.representative >= 0]) / n_new
             order = np.argsort(-n_new, kind="stable")
-            names = fitted.names(picks[order]) if fitted.has_names else [""] * len(picks)
-            columns = {"row of the model": picks[order], "name": names, "new rows": n_new[order].tolist()}
+            names = fitted.ids(picks[order])
             write()
-            write_table(columns | {"mean similarity": similarity[order].tolist()}, more)
+            run.write_table({"row of the model": picks[order], "name": names, "new rows": n_new[order]})
         if len(odd):
-            columns = {"new row": numbers, "name": ids, "effective count": new.effective_count[odd].tolist()}
+            columns = {"new row": odd, "name": ids, "effective count": new.effective_count[odd].tolist()}
             write()
-            write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]}, more)
+            run.write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]})
         run.write_end()
 
     saved = model.selection_
     about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
-    rows = table.to_pylist() if args.json else []
-    return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=rows)
+    return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
 
 
-def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
+def open_new_rows(model: FittedAttributes, args: Namespace, bar: ProgressBar) -> Rows:
     """The file of new rows, read as that of the fit was."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)
@@ -243,9 +256,11 @@ def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
 
 def explain(args: Namespace) -> int:
     with opened(args) as run:
-        rows = [run.table.find(name) for name in args.rows] + [run.row_of(number) for number in args.row]
+        rows = [run.table.find(name) for name in args.rows]
+        rows += as_indices(args.row, run.table.n, "row", may_repeat=True).tolist()
         model = run.fit()
-        decisions, explained = list(model.explain()), explain_model(model, rows, run.table)
+        decisions = list(model.explain())
+        explained = explain_model(model, rows, run.table)
         sentence = Facts(model, run.table).sentence
         run.notes = [note for note in run.notes if note not in decisions]
 
@@ -258,8 +273,10 @@ def certify(args: Namespace) -> int:
         rows = picked_rows(run)
         if run.saved is None:
             certificate = mosaic.certify(run.table, rows, fit_params=run.constraints(), **run.settings())
-        else:
+        elif isinstance(run.saved, BaseSelector):
             certificate = run.saved.certify(rows)
+        else:
+            raise InvalidInputError(f"{args.file} is a model that chooses no rows", "Name the data instead of the model.")
     told = known_of(certificate)
 
     def show() -> None:
@@ -277,28 +294,24 @@ def picked_rows(run: Run) -> list[int]:
     if len(given) > 1 or not Path(given[0]).is_file():
         return [run.table.find(name) for name in given]
     with read(given[0]) as picks:
-        cells = picks.cells(np.arange(picks.n))
-        if "mosaic_row" in cells.schema.names:
-            return [run.row_of(int(number)) for number in cells.column("mosaic_row").to_pylist()]
-        names = cells.schema.names
-        known = [name for name in (run.table.id_name, picks.id_name, *(names if len(names) == 1 else [])) if name in names]
-        if not known:
-            ids = "" if run.table.id_name is None else f" or {run.table.id_name}"
-            fault = f"has no column mosaic_row{ids}: {given[0]}"
+        rows = np.arange(picks.n)
+        if "mosaic_row" in picks.columns:
+            numbers = picks.cells(rows, ["mosaic_row"]).column(0).to_numpy()
+            return list(as_indices(numbers, run.table.n, "picks"))
+        if not picks.has_names:
+            fault = f"has no column mosaic_row, and none of ids: {given[0]}"
             raise InvalidInputError(fault, "Write picks with select, or a file with a column of ids.", parameter="picks")
-        return [run.table.find(str(name)) for name in cells.column(known[0]).to_pylist()]
+        return [run.table.find(name) for name in picks.names(rows)]
 
 
 def path(args: Namespace) -> int:
     check_outputs(args)
-    most = args.max_representatives
-    if most < 1:
-        raise InvalidInputError("must be at least 1", parameter="max_representatives", value=most)
+    most = whole_number("max_representatives", args.max_representatives)
     with opened(args) as run:
         limit = max(most, MOST_AUTOMATIC)
         curve = mosaic.path(run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings())
         rows = curve.indices[:most]
-        names = pa.array([name or None for name in run.ids(rows)], pa.string())
+        names = pa.array([name or None for name in run.table.ids(rows)], pa.string())
         columns = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
         bound = pa.nulls(len(rows), pa.float64()) if curve.bound is None else curve.bound[: len(rows)]
         shares = {"similarity": curve.similarity[: len(rows)], "coverage": curve.coverage[: len(rows)], "bound": bound}
@@ -320,7 +333,7 @@ def path(args: Namespace) -> int:
         write()
         shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
         bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
-        write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
+        run.write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
         run.write_end()
 
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
@@ -330,10 +343,3 @@ def estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
     return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
-
-
-def rows_as_dicts(table: Any) -> list[dict[str, Any]]:
-    """Each row as a mapping, without columns of lists, for JSON."""
-    shown = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
-    columns = {name: values_of(table.column(name)) for name in shown}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or [{}] * table.num_rows

@@ -9,67 +9,23 @@ import csv
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.parameters import BY_NAME, CHOICES, KERNELS, as_bytes
+from mosaic.parameters import BY_NAME, CHOICES, KERNELS
 
 
-def number_or(*words: str) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        for kind in (int, float):
-            try:
-                value = kind(text)
-            except ValueError:
-                continue
-            if value - value == 0:  # neither infinite nor NaN
-                return value
-        if text in words:
-            return text
-        known = " or ".join(["a number", *(repr(word) for word in words)])
-        raise ArgumentTypeError(f"{text!r} is not {known}")
-
-    return read
-
-
-def share_or(*words: str) -> Callable[[str], Any]:
-    """A reader of shares, in percent as well."""
-
-    def read(text: str) -> Any:
-        return float(number_or()(text[:-1])) / 100 if text.endswith("%") else number_or(*words)(text)
-
-    return read
-
-
-def count_or_share(text: str) -> Any:
-    value = share_or("auto")(text)
-    if value == "auto" or (isinstance(value, int) and value >= 1) or 0 < value < 1:
-        return value
-    if value <= 0:
-        raise ArgumentTypeError(f"{text!r} is neither a number of rows, at least 1, nor a share between 0 and 1")
-    if value == 1:
-        raise ArgumentTypeError(f"{text!r} may be one row or all of them; write 1 for one, or their number for all")
-    if value != int(value):
-        raise ArgumentTypeError(f"{text!r} is neither a whole number of rows nor a share below 1")
-    return int(value)
-
-
-def yes_or_no(text: str) -> Any:
-    known = {"auto": "auto", "yes": True, "no": False}
-    if text not in known:
-        raise ArgumentTypeError(f"{text!r} is not 'auto', 'yes' or 'no'")
-    return known[text]
-
-
-def size(text: str) -> float | None:
-    try:
-        budget = as_bytes(text)
-    except InvalidInputError as error:
-        raise ArgumentTypeError(f"{text!r} {error.fault}") from error
-    if budget is not None and budget < 1e6 and text.strip()[-1:].isdigit():
-        raise ArgumentTypeError(f"{text!r} is a number of bytes; write {text}GB or {text}MB")
-    return budget
+def setting(text: str) -> Any:
+    """A number, also in percent, yes or no, a JSON object, or a word, as the library checks it."""
+    if text.startswith("{"):
+        return json.loads(text)
+    digits = text.removesuffix("%")
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(digits) if digits == text else kind(digits) / 100
+    return {"yes": True, "no": False}.get(text, text)
 
 
 def names(text: str) -> list[str]:
@@ -77,21 +33,6 @@ def names(text: str) -> list[str]:
     found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not found or not all(found):
         raise ArgumentTypeError(f"{text!r} has an empty name; write names with commas between, such as age,height,x*")
-    return found
-
-
-def quotas(text: str) -> Any:
-    if text in ("proportional", "equal"):
-        return text
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not (isinstance(found, dict) and found) and not (isinstance(found, int) and found > 0):
-        example = """'{"a": 5, "b": 0.2}'"""
-        raise ArgumentTypeError(
-            f"{text!r} is not 'proportional', 'equal', a number such as 10 or a JSON object such as {example}"
-        )
     return found
 
 
@@ -104,7 +45,7 @@ def named(known: Sequence[str]) -> Callable[[str], Any]:
             raise ArgumentTypeError(f"invalid choice: {name!r} (choose from {', '.join(known)})")
         settings = dict(pair.partition("=")[::2] for pair in pairs)
         try:
-            return BY_NAME[name](**{k: number_or(v)(v) for k, v in settings.items()}) if settings else name
+            return BY_NAME[name](**{k: setting(v) for k, v in settings.items()}) if settings else name
         except KeyError as error:
             raise ArgumentTypeError(f"{name} has no settings") from error
         except InvalidInputError as error:
@@ -134,8 +75,8 @@ USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contaminati
 #: Options by group of the help. Those of all groups but "output" have no value unless they are given.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
-        _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", count_or_share),
-        _option("--coverage", "as many as this coverage needs, between 0 and 1", "SHARE", share_or()),
+        _option("-k --n-representatives", "a number, a share such as 0.05, or auto (default)", "K", setting),
+        _option("--coverage", "as many as this coverage needs, between 0 and 1", "SHARE", setting),
     ),
     "file": (
         _option("--id", "column that names the rows (default: found by its name)", "COLUMN"),
@@ -153,26 +94,26 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--label", "column of classes: choose within each, and name rows whose label does not fit", "COLUMN"),
         _option("--suspects", "with --label: do not choose rows whose label does not fit (default), or do",
                 choices=CHOICES["suspects"]),
-        _option("--quotas", 'picks for each label: proportional (default), equal, 10, or {"a": 5, "b": 0.2}', "QUOTAS", quotas),
+        _option("--quotas", 'picks for each label: proportional (default), equal, 10, or {"a": 5, "b": 0.2}', "QUOTAS", setting),
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),
         _option("--exclude", "rows that are never chosen; they are still represented", **_ROWS),
         _option("--start", "saved model whose picks stay unless others are clearly better", "old.mosaic", Path),
     ),
     "outliers": (
-        _option("--contamination", "share of outliers, if it is known", "SHARE", share_or("auto")),
-        _option("--min-group", "groups of at least this many rows are kept, however rare", "ROWS", number_or()),
+        _option("--contamination", "share of outliers, if it is known", "SHARE", setting),
+        _option("--min-group", "groups of at least this many rows are kept, however rare", "ROWS", setting),
         _option("--outliers", "never choose them (default), do not detect them, or only mark them", choices=CHOICES["outliers"]),
     ),
     "how": (
         _option("--kernel", f"{', '.join(KERNELS)} (default: rbf); with settings: polynomial,degree=2 or "
                 "diffusion,n_neighbors=15", "KERNEL", named(KERNELS)),
-        _option("--gamma", "bandwidth: a number, auto (default), scale or median", "GAMMA", number_or("auto", "scale", "median")),
-        _option("--scale", "divide columns by their spread (default auto: if few would dominate)", "auto|yes|no", yes_or_no),
+        _option("--gamma", "bandwidth: a number, auto (default), scale or median", "GAMMA", setting),
+        _option("--scale", "divide columns by their spread (default auto: if few would dominate)", "auto|yes|no", setting),
         _option("--algorithm", "paper: Algorithm 1 of the paper as written; with settings: paper,alpha=50,solver=fista",
                 "ALGORITHM", named(CHOICES["algorithm"])),
         _option("--max-samples", "number of rows that a program compares (default: 128)", "N", int),
-        _option("--memory-budget", "such as 2GiB (default: a quarter of the free memory)", "SIZE", size),
+        _option("--memory-budget", "such as 2GiB (default: a quarter of the free memory)", "SIZE"),
         _option("--random-state --seed", "same seed, same answer (default: 0)", "SEED", int),
         _option("--n-jobs", "threads, -1 for all cores", "N", int),
     ),
@@ -180,7 +121,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("-f --force", "replace existing files", **_FLAG),
         _option("--json", "print one JSON object and nothing else", **_FLAG),
         _option("-q --quiet", "no progress and no notes; with -o nothing but errors", **_FLAG),
-        _option("--debug", "show the traceback of an error, like MOSAIC_DEBUG=1", **_FLAG),
+        _option("--debug", "show the traceback of an error", **_FLAG),
         _option("--all", "write all rows, in the order of the file", **_FLAG),
         _option("--report", "also the answer as one HTML page", "report.html"),
         _option("--labels", "also the representative of every row", "labels.csv"),

@@ -155,7 +155,8 @@ COMMANDS = {
 class UsageError(Exception):
     def __init__(self, message: str, parser: argparse.ArgumentParser):
         super().__init__(message)
-        self.command, self.usage = parser.prog, parser.format_usage()
+        self.command = parser.prog
+        self.usage = parser.format_usage()
 
 
 class Parser(argparse.ArgumentParser):
@@ -188,7 +189,8 @@ def parse(words: list[str]) -> argparse.Namespace | None:
         args.rows.extend(rest)
     elif rest or asked is None:
         raise UsageError(_fault_of_word((rest or words)[0], parser), parser)
-    args.command, args.words = asked, words
+    args.command = asked
+    args.words = words
     return args
 
 

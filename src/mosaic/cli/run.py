@@ -7,26 +7,32 @@ import shlex
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mosaic.choosing import Settings
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
-from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_wrapped
+from mosaic.cli.parser import COMMANDS
+from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICSampler, listening, load
+from mosaic.estimators.fitted import FittedAttributes
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts
-from mosaic.rows import Encoder, check_output, csv_bytes, read, write_rows
+from mosaic.rows import Encoder, Rows, check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
 from mosaic.rows.saved import SavedRows
-from mosaic.rows.write import OutputFault
+from mosaic.rows.write import PAGES, WRITERS, OutputFault
 from mosaic.show import write_report
 from mosaic.text import listed
+
+if TYPE_CHECKING:
+    import pyarrow
 
 #: Exit code where pictures were left out because they cannot be read.
 UNREADABLE = 7
@@ -35,9 +41,12 @@ UNREADABLE = 7
 class Run:
     """An open file (``table``, a ``mosaic.rows.Rows``), the options of the command, its notes, and the paths of its outputs."""
 
-    def __init__(self, args: Namespace, bar: ProgressBar, saved: Any = None):
-        self.args, self.bar, self.saved = args, bar, saved
-        self.table: Any = None
+    table: Rows
+
+    def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None = None):
+        self.args = args
+        self.bar = bar
+        self.saved = saved
         self.encoder: Encoder | None = None if saved is None else saved.encoder_
         self.notes: list[str] = []
         self.outputs: dict[str, str] = {}
@@ -48,24 +57,16 @@ class Run:
         return command_line(getattr(self.args, "file", None), self.called)
 
     def called(self, row: int) -> str:
-        if self.table is None or row >= self.table.n:
-            return f"row {row}"
-        return f"{self.table.names([row])[0]} (row {row})" if self.table.has_names else f"row {row}"
-
-    def ids(self, rows: Any) -> list[str]:
-        return list(self.table.names(rows)) if self.table.has_names else [""] * len(rows)
-
-    def row_of(self, number: int) -> int:
-        if 0 <= number < self.table.n:
-            return number
-        fault = f"there is no row {number}: the last one is {self.table.n - 1:,}"
-        raise InvalidInputError(fault, "Rows count from 0, without the header.")
+        if row < self.table.n and self.table.has_names:
+            return f"{self.table.names([row])[0]} (row {row})"
+        return f"row {row}"
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         return {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
 
     def constraints(self) -> dict[str, Any]:
-        args, table = self.args, self.table
+        args = self.args
+        table = self.table
         given = {name: getattr(args, name, None) for name in ("quotas", "start")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
@@ -81,7 +82,7 @@ class Run:
             raise InvalidInputError("is about the labels of rows", "Name their column with `label`.", parameter="suspects")
         return self.saved or self.known(MOSAIC(**self.settings()).fit(self.table, **self.constraints()))
 
-    def known(self, model: Any) -> Any:
+    def known(self, model: FittedAttributes) -> Any:
         """A fitted model; what it decided about columns is noted."""
         self.encoder = model.encoder_
         told = [self.wording(note) for note in model.encoder_.describe()]
@@ -92,10 +93,7 @@ class Run:
     def _fit_classes(self) -> Any:
         """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
         model = MOSAICSampler(**self.settings((*SETTINGS, "suspects")))
-        constraints = self.constraints()
-        if self.table.weights is not None:
-            constraints["sample_weight"] = self.table.weights
-        model.fit(replace(self.table, groups=None), np.asarray(self.table.groups), **constraints)
+        model.fit(replace(self.table, groups=None), np.asarray(self.table.groups), **self.constraints())
         self.known(model)
         rows, labels, suggested, _ = (values.tolist() for values in model.suspects_)
         if rows:
@@ -108,7 +106,7 @@ class Run:
             self.notes.append(f"{copies:,} of the chosen rows are not listed, since they are copies of others.")
         return model
 
-    def write_rows(self, what: str, path: str | None, rows: Any) -> None:
+    def write_rows(self, what: str, path: str | None, rows: pyarrow.Table) -> None:
         if path is not None:
             left_out = write_rows(path, rows, force=self.args.force, as_written=getattr(self.args, "as_written", False))
             if left_out:
@@ -133,7 +131,7 @@ class Run:
         """Whether the answer is printed, and not only rows as CSV."""
         return bool(self.args.json) or sys.stdout.isatty()
 
-    def finish(self, show: Callable[[], None], rows: Any = None, /, **answer: Any) -> int:
+    def finish(self, show: Callable[[], None], rows: pyarrow.Table | None = None, /, **answer: Any) -> int:
         """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
         if self.args.json:
             table = self.table
@@ -164,6 +162,11 @@ class Run:
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
 
+    def write_table(self, columns: Mapping[str, Any]) -> None:
+        """Write the first rows of a table, and which option keeps all of them."""
+        args = self.args
+        write_table(columns, "" if args.output else f"; -o {COMMANDS[args.command].output} keeps them all")
+
     def write_lines(self, lines: list[str]) -> None:
         for line in lines:
             write(visible(line))
@@ -192,7 +195,7 @@ class Run:
 
 
 @contextmanager
-def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> Iterator[Run]:
+def opened(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> Iterator[Run]:
     """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
     if hasattr(args, "label"):
@@ -208,6 +211,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
         saved = load(args.file)
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar, saved)
+        Settings.of(MOSAIC(**run.settings()))  # wrong ones are refused before the file is read
         with run.warnings_as_notes(), listening(bar.update):
             if saved is not None:
                 table = rows_of_model(saved, args.file)
@@ -222,17 +226,13 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
                 run.assumed = [run.wording(text) for text in table.notes]
                 run.notes[:0] = run.assumed
                 try:
-                    for name in ("image_size", "colour"):
-                        if hasattr(args, name) and not table.kind.startswith("images"):
-                            fault = f"is for folders of images; {table.path} is none"
-                            raise InvalidInputError(fault, "Leave it out.", parameter=name)
                     yield run
                 except MosaicError as error:
                     error.told = fault_of(error, run.wording, getattr(args, "file", None))  # type: ignore[attr-defined]
                     raise
 
 
-def rows_of_model(model: Any, path: str) -> Any:
+def rows_of_model(model: FittedAttributes, path: str) -> Rows:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
     kept = getattr(model, "kept_rows_", None) or SavedRows(Path(path).name, "saved model", model.selection_.n_rows)
     return kept.as_rows()
@@ -244,11 +244,7 @@ def check_outputs(args: Namespace) -> None:
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
-    named = {  # how names end, and what is said of others
-        "report": ((".html", ".htm"), "a report is an HTML page"),
-        "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
-    }
-    for name in ("output", "report", "labels", "save"):
+    for name, endings in {"output": WRITERS, "report": PAGES, "labels": WRITERS, "save": (".mosaic",)}.items():
         path = getattr(args, name)
         if path is None:
             continue
@@ -259,7 +255,4 @@ def check_outputs(args: Namespace) -> None:
         if place in seen:
             raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
         seen[place] = f"--{name}"
-        endings, fault = named.get(name, ((), ""))
-        if endings and Path(path).suffix.lower() not in endings:
-            raise OutputFault(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
-        check_output(path, args.force, rows=not endings)
+        check_output(path, args.force, endings)

@@ -22,7 +22,8 @@ def first_line(args: Namespace) -> None:
     """Write the name and size of the file to a terminal, before large packages are imported."""
     if args.quiet or args.json or not sys.stderr.isatty():
         return
-    file, size = getattr(args, "file", "1,886 pictures"), ""
+    file = getattr(args, "file", "1,886 pictures")
+    size = ""
     with suppress(OSError):  # opening the file will raise the error
         size = "" if os.path.isdir(file) else f" ({readable_size(os.path.getsize(file))})"
     say(f"mosaic: opening {visible(file)}{size} …")
@@ -78,20 +79,24 @@ def write_wrapped(text: str, start: str = "") -> None:
 def write_table(columns: Mapping[str, Sequence[Any]], more: str = "", most: int = 20) -> None:
     """Write the first rows of a table, by column, without columns that say nothing; ``more`` says where further rows are."""
     columns = {name: values for name, values in columns.items() if any(value not in (None, "") for value in values)}
-    headers = list(columns)
-    right = {j for j, values in enumerate(columns.values()) if not isinstance(values[0], str)}
-    shown = zip(*(values[:most] for values in columns.values()), strict=True)
-    cells = [[visible(f"{cell:.3g}" if isinstance(cell, float) else str(cell)) for cell in row] for row in shown]
-    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    widths[:-1] = [min(w, max(width() // 3, 8)) for w in widths[:-1]]
-    widths[-1] = max(min(widths[-1], width() - sum(widths[:-1]) - 2 * (len(headers) - 1)), 8)
-    for row in [headers, *cells]:
-        texts = [cell if len(cell) <= w else f"{cell[: w - 1]}…" for cell, w in zip(row, widths, strict=True)]
-        padded = [t.rjust(w) if j in right else t.ljust(w) for j, (t, w) in enumerate(zip(texts, widths, strict=True))]
-        write("  ".join(padded).rstrip())
-    left_out = len(columns[headers[0]]) - most
-    if left_out > 0:
-        write(f"… and {left_out:,} more{more}.")
+    last = list(columns)[-1]
+    n = len(columns[last])
+    lines = [""] * (min(n, most) + 1)
+    for name, values in columns.items():
+        cells = [name, *map(_cell, values[:most])]
+        room = width() - len(lines[0]) if name == last else width() // 3
+        size = min(max(map(len, cells)), max(room, 8))
+        shown = [cell if len(cell) <= size else f"{cell[: size - 1]}…" for cell in cells]
+        padded = str.ljust if isinstance(values[0], str) else str.rjust
+        lines = [f"{line}{padded(cell, size)}  " for line, cell in zip(lines, shown, strict=True)]
+    for line in lines:
+        write(line.rstrip())
+    if n > most:
+        write(f"… and {n - most:,} more{more}.")
+
+
+def _cell(value: object) -> str:
+    return visible(f"{value:.3g}" if isinstance(value, float) else str(value))
 
 
 class ProgressBar:
@@ -99,7 +104,9 @@ class ProgressBar:
 
     def __init__(self, quiet: bool):
         self.is_shown = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.stage, self.started, self.written = "", time.monotonic(), 0.0
+        self.stage = ""
+        self.started = time.monotonic()
+        self.written = 0.0
 
     def __enter__(self) -> Self:
         self.update("opening")
@@ -112,7 +119,8 @@ class ProgressBar:
         now = time.monotonic()
         if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < 0.1):
             return
-        self.stage, self.written = stage, now
+        self.stage = stage
+        self.written = now
         bar = "" if share is None else f"{'━' * round(24 * share):<24} {100 * share:3.0f} %  "
         self._write(f"{now - self.started:5.1f} s  {bar}{visible(text or stage)}"[: width() - 1])
 

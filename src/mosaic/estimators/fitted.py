@@ -287,7 +287,7 @@ def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | Non
 def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Encoder:
     """How columns become numbers, with the cells of some rows, by default of columns that cannot be read from their code."""
     columns = encoder.unreadable if columns is None else columns
-    if rows.table is None or not columns or not len(numbers):
+    if not columns or not len(numbers):
         return encoder
     numbers = np.unique(numbers)
     if isinstance(rows.table, InMemory):

@@ -17,12 +17,15 @@ from mosaic.arrays.sources import ArraySource, Source
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, readable
+from mosaic.rows.frames import cells_of
 from mosaic.rows.roles import Request, Roles, check_names, check_weight, refuse_columns
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import InMemory, native
+from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
 
-pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
+zarr = Library("zarr")
+h5py = Library("h5py")
+io = Library("anndata.io")
 
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
@@ -31,11 +34,11 @@ ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnDat
 LOOKED_AT = 100
 
 
-def owner_of(X: Any) -> str:
+def owner_of(X: object) -> str:
     return type(X).__module__.partition(".")[0]
 
 
-def is_stored(X: Any) -> bool:
+def is_stored(X: object) -> bool:
     """Whether X is an array or a collection that stays where it is. Memory maps are arrays."""
     return isinstance(X, Source) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
 
@@ -84,7 +87,8 @@ class StoredArray(ArraySource):
             raise InvalidInputError(fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
         check_numbers(X.dtype)
         super().__init__(X, kind)
-        self.where, self.names = where, names
+        self.where = where
+        self.names = names
         self.files = [where] if isinstance(where, Path) and where.is_file() else []
         chunks = getattr(X, "chunks", None)
         chunk = int(chunks[0]) if chunks else 1
@@ -144,7 +148,8 @@ def open_npy(request: Request) -> Rows:
 
 def open_npz(request: Request) -> Rows:
     """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix."""
-    path, shapes = request.path, {}
+    path = request.path
+    shapes = {}
     with readable(path):
         with zipfile.ZipFile(path) as packed:
             for member in packed.namelist():
@@ -187,7 +192,12 @@ def open_h5ad(request: Request) -> Rows:
 
 
 def _array_rows(
-    request: Request, X: Any, kind: str = "", names: list[str] | None = None, notes: Sequence[str] = (), obs: Any = None
+    request: Request,
+    X: Any,
+    kind: str = "",
+    names: list[str] | None = None,
+    notes: Sequence[str] = (),
+    obs: InMemory | None = None,
 ) -> Rows:
     """Rows of an array, memory map, sparse matrix or source. Columns of ``obs`` are shown instead of the features."""
     request = replace(request, kind=kind or request.kind)
@@ -201,8 +211,8 @@ def _array_rows(
     if obs is None:
         refuse_columns(request)
         return Rows.of_array(request, X, array_names=names, notes=list(notes))
-    roles = Roles(id_name=request.id or obs.column_names[0])
-    return Rows.of_array(request, X, InMemory.of_arrow(obs), array_names=names, notes=list(notes), roles=roles)
+    roles = Roles(id_name=request.id or obs.columns[0])
+    return Rows.of_array(request, X, obs, array_names=names, notes=list(notes), roles=roles)
 
 
 def _as_csr(request: Request, X: Any) -> Any:
@@ -241,18 +251,20 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
 
 def _annotated(request: Request, kind: str, store: Any) -> Rows:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
-    path, name, names = request.path, request.array or "X", None
+    path = request.path
+    name = request.array or "X"
+    names = None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
             raise request.unknown("array", name, arrays)
-        obs = _obs_table(io.read_elem(store["obs"]))
+        obs = _table_of_obs(io.read_elem(store["obs"]))
     if request.columns is not None or request.exclude_columns is not None or request.embedding is not None:
         fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
         raise FileFault(path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`.")
-    check_names(request, obs.column_names, "column of obs")
-    check_weight(request, InMemory.of_arrow(obs))
+    check_names(request, obs.columns, "column of obs")
+    check_weight(request, obs)
     with readable(path):
         if not name.startswith("obsm/") and "var" in store and "_index" in store["var"].attrs:
             names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
@@ -282,18 +294,14 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     return rows
 
 
-def _obs_table(obs: Any) -> Any:
+def _table_of_obs(obs: Any) -> InMemory:
+    """obs, with its index as the first column."""
+    obs = obs.set_axis(list(map(str, obs.columns)), axis=1).set_axis(list(map(str, obs.index)))
     name = str(obs.index.name or "obs_names")
     while name in obs.columns:
         name += "_"
-    columns = {name: pa.array([str(value) for value in obs.index])}
-    for column in obs.columns:
-        values = obs[column]
-        try:
-            columns[str(column)] = pa.Array.from_pandas(native(values) if isinstance(values.dtype, np.dtype) else values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
-            columns[str(column)] = pa.array([str(value) for value in values])
-    return pa.table(columns)
+    held = float(obs.memory_usage(deep=True).sum())
+    return InMemory(cells_of(obs.reset_index(names=name)), held=held)
 
 
 def _bytes(node: Any) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,7 +19,7 @@ from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room, may_load
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows.faults import FileFault, damaged, no_rows, readable
-from mosaic.rows.frames import Cells, cells_of, looks_like_id
+from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory, Outside, pandas_columns
@@ -64,7 +64,8 @@ class InParquet(Outside):
             alike = all(schema.equals(schemas[0]) for schema in schemas)
             schema = schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
             self.schema = without_views(schema)
-        self.columns, self.scratch = list(self.schema.names), scratch
+        self.columns = list(self.schema.names)
+        self.scratch = scratch
         self.index, self.levels = pandas_columns(self.schema)
         self._files = [(file, head) for file, head, _ in filled]
         self.paths = [file for file, _ in self._files]
@@ -72,29 +73,29 @@ class InParquet(Outside):
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
         self._ends = np.cumsum([group.num_rows for group in groups], dtype=np.int64)
         sizes = [group.total_byte_size for group in groups]
-        self.n, self.size = int(self._ends[-1]), sum(sizes)
+        self.n = int(self._ends[-1])
+        self.size = sum(sizes)
         self.pages = float(min(max(sizes), PAGES * len(self.schema)))
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
         """Rows from start to stop, in tables of at most a block. Only the row groups that hold them are read."""
         schema = pa.schema([self.schema.field(name) for name in columns])
         first, last = (int(g) for g in np.searchsorted(self._ends, [start, stop - 1], "right"))
-        skip, left = start - (int(self._ends[first - 1]) if first else 0), stop - start
+        skip = start - (int(self._ends[first - 1]) if first else 0)
+        left = stop - start
         for i, groups in groupby(self._groups[first : last + 1], key=lambda group: group[0]):
             file, head = self._files[i]
             # A handle of its own, so that threads do not share one; columns are read in small parts, not as a whole.
             with readable(file), pq.ParquetFile(file, metadata=head, pre_buffer=False, buffer_size=1 << 16) as opened:
                 for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False):
                     part = valid(batch).slice(min(skip, batch.num_rows), left)
-                    skip, left = max(0, skip - batch.num_rows), left - part.num_rows
+                    skip = max(0, skip - batch.num_rows)
+                    left -= part.num_rows
                     if part.num_rows:
                         yield pa.Table.from_batches([part.select(list(columns)).cast(schema)])
         if left > 0:
             raise damaged(file, f"has {left:,} rows less than it says")
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
-
-    def kinds(self) -> Mapping[str, Any]:
-        return cells_of(self.schema.empty_table()).kinds
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         for table in self.read(start, self.n if stop is None else stop, columns):
@@ -120,13 +121,16 @@ class InParquet(Outside):
 
 def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
-    store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
-    width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
+    store = InParquet(request.path, _parquet_files(request.path))
+    budget = request.budget
+    width = len(store.schema)
+    rows = min(store.n, BLOCK_ROWS)
     check_names(request, store.columns)
     if may_load(store.size, budget) and leaves_room(store.n, width, budget, copies=2):
         table = pa.concat_tables(store.read(0, store.n, store.columns)).replace_schema_metadata(store.schema.metadata)
         return Rows.of_table(request, InMemory.of_arrow(table.unify_dictionaries()))
-    pages, blocks = store.pages, 2.0 * 8 * rows * width
+    pages = store.pages
+    blocks = 2.0 * 8 * rows * width
     if pages + blocks > max(budget, 8 * PAGES):  # less is there in every process
         raise MemoryBudgetError(
             f"reading {rows:,} rows × {width:,} columns of the Parquet file takes about {readable_size(pages + blocks)}, of "
@@ -152,7 +156,9 @@ def rows_of_batches(
     request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Callable[[int], int | None] | None = None
 ) -> Rows:
     """Rows of ``pyarrow.RecordBatch``; those that take much of the budget are laid out in a temporary Parquet file."""
-    batches, kept, size = iter(batches), [], 0
+    batches = iter(batches)
+    kept = []
+    size = 0
     for batch in batches:
         kept.append(batch)
         size += batch.nbytes
@@ -214,7 +220,9 @@ def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
 def check_text(request: Request, most: float = float("inf")) -> None:
     """Refuse a file that is not UTF-8, with its first wrong byte; no more than so many bytes of it are looked at."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    line, done, path = 1, 0, request.path
+    line = 1
+    done = 0
+    path = request.path
     with readable(path), open_stream(request) as stream:
         block = b"."
         while block and done < most:
@@ -235,7 +243,8 @@ def check_text(request: Request, most: float = float("inf")) -> None:
                     f"If it is Latin-1 or Windows-1252, convert it: iconv -f latin1 -t utf-8 '{path.name}' > 'utf8-{path.name}'",
                     line=line + data[: error.start].count(b"\n"),
                 ) from error
-            line, done = line + block.count(b"\n"), done + len(block)
+            line += block.count(b"\n")
+            done += len(block)
 
 
 def open_json_lines(request: Request) -> Rows:
@@ -258,7 +267,7 @@ def open_json_lines(request: Request) -> Rows:
         if types.is_timestamp(column.type):  # dates stay as they are written
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
-        whole = types.is_integer(column.type) and not (column.name in (request.id, *request.group) or looks_like_id(column.name))
+        whole = types.is_integer(column.type) and not request.is_name(column.name)
         return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
 
     blocks = list(islice(batches(), None if is_small else 1))

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -80,8 +80,9 @@ class Encoder:
         """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
         ``pairwise`` rows are similarities, and all of their numbers count.
         """
-        table, roles = rows.table, rows.roles
-        if rows.array is not None or table is None:
+        table = rows.table
+        roles = rows.roles
+        if rows.array is not None:
             names = None if rows.array_names is None else tuple(rows.array_names)
             return cls((), names, shape_of(rows.array)[1], left_out=roles.left_out)
         if (embedding := rows.request.embedding) is not None:
@@ -93,7 +94,8 @@ class Encoder:
         others = [name for name in roles.compared if name not in (*plain, *empty)]
         left_out = None if gaps and not pairwise else all_left_out(cells, [*others, *empty], roles.asked_for)
         if pairwise or left_out is not None:
-            features, left_out = [name for name in plain if name not in empty], left_out or []
+            features = [name for name in plain if name not in empty]
+            left_out = left_out or []
             if not features:
                 raise nothing_left(rows, left_out)
             # scikit-learn knows names that are texts only.
@@ -227,12 +229,13 @@ class Encoder:
         return source
 
     def _array_of(self, rows: Rows) -> Any:
-        names, known = rows.array_names, self.names
+        names = rows.array_names
+        known = self.names
         if self.columns or self.embedding is not None:
             fitted = ", ".join(map(repr, self.read_columns))
             raise InvalidInputError(f"X has no column names; fit was given a table with {fitted}", "Pass a data frame.")
         if names is not None and known is not None and list(names) != known:
-            fault = f"has the columns {', '.join(map(repr, names))}; those of fit were {', '.join(map(repr, known))}"
+            fault = f"has the columns {listed(names)}; those of fit were {listed(known)}"
             remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
             raise InvalidInputError(fault, remedy, parameter="X")
         width = shape_of(rows.array)[1]
@@ -243,18 +246,16 @@ class Encoder:
 
     def known_columns(self, rows: Rows) -> list[str]:
         """The columns of rows that are read, all of which must be there."""
-        assert rows.table is not None
         wanted = self.read_columns
         if not wanted and isinstance(rows.table, InMemory):  # fit was given an array
             wanted = features_of(rows.table.cells(rows.roles.compared))
         missing = [name for name in wanted if name not in rows.table.columns]
         if missing:
             has = listed([repr(name) for name in rows.table.columns]) or "no columns"
-            were, are = ("was", "is") if len(missing) == 1 else ("were", "are")
-            said = f"{were} there in fit and {are} missing now; X has {has}"
-            column = missing[0] if len(missing) == 1 else None
-            called = "" if column else f"columns {', '.join(map(repr, missing))} "
-            raise rows.request.fault(f"{called}{said}", "Add or rename the columns, or fit again.", column)
+            first, *others = missing
+            like = f", like {listed(list(map(repr, others)))}" if others else ""
+            said = f"was there in fit and is missing now{like}; X has {has}"
+            raise rows.request.fault(said, "Add or rename the columns, or fit again.", first)
         return wanted
 
     @property
@@ -271,7 +272,8 @@ class Encoder:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
         88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
         """
-        known, text = self.texts.get(name), None
+        known = self.texts.get(name)
+        text = None
         if known is not None and row is not None:
             place = row if self.text_rows is None else int(np.searchsorted(self.text_rows, row))
             if self.text_rows is None or row in self.text_rows[place : place + 1]:
@@ -279,6 +281,13 @@ class Encoder:
         column = next(column for column in self.columns if column.name == name)
         side = column.contrast(z) if isinstance(column, Number) else ""
         return column.value(z, text), column.usually, side, column.is_unusual(z)
+
+    def compared(self, rows: Rows) -> list[ComparedColumn]:
+        """How each column of the rows that this was learned from is compared; see ``mosaic.columns``."""
+        found = [ComparedColumn(column.name, column.how, column.usually) for column in self.columns]
+        if not self.has_rules:
+            found = [ComparedColumn(name, "number, as it is", "") for name in self.names or rows.columns]
+        return [*found, *(ComparedColumn(column.name, "not compared", column.why) for column in self.left_out)]
 
     def describe(self) -> tuple[str, ...]:
         """How columns are compared, which are not, and what was assumed, in sentences."""
@@ -290,18 +299,48 @@ class Encoder:
         return (*compared, *not_compared(self.left_out), *self.notes)
 
 
+class ComparedColumn(NamedTuple):
+    """How rows are compared by a column, and what is usual in it; or why they are not."""
+
+    column: str
+    compared_as: str
+    usual_or_why_not: str
+
+
+def columns(X: object) -> list[ComparedColumn]:
+    """How each column of X will be compared, or why it is not, before a fit. X is as for ``MOSAIC.fit``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import mosaic
+    >>> height, name = mosaic.columns(pl.DataFrame({"height": [1.7, 1.8, 1.6], "id": ["a", "b", "c"]}))
+    >>> height.compared_as, name.compared_as, name.usual_or_why_not
+    ('number, as it is', 'not compared', 'names the rows')
+    """
+    from mosaic.rows.rows import Rows
+
+    rows = Rows.of(X)
+    return Encoder.fit(rows).compared(rows)
+
+
 class EncodedRows(LocalSource):
     """The columns of a table as rows of numbers, made block by block; missing values are NaN, or as their rule says."""
 
     def __init__(self, encoder: Encoder, rows: Rows, is_new: bool):
-        assert rows.table is not None
         self._is_new = is_new
-        self.kind, self.n, self.n_features = rows.request.kind, rows.n, encoder.width
-        self._table, self._encoder, self._columns = rows.table, encoder, encoder.known_columns(rows)
-        self.files, self.buffers = getattr(rows.table, "paths", []), getattr(rows.table, "pages", 0.0)
+        self.kind = rows.request.kind
+        self.n = rows.n
+        self.n_features = encoder.width
+        self._table = rows.table
+        self._encoder = encoder
+        self._columns = encoder.known_columns(rows)
+        self.files = getattr(rows.table, "paths", [])
+        self.buffers = getattr(rows.table, "pages", 0.0)
 
     def stream(self) -> Iterator[tuple[int, Any]]:
-        known, strange = 0, np.zeros(len(self._encoder.columns), np.intp)
+        known = 0
+        strange = np.zeros(len(self._encoder.columns), np.intp)
         for cells in self._table.blocks(self._columns):
             rows = self._encoder.encode(cells)
             if self._is_new:
@@ -322,18 +361,19 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
-    seen, missing = 0, np.zeros(len(columns), np.intp)
-    counted = getattr(table, "missing", None)  # where the rows are
-    if columns and counted is not None:
-        seen, missing = table.n, counted(columns)
-    for cells in table.blocks(columns) if columns and counted is None else ():
-        matrix = cells.matrix()
-        if not hasattr(matrix, "indptr"):
-            missing += (~np.isfinite(matrix)).sum(axis=0)
-        seen += matrix.shape[0]
-    empty = [name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0]
-    some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
-    return some, empty
+    if not columns:
+        return set(), []
+    missing = np.zeros(len(columns), np.intp)
+    if hasattr(table, "missing"):  # counted where the rows are
+        missing = table.missing(columns)
+    else:
+        for cells in table.blocks(columns):
+            matrix = cells.matrix()
+            if not hasattr(matrix, "indptr"):
+                missing += (~np.isfinite(matrix)).sum(axis=0)
+    counts = dict(zip(columns, missing.tolist(), strict=True))
+    empty = [name for name, count in counts.items() if count == table.n > 0]
+    return {name for name, count in counts.items() if 0 < count < table.n}, empty
 
 
 def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str]) -> list[LeftOut] | None:
@@ -349,7 +389,6 @@ def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str])
 
 def nothing_left(rows: Rows, left_out: Sequence[LeftOut]) -> InvalidInputError:
     """The error of rows without any column that they can be compared by."""
-    assert rows.table is not None
     kinds = rows.table.kinds()
     shown = listed([f"{name} ({kind})" for name, kind in kinds.items()])
     lists = [name for name, kind in kinds.items() if holds_vectors(kind)]

@@ -18,8 +18,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
     Attributes
     ----------
     file : its path, as it was given
-    line, column : where in it, None where that does not apply
-    where : line and column, as "line 7, column 'age'"; None for the file as a whole
+    where : where in it, as "line 7, column 'age'"; None for the file as a whole
     fault : what is wrong, without a full stop
     remedy : what to do
 
@@ -40,7 +39,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         where: str | None = None,
     ):
         super().__init__(fault, remedy)
-        self.file, self.line, self.column = str(file), line, column
+        self.file = str(file)
         parts = [where, f"line {line:,}" if line else None, f"column {column!r}" if column is not None else None]
         self.where = ", ".join(part for part in parts if part) or None
 
@@ -97,9 +96,10 @@ def check_there(path: Path) -> None:
     """Refuse a path where nothing can be read: missing, closed to us, empty, no file, or a pointer of Git LFS."""
     try:
         if not path.exists():
-            near = sorted(other.name for other in path.parent.iterdir())[:10_000] if path.parent.is_dir() else []
-            hint = close_to(path.name, near) or "Check the name. "
-            hint = hint if path.parent.is_dir() else f"The folder {path.parent} is not there either. "
+            hint = f"The folder {path.parent} is not there either. "
+            if path.parent.is_dir():
+                near = sorted(other.name for other in path.parent.iterdir())[:10_000]
+                hint = close_to(path.name, near) or "Check the name. "
             raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are relative to {Path.cwd()}.")
         if path.is_dir():
             if not any(path.iterdir()):

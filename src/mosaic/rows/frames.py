@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, time
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -109,46 +109,70 @@ class Values:
 def _values_of(column: Series) -> Values:
     import narwhals.stable.v2 as nw
 
-    kind, native = column.dtype, column.to_native()
+    kind = column.dtype
+    native = column.to_native()
     if kind in (nw.Categorical, nw.Enum):
-        return replace(_coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()), kind="level")
+        return replace(_coded(column.cast(nw.String)), kind="level")
     # narwhals tells strings from other objects by the first hundred rows, so its word is not enough here.
     if _is_object(column) or kind == nw.Time:
-        return _values_of_objects(column.to_list(), np.asarray(column.is_null().to_numpy(), bool))
+        return _values_of_objects(column)
     if kind == nw.String:
-        of_arrow = hasattr(native, "dictionary_encode")
-        return _coded_by_arrow(native) if of_arrow else _coded(column.to_list(), column.is_null().to_numpy())
+        return _coded_by_arrow(native) if hasattr(native, "dictionary_encode") else _coded(column)
     if kind == nw.Boolean:
-        numbers = np.nan_to_num(_numpy_column(column), nan=-1.0)
-        return Values("truth", None, ("false", "true"), numbers.astype(np.intp))
+        return _truth(column)
     if kind in (nw.Date, nw.Datetime):
         return Values("moment", np.asarray(column.dt.timestamp("us").to_numpy(), np.float64) / 8.64e10)
     if kind == nw.Duration:
         return Values("span", np.asarray(column.dt.total_seconds().to_numpy(), np.float64))
     if _holds_numbers(column):
         return Values("number", np.asarray(_numpy_column(column), np.float64))
-    missing = np.asarray(column.is_null().to_numpy(), bool)
+    missing = _missing(column)
     if holds_vectors(kind) and not missing.all():
         there = column.filter(~column.is_null()).to_arrow()
         return _vectors(_matrix_of_lists(there) if _are_alike(there) else [], missing)
     return Values("number" if missing.all() else "other", np.full(len(column), np.nan))
 
 
-def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
+def _values_of_objects(column: Series) -> Values:
     """Python objects: numbers where all of them are, structures where one is; else what they are written as."""
-    kinds = {type(cell) for cell, gone in zip(objects, missing, strict=True) if not gone}
-    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return replace(_coded([str(cell).lower() for cell in objects], missing), kind="truth")
-    if kinds and all(issubclass(kind, time) for kind in kinds):
-        seconds = (c.hour * 3600.0 + c.minute * 60.0 + c.second if isinstance(c, time) else np.nan for c in objects)
-        return Values("span", np.array(list(seconds)))
-    if all(gone or _is_real(cell) for cell, gone in zip(objects, missing, strict=True)):
-        numbers = [np.nan if gone else float(cell) for cell, gone in zip(objects, missing, strict=True)]
-        return Values("number", np.array(numbers, np.float64))
-    if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
-        are_lists = all(issubclass(kind, list | tuple | np.ndarray) for kind in kinds)
-        return _vectors([cell for cell, gone in zip(objects, missing, strict=True) if not gone and are_lists], missing)
-    return _coded(objects, missing)
+    there = _there(column)
+    kinds = set(map(type, there))
+
+    def are(*those: type) -> bool:
+        return all(issubclass(kind, those) for kind in kinds)
+
+    if there and are(bool, np.bool_):
+        return _truth(column)
+    if there and are(time):
+        seconds = [cell.hour * 3600.0 + cell.minute * 60.0 + cell.second for cell in there]
+        return Values("span", _filled(seconds, _missing(column)))
+    if all(map(_is_real, there)):
+        return Values("number", _numpy_column(column))
+    if not are(str, Real, Decimal, np.bool_, date, time, bytes):
+        return _vectors(there if are(list, tuple, np.ndarray) else [], _missing(column))
+    return _coded(column)
+
+
+def _missing(column: Series) -> BoolArray:
+    return np.asarray(column.is_null().to_numpy(), bool)
+
+
+def _there(column: Series) -> list[Any]:
+    """The cells that are not missing, as Python has them."""
+    return [cell for cell, gone in zip(column.to_list(), _missing(column), strict=True) if not gone]
+
+
+def _filled(there: ArrayLike, missing: BoolArray) -> FloatArray:
+    """Numbers or rows of them at the places of the cells that are not missing, and NaN at the others."""
+    there = np.asarray(there, np.float64)
+    numbers = np.full((len(missing), *there.shape[1:]), np.nan)
+    numbers[~missing] = there
+    return numbers
+
+
+def _truth(column: Series) -> Values:
+    codes = np.nan_to_num(_numpy_column(column), nan=-1.0).astype(np.intp)
+    return Values("truth", None, ("false", "true"), codes)
 
 
 def _vectors(there: Any, missing: BoolArray) -> Values:
@@ -156,9 +180,7 @@ def _vectors(there: Any, missing: BoolArray) -> Values:
     with suppress(ValueError):  # lists of different lengths
         matrix = np.asarray(there)
         if matrix.ndim == 2 and matrix.size and matrix.dtype.kind in "fiu" and np.isfinite(matrix).all():
-            numbers = np.full((len(missing), matrix.shape[1]), np.nan)
-            numbers[~missing] = matrix
-            return Values("vector", numbers)
+            return Values("vector", _filled(matrix, missing))
     return Values("other", np.full(len(missing), np.nan))
 
 
@@ -169,11 +191,11 @@ def _is_real(cell: object) -> bool:
     return not isinstance(cell, int) or abs(cell) <= sys.float_info.max
 
 
-def _coded(cells: Sequence[object], missing: Iterable[bool]) -> Values:
+def _coded(column: Series) -> Values:
     """Different texts in the order in which they come, and for each cell its place among them."""
     places: dict[str, int] = {}
-    codes = np.full(len(cells), -1, np.intp)
-    for row, (cell, gone) in enumerate(zip(cells, missing, strict=True)):
+    codes = np.full(len(column), -1, np.intp)
+    for row, (cell, gone) in enumerate(zip(column.to_list(), _missing(column), strict=True)):
         if gone or cell is None or cell != cell:
             continue
         text = cell if isinstance(cell, str) else str(cell)
@@ -205,7 +227,9 @@ class Cells(Mapping[str, Values]):
     def __init__(
         self, frame: Frame, columns: Mapping[str, Series], levels: Collection[str] = (), kept: dict[str, Values] | None = None
     ):
-        self.frame, self.columns, self._levels = frame, columns, levels
+        self.frame = frame
+        self.columns = columns
+        self._levels = levels
         self._kept: dict[str, Values] = {} if kept is None else kept
 
     def __getitem__(self, name: str) -> Values:
@@ -238,13 +262,18 @@ class Cells(Mapping[str, Values]):
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Cells(self.frame[rows], columns, self._levels)
 
+    def lists(self) -> dict[str, list[Any]]:
+        """The cells as plain values; missing ones are None."""
+        columns = {name: zip(column.to_list(), column.is_null(), strict=True) for name, column in self.columns.items()}
+        return {name: [None if gone else cell for cell, gone in cells] for name, cells in columns.items()}
+
     def numbers(self) -> list[str]:
         """The columns of integers, floats, booleans and decimals, also as Python objects, whatever they are called."""
         return [name for name, column in self.columns.items() if _are_numbers(column)]
 
     def matrix(self) -> Any:
         """The columns, all of numbers, as a row-major float64 matrix, missing values as NaN. It is float32 where all columns are,
-        and CSR where all are pandas' sparse ones filled with 0. Besides the matrix no more than eight columns are held at a time.
+        and CSR where all are pandas' sparse ones filled with 0. Besides the matrix one column is held at a time.
         """
         import narwhals.stable.v2 as nw
 
@@ -255,14 +284,14 @@ class Cells(Mapping[str, Values]):
             if not _are_numbers(column):
                 fault = f"X must hold numbers only; column {column.name!r} is of type {column.dtype}"
                 raise InvalidInputError(fault, "Convert it to a number type, or drop it.")
-        if len(columns) > len(self.frame) > 0 and _is_arrow(columns[0]):
-            # Thousands of short columns: one by one they take longer than all that follows.
-            return _wide_matrix(columns)
         if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
             matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
             return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
         single = columns and all(column.dtype == nw.Float32 for column in columns)
-        return _row_major(len(self.frame), columns, np.float32 if single else np.float64)
+        rows = np.empty((len(self.frame), len(columns)), np.float32 if single else np.float64)
+        for place, column in enumerate(columns):
+            rows[:, place] = _numpy_column(column)
+        return rows
 
 
 def cells_of(frame: object, *, levels: Collection[str] = ()) -> Cells:
@@ -304,10 +333,6 @@ def holds_vectors(dtype: DType) -> bool:
     return isinstance(dtype, nw.List | nw.Array) and bool(dtype.inner.is_numeric())
 
 
-def _is_arrow(column: Series) -> bool:
-    return type(column.to_native()).__module__.partition(".")[0] == "pyarrow"
-
-
 def _are_alike(column: pyarrow.ChunkedArray) -> bool:
     """Whether all lists of a column of Arrow have the same length."""
     import pyarrow.compute as pc
@@ -325,17 +350,6 @@ def _matrix_of_lists(column: pyarrow.ChunkedArray) -> FloatArray:
     return np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False).reshape(len(column), -1))
 
 
-def _wide_matrix(columns: Sequence[Series]) -> FloatArray:
-    import pyarrow as pa
-
-    natives = [column.to_native() for column in columns]
-    single = all(native.type == pa.float32() for native in natives)
-    kind = pa.float32() if single else pa.float64()
-    table = pa.table({str(place): native.cast(kind, safe=False) for place, native in enumerate(natives)})
-    (one,) = table.combine_chunks().to_batches()
-    return np.ascontiguousarray(one.to_tensor(null_to_nan=True).to_numpy())
-
-
 def tells_apart(column: Series) -> bool:
     """Whether all values of a narwhals series are there, different, and no longer than names are, a hundred letters."""
     if not len(column) or column.is_null().any():
@@ -346,28 +360,14 @@ def tells_apart(column: Series) -> bool:
     return len(set(texts)) == len(texts) and all(0 < len(text) <= 100 for text in texts)
 
 
-def _row_major(n: int, columns: Sequence[Series], dtype: DTypeLike) -> FloatArray:
-    """A matrix in C order of n rows; eight columns are held at a time."""
-    matrix = np.empty((n, len(columns)), dtype)
-    # Cache line by cache line, of eight float64: column after column would fetch every line of the matrix once for each column.
-    for start in range(0, len(columns), 8):
-        group = list(map(_numpy_column, columns[start : start + 8]))
-        for rows in row_blocks(n, 8, 1 << 15):
-            for offset, values in enumerate(group):
-                matrix[rows, start + offset] = values[rows]
-    return matrix
-
-
 def _numpy_column(column: Series) -> FloatArray:
     import narwhals.stable.v2 as nw
 
     # These, even with missing values, NumPy can hold without a detour over Python objects; all others are cast.
-    known = (nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
-    if column.dtype in known:
+    if column.dtype.is_integer() or column.dtype.is_float():
         return np.asarray(column.to_numpy())
     if _is_object(column):
-        cells = zip(column.to_list(), column.is_null(), strict=True)
-        return np.array([np.nan if missing else float(cell) for cell, missing in cells])
+        return _filled(list(map(float, _there(column))), _missing(column))
     return np.asarray(column.cast(nw.Float64).to_numpy())
 
 
@@ -387,7 +387,7 @@ def _are_numbers(column: Series) -> bool:
     """The same, or whether all of its Python objects are real numbers."""
     if _holds_numbers(column) or not _is_object(column):
         return _holds_numbers(column)
-    there = [cell for cell, gone in zip(column.to_list(), column.is_null(), strict=True) if not gone]
+    there = _there(column)
     return bool(there) and all(map(_is_real, there))
 
 
@@ -443,22 +443,6 @@ def index_names(frame: Frame) -> tuple[tuple[str, ...], bool] | None:
         return None
     values = index if several or whole or index.dtype == np.dtype(object) else index.astype(str)
     return tuple(map(str, values.tolist())), not whole or index.name is not None
-
-
-def columns_as_lists(X: object) -> dict[str, list[Any]]:
-    """The columns of a data frame or a mapping, by their names, as lists of plain values; missing ones are None."""
-    if isinstance(X, Mapping):
-        return {str(name): values.tolist() if isinstance(values, np.ndarray) else list(values) for name, values in X.items()}
-    cells = cells_if_frame(X)
-    if cells is None:
-        raise InvalidInputError(
-            f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}",
-            "For an array use {'name': array[:, 0], …}.",
-        )
-    return {
-        name: [None if gone else value for value, gone in zip(column.to_list(), column.is_null(), strict=True)]
-        for name, column in cells.columns.items()
-    }
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:

@@ -16,7 +16,7 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.faults import FileFault
-from mosaic.rows.roles import Request, Roles, refuse_columns
+from mosaic.rows.roles import Request, Roles, check_names, refuse_columns
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
 from mosaic.text import Library, listed
@@ -24,11 +24,14 @@ from mosaic.text import Library, listed
 if TYPE_CHECKING:
     import PIL.Image
 
-pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
+pa = Library("pyarrow")
+image = Library("PIL.Image")
+ops = Library("PIL.ImageOps")
 
 #: Pictures are of one colour if their grey deviates by less than this share of white, and noise if neighbouring pixels correlate
 #: less than this; of 2,100 photographs, faces and digits all are above 0.035 and 0.25, noise of all kinds below 0.22.
-ONE_COLOUR, NOISE = 0.01, 0.25
+ONE_COLOUR = 0.01
+NOISE = 0.25
 #: Pixels at most of a side, by which this is seen.
 LOOKED_AT = 32
 #: Up to this share of the pictures of a folder, those that show nothing do not count as rows.
@@ -42,10 +45,13 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 class Album:
     def __init__(self, path: Path):
         self.path = path
-        sizes = {file.relative_to(path).as_posix(): file.stat().st_size for file in path.rglob("*") if file.is_file()}
-        # What begins with a point or is called so was put there by a system and not by a person.
-        hidden = (name for name in sizes if any(part[0] == "." or part == "Thumbs.db" for part in PurePosixPath(name).parts))
-        self.sizes = {name: sizes[name] for name in sorted(sizes.keys() - set(hidden))}
+        sizes = {}
+        for file in filter(Path.is_file, path.rglob("*")):
+            name = file.relative_to(path)
+            # What begins with a point or is called so was put there by a system and not by a person.
+            if not any(part[0] == "." or part == "Thumbs.db" for part in name.parts):
+                sizes[name.as_posix()] = file.stat().st_size
+        self.sizes = dict(sorted(sizes.items()))
         self.names = [name for name in self.sizes if PurePosixPath(name).suffix.lower() in PICTURES]
         if not self.names:
             raise FileFault(
@@ -73,10 +79,11 @@ class Album:
         """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
         files = []
         for number in numbers:
-            picture, stream = self.picture(self.names[number], side), io.BytesIO()
+            picture = self.picture(self.names[number], side)
+            stream = io.BytesIO()
             small = max(picture.size) <= side
             picture.thumbnail((side, side))
-            picture.save(stream, "PNG" if small else "JPEG", **({"optimize": True} if small else {"quality": 82}))
+            picture.save(stream, "PNG" if small else "JPEG", optimize=True, quality=82)
             files.append(stream.getvalue())
         return files
 
@@ -85,12 +92,11 @@ def open_images(request: Request) -> Rows:
     """Pictures of a folder, in the order of their names: size × size numbers from 0 (black) to 1 (white), or × 3, and two that
     set apart what shows nothing. If these are few, they do not count as rows: each is judged as if it were the only one.
     """
-    path, size = request.path, request.image_size
+    path = request.path
+    size = request.image_size
     if not 1 <= size <= 4096:
         raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
-    if set(request.group) - {"folder"}:
-        fault = f"pictures have no column {', '.join(map(repr, request.group))} (`group`)"
-        raise FileFault(path, fault, "Use `group='folder'`, or leave it out.")
+    check_names(replace(request, id=None, weight=None, embedding=None), ["folder"])
     refuse_columns(replace(request, group=()), "holds pictures, which have no columns")
     album = Album(path)
     X, unreadable = _pixels(album, request)
@@ -116,7 +122,8 @@ def open_images(request: Request) -> Rows:
 
 def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     """The pixels of all pictures that can be read, which the album then has, and why others cannot."""
-    size, progress = request.image_size, request.progress
+    size = request.image_size
+    progress = request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1) + 2
     if not may_load(4.0 * shape[0] * shape[1], request.budget, at_once=True):
         fault = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take more than half of the memory budget"
@@ -124,7 +131,8 @@ def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     X = np.empty(shape, np.float32)
     readable: list[str] = []
     unreadable: dict[str, str] = {}
-    total, done = sum(album.sizes[name] for name in album.names), 0
+    total = sum(album.sizes[name] for name in album.names)
+    done = 0
     for name in album.names:
         try:
             picture = album.picture(name, size).convert("RGB" if request.colour else "L")
@@ -182,12 +190,13 @@ def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
         pictures = [(255 * ((picture - low) / (high - low))).astype(np.uint8) for picture in pictures]
     files = []
     for pixels in pictures:
-        if pixels.ndim == 3 and pixels.shape[2] == 1:
+        if pixels.shape[2:] == (1,):
             pixels = pixels[:, :, 0]
-        if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
+        if pixels.ndim not in (2, 3) or pixels.size == 0 or pixels.shape[2:] not in ((), (3,), (4,)):
             fault = f"a picture must be height × width or height × width × 3; got shape {pixels.shape}"
             raise InvalidInputError(fault, "Reshape images, as in images=X.reshape(-1, 8, 8).")
-        picture, out = image.fromarray(pixels), io.BytesIO()
+        picture = image.fromarray(pixels)
+        out = io.BytesIO()
         times = side // max(picture.size)
         if times == 0:
             picture.thumbnail((side, side))

@@ -95,5 +95,6 @@ def as_rows(given: Any, names: Finder | None, parameter: str) -> Any:
     try:
         return [as_row(item, names) for item in items]
     except InvalidInputError as error:
-        error.parameter, error.fault = None, f"`{parameter}`: {error.fault}"
+        error.parameter = None
+        error.fault = f"`{parameter}`: {error.fault}"
         raise

@@ -123,9 +123,11 @@ def read(
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     group = [group] if isinstance(group, str) else group or ()
-    ending, scratch = "" if format is None else f".{format}", None
+    ending = "" if format is None else f".{format}"
+    scratch = None
     if str(path) == "-":
-        scratch, ending = _spooled(), ending or ".csv"
+        scratch = _spooled()
+        ending = ending or ".csv"
         file = scratch.folder / "stdin"
     else:
         refuse_address(path)
@@ -133,11 +135,14 @@ def read(
         check_there(file)
         ending = ending or kind_of(file)
     base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
-    has_arrays = base in (".npz", ".zarr", ".h5ad")
-    if array is not None and not has_arrays:
-        raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
-    if sheet is not None and base != ".xlsx":
-        raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
+    for name, (is_given, what, endings) in {
+        "array": (array is not None, "arrays to choose from", (".npz", ".zarr", ".h5ad")),
+        "sheet": (sheet is not None, "sheets to choose from", (".xlsx",)),
+        "image_size": (image_size != Request.image_size, "pictures", ("images",)),
+        "colour": (colour, "pictures", ("images",)),
+    }.items():
+        if is_given and base not in endings:
+            raise FileFault(file, f"has no {what} (`{name}`)", "Leave it out.")
     request = Request(
         file,
         budget_of(as_bytes(memory_budget)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, close_to
-from mosaic.rows.frames import holds_vectors, id_names_among, is_added, tells_apart
+from mosaic.rows.frames import holds_vectors, id_names_among, is_added, looks_like_id, tells_apart
 from mosaic.rows.rules import LeftOut, rule_of
 from mosaic.rows.tables import InMemory, Table
 from mosaic.text import listed
@@ -56,6 +56,10 @@ class Request:
         given = {"id": self.id, "weight": self.weight, "embedding": self.embedding}
         named = {column: parameter for parameter, column in given.items() if column is not None}
         return named | dict.fromkeys(self.group, "group")
+
+    def is_name(self, column: str) -> bool:
+        """Whether a column names rows or groups, also by what it is called."""
+        return column in (self.id, *self.group) or looks_like_id(column)
 
     @property
     def is_of_file(self) -> bool:
@@ -106,7 +110,8 @@ def roles_of(request: Request, table: Table, *, has_names: bool = False) -> Role
     added = [name for name in free if is_added(name) and name not in asked_for]
     free = without(free, added)
     index: Sequence[str] = getattr(table, "index", ())
-    id_name, notes = request.id, []
+    id_name = request.id
+    notes = []
     if id_name is None and not has_names:
         id_name, note = _column_of_names(table, without(free, asked_for), index)
         notes += note
@@ -206,9 +211,11 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
     others = without([name for name in single if kinds[name] in texts], by_name)
     for name in (*by_name, *others):
         if names_rows(table, name, by_values=name in others):
-            why, keep = ", which is not compared", ", or compare it by naming it in `columns`"
+            why = ", which is not compared"
+            keep = ", or compare it by naming it in `columns`"
             if name in others:
-                why, keep = ", whose values are all different", ""
+                why = ", whose values are all different"
+                keep = ""
             return name, [f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}."]
     return None, []
 

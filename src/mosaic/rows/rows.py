@@ -23,13 +23,16 @@ from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.roles import Request, Roles, roles_of
-from mosaic.rows.tables import InArray, InMemory, Table, rows_at, shape_of
-from mosaic.text import group_label, listed
+from mosaic.rows.tables import InArray, InMemory, Table, as_texts, rows_at
+from mosaic.text import Library, group_label, listed
+
+pc = Library("pyarrow.compute")
 
 #: Rows from which the rules of columns are found where not all are in memory.
 DECIDING_ROWS = 50_000
 #: The parameters of ``fit`` that may name columns.
-GROUPS, WEIGHTS = "groups", "sample_weight"
+GROUPS = "groups"
+WEIGHTS = "sample_weight"
 
 
 @dataclass(eq=False, repr=False)
@@ -54,7 +57,7 @@ class Rows:
     """
 
     request: Request
-    table: Table | None = None
+    table: Table
     #: Numbers that have no columns: a NumPy or device array, a CSR matrix, a memory map, or a source that is read in passes.
     array: Any = None
     array_names: Sequence[str] | None = None
@@ -88,7 +91,7 @@ class Rows:
         """The rows of a table of cells, which are compared by its columns."""
         roles = roles_of(request, table, has_names="index" in more)
         rows = cls(request, table, roles=roles, **more)
-        if request.id is not None and table.is_whole:
+        if request.id is not None and isinstance(table, InMemory):
             rows.check_ids()
         elif request.id is not None:
             rows.notes.append(f"Whether the values of {request.id!r} are all different was not checked in a file of this size.")
@@ -103,21 +106,22 @@ class Rows:
 
     def _with_values(self) -> Rows:
         """With the groups and weights of the columns that the request names."""
-        request, table = self.request, self.table
-        if table is not None and request.group:
+        request = self.request
+        table = self.table
+        if request.group:
             self.groups = groups_in(table, request.group, as_text=request.is_of_file)
-        if table is not None and request.weight is not None:
+        if request.weight is not None:
             self.weights = self._weights_in(table, request.weight)
         return self
 
     def with_roles(self, groups: object, weights: object) -> Rows:
         """The same rows, with groups and weights that are given as values or as names of columns, which are then not compared."""
-        group, weight = self._columns_named(groups, GROUPS), self._columns_named(weights, WEIGHTS)
+        group = self._columns_named(groups, GROUPS)
+        weight = self._columns_named(weights, WEIGHTS)
         rows = self
         if group or weight:
             request = replace(self.request, id=self.id_name, group=group or self.request.group)
             request = replace(request, weight=weight[0] if weight else request.weight)
-            assert self.table is not None
             roles = roles_of(request, self.table, has_names=self.index is not None) if self.array is None else self.roles
             rows = replace(self, request=request, roles=roles)._with_values()
         if groups is not None and not group:
@@ -131,16 +135,14 @@ class Rows:
         names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             return []
-        there = [] if self.table is None or isinstance(self.table, InArray) else list(self.table.columns)
+        there = [] if isinstance(self.table, InArray) else self.columns
         missing = [name for name in names if name not in there]
         if missing and len(names) == self.n and not isinstance(given, str):
             return []
-        if missing and not there:
-            fault = f"names the column {missing[0]!r}, but the columns of X ({self.kind}) have no names"
-            raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
         if missing:
             fault = f"names the column {missing[0]!r}, which X does not have"
-            raise InvalidInputError(fault, f"{close_to(missing[0], there)}It has {listed(there)}.", parameter=parameter)
+            has = f"It has {listed(there)}." if there else "Its columns have no names: give one value for every row."
+            raise InvalidInputError(fault, f"{close_to(missing[0], there)}{has}", parameter=parameter)
         return names
 
     # ---- what they are
@@ -155,13 +157,11 @@ class Rows:
 
     @property
     def n(self) -> int:
-        if self.array is not None:
-            return shape_of(self.array)[0]
-        return 0 if self.table is None else self.table.n
+        return self.table.n
 
     @property
     def columns(self) -> list[str]:
-        return [] if self.table is None else list(self.table.columns)
+        return list(self.table.columns)
 
     @property
     def id_name(self) -> str | None:
@@ -176,7 +176,7 @@ class Rows:
         """Whether the rows stay where they are, and are read in passes or taken into memory."""
         if self.array is not None:
             return isinstance(self.array, Source)
-        return self.table is not None and not self.table.is_whole
+        return not isinstance(self.table, InMemory)
 
     @property
     def held(self) -> float:
@@ -185,7 +185,7 @@ class Rows:
             return 0.0
         X = self.array.data if hasattr(self.array, "indptr") else self.array
         in_array = 0.0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
-        return in_array + (0.0 if self.table is None else self.table.held)
+        return in_array + self.table.held
 
     @property
     def options(self) -> dict[str, Any]:
@@ -205,13 +205,16 @@ class Rows:
         numbers = self._numbers(rows)
         if self.index is not None:
             return [self.index[row] for row in numbers.tolist()]
-        if self.id_name is None or self.table is None:
+        if self.id_name is None:
             return [str(number) for number in numbers]
         return self.table.texts(self.id_name, numbers)
 
+    def ids(self, rows: ArrayLike) -> list[str]:
+        """Their names; empty texts where rows are called by their numbers."""
+        return self.names(rows) if self.has_names else [""] * len(self._numbers(rows))
+
     def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> Any:
         """These columns of these rows, all of them in the order of the file if not given, as a ``pyarrow.Table``."""
-        assert self.table is not None
         return self.table.take(self._numbers(rows), self.columns if columns is None else columns)
 
     def _numbers(self, rows: ArrayLike) -> IntArray:
@@ -219,19 +222,19 @@ class Rows:
 
     def find(self, name: str) -> int:
         """The row that is called so: by its id, or by its number where rows have no ids. One that is not there is refused."""
-        if not self.has_names and str(name).isdecimal() and int(name) < self.n:
+        if not self.has_names and name.isdecimal() and int(name) < self.n:
             return int(name)
         if not self.has_names:
             fault = f"there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}"
             raise InvalidInputError(fault, "Name the column of ids with `id`, if there is one.")
-        if self.table is None or self.id_name is None or self.table.is_whole:
-            return self._all_names.find(str(name))
+        if self.id_name is None or not self.stays:
+            return self._all_names.find(name)
         found: list[int] = []
         some: list[str] = []
         begin = 0
         for cells in self.table.blocks([self.id_name]):
-            texts = ["" if value is None else str(value) for value in cells.columns[self.id_name].to_list()]
-            found += [begin + place for place, text in enumerate(texts) if text == str(name)]
+            texts = as_texts(cells.columns[self.id_name])
+            found += [begin + place for place, text in enumerate(texts) if text == name]
             some += texts[: COMPARED_NAMES - len(some)]
             begin += len(texts)
         return only_row(name, found, f"column {self.id_name!r}", some)
@@ -264,14 +267,13 @@ class Rows:
     def deciding_cells(self, columns: Sequence[str]) -> tuple[Cells, IntArray, bool]:
         """Cells from which rules are found, the numbers of their rows, and whether these are all: fifty stretches of a file."""
         table = self.table
-        assert table is not None
         if isinstance(table, InMemory):
             return table.cells(columns), np.arange(table.n), True
-        starts, length = np.zeros(1, np.int64), table.n
+        numbers = np.arange(table.n)
         if table.n > DECIDING_ROWS:
             length = DECIDING_ROWS // 50
             starts = np.linspace(0, table.n - length, 50).astype(np.int64)
-        numbers = (starts[:, None] + np.arange(length)).ravel()
+            numbers = (starts[:, None] + np.arange(length)).ravel()
         levels = getattr(table, "levels", ())
         cells = cells_of(table.take(numbers, list(columns)), levels=levels)
         return cells, numbers, len(numbers) == table.n
@@ -279,37 +281,32 @@ class Rows:
     @cached_property
     def length_of_lists(self) -> int:
         """The length that all lists of an embedding have; other lengths are refused, and what is no list of numbers."""
-        assert self.table is not None
         assert self.request.embedding is not None
-        name, seen = self.request.embedding, 0
+        name = self.request.embedding
+        seen = 0
         width: int | None = None
         kind = self.table.kinds()[name]
         if not holds_vectors(kind):
             raise self.request.fault(f"holds {kind}, no lists of numbers (`embedding`)", "Name a column of lists.", name)
         for cells in self.table.blocks([name]):
-            lengths = np.array([0 if cell is None else len(cell) for cell in cells.columns[name].to_list()])
+            lengths = pc.fill_null(pc.list_value_length(cells.columns[name].to_native()), 0).to_numpy()
             width = int(lengths[0]) if width is None else width
             odd = np.flatnonzero((lengths != width) | (lengths == 0))
             if len(odd):
                 said = f"has {int(lengths[odd[0]]):,} numbers, other rows have {width:,}"
                 remedy = "All lists of an embedding must have the same length, at least 1. Compute it again for this row."
-                raise self.request.fault(said, remedy, name, **self.place_of(seen + int(odd[0])))
+                raise self.request.fault(said, remedy, name, where=self.place(seen + int(odd[0])))
             seen += len(lengths)
         return width or 0
 
-    def place_of(self, row: int) -> dict[str, Any]:
-        """Where a row is, as arguments of a fault: its line, if that is known, otherwise its number."""
-        line = None if self.line is None else self.line(row)
-        return {"line": line} if line is not None else {"where": f"row {row:,} (counted from 0)"}
-
     def place(self, row: int) -> str:
-        place = self.place_of(row)
-        if "where" in place:
-            return f"row {row}" if self.path is None else str(place["where"])
-        return f"line {place['line']:,}"
+        """Where a row is: its line, if that is known, otherwise its number."""
+        line = None if self.line is None else self.line(row)
+        if line is not None:
+            return f"line {line:,}"
+        return f"row {row}" if self.path is None else f"row {row:,} (counted from 0)"
 
     def check_ids(self) -> None:
-        assert self.table is not None
         first_rows: dict[str, int] = {}
         column = self.request.id
         assert column is not None
@@ -319,7 +316,7 @@ class Rows:
                 continue
             said = f"{text!r} is also the id of {self.place(first_rows[text])}" if text else "has no value"
             remedy = "Correct it, or name a column whose values are all different."
-            raise self.request.fault(f"{said} (`id`)", remedy, column, **self.place_of(row))
+            raise self.request.fault(f"{said} (`id`)", remedy, column, where=self.place(row))
 
     def _weights_in(self, table: Table, column: str) -> FloatArray:
         weights = np.concatenate([cells.matrix().ravel().astype(np.float64) for cells in table.blocks([column])])
@@ -327,7 +324,7 @@ class Rows:
         if len(odd) and self.path is not None:
             value = "is missing" if np.isnan(weights[odd[0]]) else f"is {weights[odd[0]]:g}"
             remedy = "Weights are finite numbers, 0 or larger. Correct it, or name another column."
-            raise self.request.fault(f"a weight {value} (`weight`)", remedy, column, **self.place_of(int(odd[0])))
+            raise self.request.fault(f"a weight {value} (`weight`)", remedy, column, where=self.place(int(odd[0])))
         return np.asarray(weights)
 
     def close(self) -> None:
@@ -364,9 +361,7 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     if isinstance(X, str | PathLike):
         return open.read(X, memory_budget=memory_budget)
     if isinstance(X, np.ndarray) or sp.issparse(X) or is_on_device(X):
-        return Rows(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), array=X)
-    if isinstance(X, list | tuple):
-        return Rows(Request(kind="list"), array=array_of(X))
+        return Rows.of_array(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), X)
     if arrays.owner_of(X) == "dask" and type(X).__name__ == "DataFrame":
         from mosaic.rows.dask import InDask
 
@@ -377,18 +372,19 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
             warn(SelectionWarning(sentence))
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
-        return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
+        return Rows.of_array(Request(kind="AnnData"), source, obs, array_names=source.names, index=names)
     if source is not None:
         roles = Roles(left_out=getattr(source, "left_out", ()))
-        return Rows(Request(kind=source.kind), array=source, array_names=source.names, roles=roles)
+        return Rows.of_array(Request(kind=source.kind), source, array_names=source.names, roles=roles)
     if isinstance(X, Mapping):
         raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     cells = cells_if_frame(X)
     if cells is None and hasattr(X, "to_frame"):
         raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
     if cells is None:
-        return Rows(Request(kind=type(X).__name__), array=X if hasattr(X, "shape") else array_of(X))
-    request, table = Request(kind="data frame"), InMemory(cells)
+        return Rows.of_array(Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X))
+    request = Request(kind="data frame")
+    table = InMemory(cells)
     index = index_names(cells.frame)
     if index is None:
         return Rows.of_table(request, table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, Roles
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import Outside, no_columns, values_of
+from mosaic.rows.tables import NO_ROWS, Outside, table_of, values_of
 from mosaic.text import Library, jsonable
 
 if TYPE_CHECKING:
     from mosaic.choosing import Selection
 
-pa, types = Library("pyarrow"), Library("pyarrow.types")
+pa = Library("pyarrow")
+types = Library("pyarrow.types")
 
-NO_ROWS = np.zeros(0, np.intp)
 #: Cells that are kept, at most: of picks, then of outliers, then of other rows. Picks are kept whatever their number.
 MOST_CELLS = 100_000
 
@@ -87,12 +86,6 @@ class SavedRows(Outside):
     def columns(self) -> list[str]:
         return [*([] if self.id_name is None else [self.id_name]), *self.kept]
 
-    def kinds(self) -> Mapping[str, Any]:
-        return cells_of(self.take(NO_ROWS, self.columns)).kinds
-
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
-        yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
-
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
         """Cells, missing ones as null; names are known of all rows in memory."""
         found = {}
@@ -100,4 +93,4 @@ class SavedRows(Outside):
             known, values = (self.named, self.ids or ()) if name == self.id_name else (self.listed, self.kept[name])
             place = dict(zip(known.tolist(), values, strict=True))
             found[name] = pa.array([place.get(number) for number in np.asarray(rows).tolist()])
-        return pa.table(found) if found else no_columns(len(rows))
+        return table_of(found, len(rows))

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.arrays.sources import Source
 from mosaic.rows.frames import Cells, cells_of, take_rows
 from mosaic.text import Library
@@ -19,14 +18,16 @@ if TYPE_CHECKING:
 
     from mosaic.rows.frames import Series
 
-pa, types = Library("pyarrow"), Library("pyarrow.types")
+pa = Library("pyarrow")
+types = Library("pyarrow.types")
 
+NO_ROWS = np.zeros(0, np.intp)
 #: Features of a bare array are shown as columns if there are no more of them.
 SHOWN_FEATURES = 50
 
 
 class Table(Protocol):
-    """Cells of rows. ``is_whole`` says whether all are in memory, ``held`` how many bytes they take there."""
+    """Cells of rows; ``held`` is how many bytes of a file are in memory."""
 
     @property
     def columns(self) -> Sequence[str]: ...
@@ -34,8 +35,6 @@ class Table(Protocol):
     def n(self) -> int: ...
     @property
     def held(self) -> float: ...
-    @property
-    def is_whole(self) -> bool: ...
 
     def kinds(self) -> Mapping[str, Any]:
         """The type of each column, as narwhals calls it."""
@@ -53,20 +52,18 @@ class Table(Protocol):
 class InMemory:
     """The cells of a data frame, ``held`` bytes of which are not the user's; ``index`` are the columns that pandas added."""
 
-    is_whole = True
-
     def __init__(self, cells: Cells, *, index: Sequence[str] = (), held: float = 0.0):
-        self._cells, self.columns, self.n = cells, list(cells), len(cells.frame)
-        self.index, self.held = list(index), held
+        self._cells = cells
+        self.columns = list(cells)
+        self.n = len(cells.frame)
+        self.index = list(index)
+        self.held = held
 
     @classmethod
     def of_arrow(cls, table: pyarrow.Table) -> InMemory:
         """Of a ``pyarrow.Table`` that a file was read into."""
         index, levels = pandas_columns(table.schema)
-        # To ask thousands of short columns takes long, and they hold little.
-        is_wide = table.num_rows < table.num_columns
-        held = 8.0 * table.num_rows * table.num_columns if is_wide else float(table.nbytes)
-        return cls(cells_of(table, levels=levels), index=index, held=held)
+        return cls(cells_of(table, levels=levels), index=index, held=float(table.nbytes))
 
     def kinds(self) -> Mapping[str, Any]:
         return self._cells.kinds
@@ -76,17 +73,10 @@ class InMemory:
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         cells = self.cells(columns)
-        stop = self.n if stop is None else stop
-        if (start, stop) == (0, self.n):
-            yield cells
-            return
-        for first in range(start, stop, BLOCK_ROWS):
-            yield cells.some(slice(first, min(first + BLOCK_ROWS, stop)))
+        yield cells if stop is None else cells.some(slice(start, stop))
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
-        if not columns:
-            return no_columns(len(rows))
-        return pa.table({name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns})
+        return table_of({name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns}, len(rows))
 
     def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self._cells.columns[column]
@@ -94,10 +84,15 @@ class InMemory:
 
 
 class Outside:
-    """What tables have in common whose cells are not all in memory."""
+    """What tables have in common whose cells are not all in memory: all that ``take`` can give."""
 
-    is_whole: ClassVar[bool] = False
     held: ClassVar[float] = 0.0
+
+    def kinds(self: Table) -> Mapping[str, Any]:
+        return cells_of(self.take(NO_ROWS, self.columns)).kinds
+
+    def blocks(self: Table, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+        yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
 
     def texts(self: Table, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)
@@ -108,26 +103,16 @@ class InArray(Outside):
     """An array or source, whose features are shown as columns, unless they are too many to look at."""
 
     def __init__(self, X: Any, names: Sequence[str] | None):
-        self._X, self.n = X, shape_of(X)[0]
+        self._X = X
+        self.n = shape_of(X)[0]
         width = shape_of(X)[1]
         names = [f"x{j}" for j in range(width)] if names is None else list(names)
         self.columns = names if width <= SHOWN_FEATURES else []
 
-    def kinds(self) -> Mapping[str, Any]:
-        return {}
-
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
-        raise NotImplementedError("the columns of an array are its features")
-
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
-        table = no_columns(len(rows))
-        if not columns:
-            return table
-        values = rows_at(self._X, rows)
+        values = rows_at(self._X, rows if columns else NO_ROWS)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-        for name in columns:
-            table = table.append_column(name, pa.array(native(values[:, self.columns.index(name)])))
-        return table
+        return table_of({name: pa.array(native(values[:, self.columns.index(name)])) for name in columns}, len(rows))
 
 
 def rows_at(X: Any, rows: IntArray) -> Any:
@@ -145,9 +130,9 @@ def shape_of(X: Any) -> tuple[int, int]:
     return int(rows), int(width[0])
 
 
-def no_columns(n: int) -> Any:
-    """A table of n rows and no columns, to which columns can be appended."""
-    return pa.table({"": np.zeros(n, bool)}).select([])
+def table_of(columns: Mapping[str, Any], n: int) -> Any:
+    """A ``pyarrow.Table`` of n rows, also where it has no columns."""
+    return pa.table(columns) if columns else pa.table({"": np.zeros(n, bool)}).select([])
 
 
 def native(values: NDArray[Any]) -> NDArray[Any]:
@@ -159,9 +144,6 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
 
 def arrow_column(column: Series) -> Any:
     """A narwhals series as a column of Arrow; of objects of several kinds, their texts."""
-    values = column.to_native()
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        return values
     try:
         return column.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError):

@@ -19,7 +19,6 @@ from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.faults import FileFault, close_to, no_rows, readable
-from mosaic.rows.frames import looks_like_id
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
@@ -64,7 +63,8 @@ class TextTable:
     kinds: list[CellKind] = field(default_factory=list)
 
     def batches(self) -> Iterator[Any]:
-        request, path = self.request, self.request.path
+        request = self.request
+        path = self.request.path
         # At least 64 KiB, and a small share of the budget, as pyarrow reads blocks ahead.
         block = max(min(PARSED_BYTES, max(1 << 16, request.budget / 512)), 64 * self.row_bytes)
         options = {
@@ -78,7 +78,8 @@ class TextTable:
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
         }
-        size, last = path.stat().st_size, ""
+        size = path.stat().st_size
+        last = ""
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             try:
                 for batch in arrow.open_csv(stream, **options):
@@ -93,8 +94,10 @@ class TextTable:
 
     def _check_end(self, last: str) -> None:
         """Refuse a file that ends in an open quotation mark, which pyarrow takes for closed; ``last`` is the cell after it."""
-        before, doubled = self.delimiter if len(self.names) > 1 else "\n", last.replace('"', '""')
-        wanted, end = f'{before}"{doubled}'.encode(), b""
+        before = self.delimiter if len(self.names) > 1 else "\n"
+        doubled = last.replace('"', '""')
+        wanted = f'{before}"{doubled}'.encode()
+        end = b""
         with readable(self.request.path), open_stream(self.request) as stream:
             if stream.seekable():
                 stream.seek(max(stream.size() - len(wanted), 0))
@@ -133,14 +136,15 @@ class TextTable:
         if before == "fraction":
             with suppress(pa.ArrowInvalid):
                 return "fraction", self._as(column, "fraction")
-        if self._is_name(name):
+        is_computed = name in (*(request.columns or ()), request.weight)
+        if not is_computed and request.is_name(name):
             whole = self._tried(column, "whole")
             if whole is not None and whole.cast(pa.string()).equals(column):
                 return "whole", whole
             if pc.any(pc.not_equal(column, "")).as_py():
                 return "text", column
             return "empty", pa.nulls(len(column))
-        code: CellKind = "fraction" if name in (*(request.columns or ()), request.weight) else "code"
+        code: CellKind = "fraction" if is_computed else "code"
         for trimmed in (False, True):
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
@@ -167,13 +171,9 @@ class TextTable:
         for some in (cells.slice(0, 64), cells):
             if (pc.mean(pc.match_substring_regex(some, pattern)).as_py() or 0.0) < NEARLY_ALL:
                 return False
-        has_sign, is_whole = pc.match_substring(cells, self.decimal), pc.match_substring_regex(cells, r"^[-+]?\d+$")
+        has_sign = pc.match_substring(cells, self.decimal)
+        is_whole = pc.match_substring_regex(cells, r"^[-+]?\d+$")
         return bool(pc.any(has_sign).as_py() and pc.any(is_whole).as_py())
-
-    def _is_name(self, name: str) -> bool:
-        request = self.request
-        computed = name in (*(request.columns or ()), request.weight)
-        return not computed and (name in (request.id, *request.group) or looks_like_id(name))
 
     def _cast(self, column: pyarrow.Array, kind: CellKind) -> Any:
         """A column of text as cells of a kind that all of them are."""
@@ -211,13 +211,18 @@ class TextTable:
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
-        path, expected, line, cells = self.request.path, len(self.names), 1, [""]
+        path = self.request.path
+        expected = len(self.names)
+        line = 1
+        cells = [""]
+        breaks = 0
         check_text(self.request)
         with suppress(csv.Error):  # a cell that is too long
             for line, cells in self._records():  # noqa: B007
-                if len(cells) != expected or sum(cell.count("\n") for cell in cells) > 5:
+                breaks = "".join(cells).count("\n")
+                if len(cells) != expected or breaks > 5:
                     break
-        if cells[-1].endswith("\n") or sum(cell.count("\n") for cell in cells) > 5 or len(cells) == expected:
+        if cells[-1].endswith("\n") or breaks > 5 or len(cells) == expected:
             what = f"a quotation mark is opened and not closed, or a cell is too long ({' '.join(said.split())[:300]})"
             return FileFault(path, what, 'Close it, or write a quotation mark in a text twice: "".', line=line)
         count = f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}"
@@ -255,8 +260,11 @@ def filled(column: pyarrow.Array) -> Any:
 
 
 def sniff_csv(request: Request) -> TextTable:
-    path, ending = request.path, request.ending.partition(".")[2].partition(".")[0]
-    head, step, whole = b"", 1 << 18, False
+    path = request.path
+    ending = request.ending.partition(".")[2].partition(".")[0]
+    head = b""
+    step = 1 << 18
+    whole = False
     with open_stream(request) as stream:
         while not whole and head.count(b"\n") <= 2 and len(head) <= LONGEST_ROW:
             more = stream.read(step)
@@ -288,7 +296,8 @@ def sniff_csv(request: Request) -> TextTable:
 
 def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """For every record that is not empty, the line that it begins on, and its cells, as long as those that pyarrow reads."""
-    limit, begun = csv.field_size_limit(LONGEST_ROW), 1
+    limit = csv.field_size_limit(LONGEST_ROW)
+    begun = 1
     try:
         reader = csv.reader(lines, delimiter=delimiter)
         for record in reader:
@@ -312,7 +321,8 @@ def is_number_cell(cell: str, decimal: str) -> bool:
 
 def _delimiter_of(text: str) -> str:
     """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible."""
-    best, found = (0.0, 1), ","
+    best = (0.0, 1)
+    found = ","
     number = re.compile("|".join(f"(?:{number_pattern(decimal)})" for decimal in ".,"))
     for candidate in DELIMITERS:
         rows = _first_records(text[:20_000], candidate)
@@ -323,7 +333,8 @@ def _delimiter_of(text: str) -> str:
         cells = [cell.strip() for row in rows for cell in row]
         numbers = len(list(filter(number.fullmatch, cells))) / len(cells)
         if (numbers, width) > best:
-            best, found = (numbers, width), candidate
+            best = (numbers, width)
+            found = candidate
     return found
 
 

@@ -8,15 +8,14 @@ import re
 import secrets
 import shutil
 import tempfile
-import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic.exceptions import NotWrittenError, SelectionWarning
+from mosaic.exceptions import NotWrittenError, SelectionWarning, warn
 from mosaic.rows.faults import FileFault
 from mosaic.rows.tables import values_of, without_categories
 from mosaic.text import Library, json_text, jsonable
@@ -24,8 +23,10 @@ from mosaic.text import Library, json_text, jsonable
 if TYPE_CHECKING:
     import pyarrow
 
-pa, pq = Library("pyarrow"), Library("pyarrow.parquet")
-feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
+pa = Library("pyarrow")
+pq = Library("pyarrow.parquet")
+feather = Library("pyarrow.feather")
+types = Library("pyarrow.types")
 
 #: What writes a table of rows to a path, by the ending of its name.
 WRITERS: dict[str, Callable[[Any, Path], Any]] = {
@@ -38,7 +39,10 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
 #: Characters that a formula may begin with, also in full width; a number with its sign is none.
-FORMULAS, NUMBER = "=+-@\t\r\n＝＋－＠", re.compile(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?")
+FORMULAS = "=+-@\t\r\n＝＋－＠"
+NUMBER = re.compile(r"[-+]\d+[.,]?\d*([eE][-+]?\d+)?")
+#: How the name of a page ends.
+PAGES = (".html", ".htm")
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
@@ -55,36 +59,32 @@ def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool =
     ``SelectionWarning`` says so.
     """
     target = Path(path)
-    check_output(target, force, rows=True)
-    ending, changed = target.suffix.lower(), 0
+    check_output(target, force)
+    ending = target.suffix.lower()
+    changed = 0
     if ending in (".csv", ".tsv") and not as_written:
         table, changed = escape_formulas(table)
     with replacing(target, force=force) as temporary:
         WRITERS[ending](table, temporary)
     if changed:
         cells = "1 cell begins" if changed == 1 else f"{changed:,} cells begin"
-        warnings.warn(
-            f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before. "
-            "With `as_written=True` cells stay as they are.",
-            SelectionWarning,
-            stacklevel=2,
-        )
+        said = f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before."
+        warn(SelectionWarning(f"{said} With `as_written=True` cells stay as they are."))
     return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
-def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
-    """Refuse, before the long work, an output that could not be written after it; ``rows`` will be written, and no page."""
+def check_output(path: str | PathLike[str], force: bool = False, endings: Collection[str] = tuple(WRITERS)) -> None:
+    """Refuse, before the long work, an output that could not be written after it, or whose name does not end as it should."""
     target = Path(path)
-    folder, ending = Path(os.path.realpath(target)).parent, target.suffix.lower()
-    known = f"Name a file that ends in {', '.join(WRITERS)}."
+    folder = Path(os.path.realpath(target)).parent
+    known = f"Name a file that ends in {', '.join(endings)}."
     for wrong, fault, remedy in (
-        (target.is_dir(), "is a folder", f"Name a file in it, for example {target / 'picks.csv'}."),
+        (target.is_dir(), "is a folder", f"Name a file in it, for example {target / f'mosaic{next(iter(endings))}'}."),
         (target.exists() and not force, "exists already", REPLACE),
         (not folder.is_dir(), f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'"),
         (not os.access(folder, os.W_OK | os.X_OK), f"its folder {folder} may not be written to by you", "Name another folder."),
         (target.exists() and not os.access(target, os.W_OK), "may not be written to by you", "Name another file."),
-        (ending not in (*WRITERS, ".html", ".htm", ".mosaic"), "its ending does not say how to write it", known),
-        (rows and ending not in WRITERS, f"rows are not written to {ending} files", known),
+        (target.suffix.lower() not in endings, "its ending does not say what to write", known),
     ):
         if wrong:
             raise OutputFault(target, fault, remedy)
@@ -134,7 +134,7 @@ def escape_formulas(table: pyarrow.Table) -> tuple[Any, int]:
 
 def csv_bytes(table: pyarrow.Table, delimiter: str = ",") -> bytes:
     """A table as CSV; cells are quoted where they need it, missing ones are empty. Columns of lists are left out."""
-    flat = table.drop_columns(_unwritable(table))
+    flat = without_lists(table)
     lines = _Lines()
     writer = csv.writer(lines, delimiter=delimiter)
     writer.writerow(flat.column_names)
@@ -147,6 +147,10 @@ class _Lines(list[str]):
 
     def write(self, line: str) -> None:
         self.append(line.removesuffix("\r\n") + "\n")
+
+
+def without_lists(table: pyarrow.Table) -> Any:
+    return table.drop_columns(_unwritable(table))
 
 
 def _unwritable(table: pyarrow.Table) -> list[str]:
@@ -162,10 +166,15 @@ def _as_text(column: pyarrow.ChunkedArray) -> list[str | None]:
     return [value.hex() if isinstance(value, bytes) else None if value is None else str(value) for value in column.to_pylist()]
 
 
+def records_of(table: pyarrow.Table) -> list[dict[str, Any]]:
+    """Every row by the names of its columns."""
+    rows = zip(*map(values_of, table.columns), strict=True)
+    return [dict(zip(table.column_names, row, strict=True)) for row in rows] or [{}] * table.num_rows
+
+
 def _json_records(table: pyarrow.Table) -> list[str]:
     """Every row as a JSON object; NaN and infinite become null, dates and other things their text."""
-    columns = [values_of(column) for column in table.columns]
-    return [json_text(jsonable(dict(zip(table.column_names, row, strict=True)))) for row in zip(*columns, strict=True)]
+    return [json_text(jsonable(record)) for record in records_of(table)]
 
 
 class Scratch:
@@ -175,7 +184,8 @@ class Scratch:
     """
 
     def __init__(self, path: Path):
-        self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
+        self.path = path
+        self.folder = Path(tempfile.mkdtemp(prefix="mosaic-"))
         self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @contextmanager

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from mosaic.choosing import counted
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import InvalidInputError
 from mosaic.facts import facts_of
 from mosaic.facts.map import framed
+from mosaic.text import library
 
-INK, QUIET, ALARM = "#222222", "#4477AA", "#CC3311"
+INK = "#222222"
+QUIET = "#4477AA"
+ALARM = "#CC3311"
 #: Bars have a logarithmic scale if the highest bar is this many times as high as the highest bar of outliers.
 MOST_UNEQUAL_BARS = 50
 
@@ -43,21 +46,26 @@ def plot_map(model: object, *, neighbours: bool = False, ax: Any = None) -> Any:
     >>> show.plot_map(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X)).get_title(loc="left")
     '20 representatives of 400 rows, 8 outliers'
     """
-    facts, ax = facts_of(model), _axes(ax)
-    chart, plane, status = facts.map, facts.plane, np.array(facts.map.status)
+    facts = facts_of(model)
+    ax = _axes(ax)
+    chart = facts.map
+    plane = facts.plane
+    status = np.array(facts.map.status)
     plane = facts.neighbours if neighbours and plane.method != "features" else plane
     place = {int(row): i for i, row in enumerate(chart.row)}
     chosen = np.array([place[pick.row] for pick in facts.picks], np.intp)
     frame = framed(plane.points, status != "outlier")
     sides = frame.high - frame.low
     xy = frame.low + frame.shares * sides
-    odd, ordinary = np.flatnonzero(status == "outlier"), np.flatnonzero(np.isin(status, ["represented", "belongs"]))
+    odd = np.flatnonzero(status == "outlier")
+    ordinary = np.flatnonzero(np.isin(status, ["represented", "belongs"]))
     ax.set(**dict(zip(("xlabel", "ylabel"), plane.axes, strict=False)))  # places of neighbours have no axes
     if plane.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
     if sides.max() <= 5.0 * sides.min():
         ax.set_aspect("equal", adjustable="datalim")  # the kernel measures all features in one unit
-    few, handles = len(chosen) <= 60, {}
+    few = len(chosen) <= 60
+    handles = {}
     if len(chosen):
         style = {"s": 46 if few else 22, "c": INK, "edgecolors": "white", "linewidths": 1.0, "zorder": 5}
         handles["representative"] = ax.scatter(*xy[chosen].T, **style)
@@ -92,7 +100,8 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     curve = model if is_path else facts.curve
     if curve is None:
         raise InvalidInputError(f"a {type(model).__name__} has no curve", "Fit MOSAIC, which has one.")
-    ax, numbers = _axes(ax), np.arange(1, len(curve.coverage) + 1)
+    ax = _axes(ax)
+    numbers = np.arange(1, len(curve.coverage) + 1)
     style: dict[str, Any] = {"linewidth": 2.0, "marker": "o" if len(numbers) == 1 else None}
     (coverage,) = ax.plot(numbers, curve.coverage, color=QUIET, **style)
     (similarity,) = ax.plot(numbers, curve.similarity, color="#EE7733", **style)
@@ -126,9 +135,12 @@ def plot_outliers(model: object, *, ax: Any = None) -> Any:
     >>> show.plot_outliers(detector).get_title(loc="left")
     '8 outliers among 400 rows'
     """
-    facts, ax = facts_of(model), _axes(ax)
+    facts = facts_of(model)
+    ax = _axes(ax)
     part = facts.outliers
-    edges, belonging, outlying = np.array(part.edges), np.array(part.belonging), np.array(part.outlying)
+    edges = np.array(part.edges)
+    belonging = np.array(part.belonging)
+    outlying = np.array(part.outlying)
     style = {"width": np.diff(edges), "align": "edge", "edgecolor": "white", "linewidth": 0.6}
     belong = ax.bar(edges[:-1], belonging, color=QUIET, **style)
     out = ax.bar(edges[:-1], outlying, bottom=belonging, color=ALARM, **style)
@@ -151,11 +163,7 @@ def plot_outliers(model: object, *, ax: Any = None) -> Any:
 
 
 def _axes(ax: Any = None, number: int = 1) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        remedy = "Use: pip install 'mosaic-select[plots]'"
-        raise MissingDependencyError("figures need matplotlib, which is not installed", remedy) from error
+    plt = library("matplotlib.pyplot", "a figure")
     ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number) if ax is None else ax
     for each in np.atleast_1d(ax):
         each.spines[["top", "right"]].set_visible(False)

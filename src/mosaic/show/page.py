@@ -7,27 +7,27 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.choosing.explain import likeness
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, facts_of
 from mosaic.facts.facts import bound_text, coverage_text, headline, outliers_in_words, sentence, share_text
 from mosaic.rows import Rows, check_output, replacing
-from mosaic.rows.frames import columns_as_lists, n_rows
+from mosaic.rows.frames import n_rows
 from mosaic.rows.images import thumbnails
 from mosaic.rows.names import RowNames
 from mosaic.rows.roles import Request
+from mosaic.rows.saved import SavedRows
+from mosaic.rows.write import PAGES
 from mosaic.show.page_facts import page_facts
+from mosaic.text import library
 
 
 @one_thread()
@@ -35,9 +35,9 @@ def report_html(
     model: Any,
     *,
     names: Sequence[object] | None = None,
-    columns: Any = None,
+    columns: object = None,
     images: Sequence[object] | None = None,
-    groups: Sequence[object] | None = None,
+    groups: Sequence[object] | str | None = None,
     title: str | None = None,
     command: str | None = None,
     certificate: bool = True,
@@ -48,8 +48,8 @@ def report_html(
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    names, columns, images, groups : one entry for each row: names, a frame or a mapping from column names to values, pictures as
-        arrays, labels
+    names, images, groups : one entry for each row: names, pictures as arrays, labels, or the column that holds labels
+    columns : the rows with the columns that the page shows: a data frame, a file, or whatever else ``MOSAIC.fit`` takes
     title : title of the page
     command : command line that writes the page again
     certificate : whether to prove how close the choice is to the best
@@ -73,8 +73,8 @@ def report_html(
     if rows is None:
         rows = rows_beside(facts.n_rows, names, columns, images, groups)
         known = model.row_names_
-        if rows.index is None and known is not None and known.rows is None:
-            rows.index = known
+        if not rows.has_names and known is not None and known.rows is None:
+            rows = replace(rows, index=known)
     return page_of(page_facts(facts, rows, title, command, certificate))
 
 
@@ -83,64 +83,46 @@ def write_report(model: object, path: str | os.PathLike[str], *, force: bool = F
 
     ``path`` appears when it is complete; ``force`` replaces an existing file. All else is as for ``report_html``.
     """
-    check_output(path, force)
+    check_output(path, force, PAGES)
     page = report_html(model, **about)
     with replacing(path, force=force) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
 
 
-@dataclass(eq=False, repr=False)
-class RowsBeside(Rows):
-    """Rows of which names, columns, pictures and groups were given beside a fit."""
-
-    length: int = 0
-    given: Mapping[str, list[Any]] = field(default_factory=dict)
-
-    @property
-    def n(self) -> int:
-        return self.length
-
-    def cells(self, rows: ArrayLike, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-        numbers = np.asarray(rows).tolist()
-        return {name: [self.given[name][row] for row in numbers] for name in columns or self.given}
-
-
 def rows_beside(
-    n: int, names: Sequence[object] | None, columns: Any, images: Sequence[Any] | None, groups: Sequence[object] | None
-) -> RowsBeside:
-    lists = {} if columns is None else columns_as_lists(columns)
-    given = [("names", names), ("images", images), ("groups", groups), *(("columns", values) for values in lists.values())]
-    for parameter, values in given:
-        if values is not None and n_rows(values) != n:
-            fault = f"must have one entry for each of {n} rows; got {n_rows(values)}"
+    n: int, names: Sequence[object] | None, columns: object, images: Sequence[Any] | None, groups: Sequence[object] | str | None
+) -> Rows:
+    """Rows whose names, columns, pictures and groups were given beside a fit."""
+    rows = Rows(Request(), SavedRows("", "", n)) if columns is None else Rows.of(columns)
+    lengths = {"columns": rows.n} | {
+        name: n_rows(values)
+        for name, values in (("names", names), ("images", images), ("groups", groups))
+        if values is not None and not isinstance(values, str)
+    }
+    for parameter, length in lengths.items():
+        if length != n:
+            fault = f"must have one entry for each of {n} rows; got {length}"
             raise InvalidInputError(fault, "Give one for each row of the fitted data, in their order.", parameter=parameter)
-    column = getattr(groups, "name", None)
-    rows = RowsBeside(Request(group=() if column is None else (str(column),)), length=n, given=lists)
+    rows = rows.with_roles(groups, None)
     if names is not None:
         called = (str(row if name is None or name != name else name) for row, name in enumerate(names))  # NaN is no name
-        rows.index = RowNames(tuple(called), "names")
-    if groups is not None:
-        rows.groups = list(groups)
+        rows = replace(rows, index=RowNames(tuple(called), "names"))
     if images is not None:
-        rows.pictures_of = lambda numbers, side: thumbnails([images[row] for row in numbers.tolist()], side)
+        rows = replace(rows, pictures_of=lambda numbers, side: thumbnails([images[row] for row in numbers.tolist()], side))
     return rows
 
 
 def page_of(facts: dict[str, Any]) -> str:
     """The page of these facts. Its policy allows its own style and script by their hashes, and forbids everything else."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        remedy = "Use: pip install 'mosaic-select[report]'"
-        raise MissingDependencyError("a report needs Jinja2, which is not installed", remedy) from error
+    jinja2 = library("jinja2", "a report")
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
     scripts = ("data", "marks", "lists", "map", "charts", "columns", "selected", "search", "input", "page")  # in order
     js = "\n".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "counted": counted,
         "share": share_text,
@@ -151,14 +133,17 @@ def page_of(facts: dict[str, Any]) -> str:
     facts = facts | {"texts": _texts(facts)}
     data = json.dumps(facts, allow_nan=False, separators=(",", ":")).encode()
     # What a reader marks is kept by the browser under this key, so that another fit has marks of its own.
-    key, deflated = hashlib.sha256(data).hexdigest()[:16], base64.b64encode(zlib.compress(data)).decode()
-    page = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
+    key = hashlib.sha256(data).hexdigest()[:16]
+    deflated = base64.b64encode(zlib.compress(data)).decode()
+    page: str = template.render(facts=facts, css=css, js=js, key=key, deflated=deflated, csp=policy)
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
 
 
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
-    k, proof, bounds = facts["k"], facts["proof"], facts["bound"] or []
+    k = facts["k"]
+    proof = facts["proof"]
+    bounds = facts["bound"] or []
     templates = headline(facts["n"], facts["outliers"], picks=k > 0)
     coverage = coverage_text(facts["coverage"][k - 1], bounds[k - 1] if bounds else None) if k else ""
     found = outliers_in_words(facts["n_outliers"], facts["is_estimate"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
@@ -15,13 +16,16 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.choosing import counted
 from mosaic.rows import Rows
 from mosaic.rows.frames import MISSING_TEXTS
+from mosaic.rows.tables import InMemory
 
 #: Largest number of characters of a shown name and of a cell.
-LONGEST_NAME, LONGEST_CELL = 80, 200
+LONGEST_NAME = 80
+LONGEST_CELL = 200
 #: Columns that are shown, unless more are at fault in outliers.
 USUALLY_SHOWN = 12
 #: Characters of all cells in lists, and of a cell that is shown in any case.
-LETTERS, SHORTEST_CELL = 300_000, 16
+LETTERS = 300_000
+SHORTEST_CELL = 16
 #: Bytes of all data in the page, which keep a page below 1.5 MB: columns that take most are left out if it were more.
 DATA_BYTES = 1_150_000
 #: Significant digits of numbers, the fewer the smaller the columns; the first is that of cells in lists.
@@ -32,10 +36,14 @@ Columns: TypeAlias = dict[str, list[Any]]
 
 def columns_of_rows(rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Columns:
     """Columns as lists, without those of lists."""
-    if not len(numbers):
+    columns = rows.columns if columns is None else columns
+    if not len(numbers) or not columns:
         return {}
-    found = rows.cells(numbers, columns)
-    cells: Columns = found if isinstance(found, dict) else found.to_pydict()
+    cells: Columns
+    if isinstance(rows.table, InMemory):
+        cells = rows.table.cells(columns).some(numbers).lists()
+    else:
+        cells = rows.cells(numbers, columns).to_pydict()
     return {name: values for name, values in cells.items() if list not in set(map(type, values))}
 
 
@@ -87,7 +95,8 @@ def map_columns(rows: Rows, numbers: IntArray, shown: list[str], others: dict[st
             break
     while sum(sizes) > limit:
         largest = int(np.argmax(sizes))
-        found[largest], sizes[largest] = None, 0
+        found[largest] = None
+        sizes[largest] = 0
     return found
 
 
@@ -120,14 +129,11 @@ def _coded(texts: list[str]) -> dict[str, Any]:
     >>> _coded(["a", "b", "b", "n/a"])
     {'texts': ['b', 'a', 'n/a'], 'missing': [2], 'codes': 'AQAAAg==', 'bytes': 1}
     """
-    values, codes, counts = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    distinct = values[order].tolist()
-    missing = [code for code, text in enumerate(distinct) if text in MISSING_TEXTS]
-    size = 1 if len(order) <= 256 else 2
-    return {"texts": distinct, "missing": missing, "codes": packed(place[codes], f"u{size}"), "bytes": size}
+    place = {text: code for code, (text, _) in enumerate(Counter(texts).most_common())}
+    missing = [code for text, code in place.items() if text in MISSING_TEXTS]
+    size = 1 if len(place) <= 256 else 2
+    codes = packed([place[text] for text in texts], f"u{size}")
+    return {"texts": list(place), "missing": missing, "codes": codes, "bytes": size}
 
 
 def packed(values: ArrayLike, kind: str) -> str:

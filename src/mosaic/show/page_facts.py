@@ -31,7 +31,8 @@ from mosaic.show.page_columns import (
 
 #: Rows in the list of outliers: so many, and as many more as are outliers, up to the second number. Readers without JavaScript
 #: have the first.
-USUALLY_LISTED, MOST_LISTED = 300, 1000
+USUALLY_LISTED = 300
+MOST_LISTED = 1000
 #: Groups by name; all others are shown as one.
 MOST_GROUPS = 40
 
@@ -42,15 +43,14 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
     """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian
     bytes. ``rows`` has names, cells, pictures and groups: an open file, or what was given beside the fit.
     """
-    bins, selection, weights = facts.bins, facts.complete, facts.rows.weight_of
+    bins = facts.bins
+    selection = facts.complete
+    weights = facts.rows.weight_of
     n_known = int(facts.complete.outlier_rows.sum())
     group_of, groups = _groups(facts, rows)
     file = None
     if rows.path is not None:
         file = {"name": shortened(rows.path.name, 200), "kind": rows.kind}
-    suggested = facts.suggested if facts.k else None
-    if suggested is not None and suggested > len(facts.ranking.points):
-        suggested = None
     shown, lists = _lists(facts, rows, group_of)
     page = {
         "title": title or facts.title,
@@ -67,7 +67,7 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
         **lists,
         "coverage": [round(share, 8) for share in facts.ranking.coverage.tolist()],
         "bound": None if facts.bound is None else facts.bound.tolist(),
-        "suggested": suggested,
+        "suggested": facts.suggested if facts.k else None,
         "moves": _moves(facts),
         "bins": {
             "edges": [float(f"{edge:.6g}") for edge in bins.edges],
@@ -88,7 +88,9 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
 
 def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
     """The group of each point, -1 without groups, and for each group its rows, and by bin those that may be outliers."""
-    known, bins, data = facts.rows, facts.bins, facts.complete.data
+    known = facts.rows
+    bins = facts.bins
+    data = facts.complete.data
     of_point = np.full(len(known.copies), -1, np.intp)
     names = data.constraints.names
     if rows.groups is not None:
@@ -129,7 +131,9 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     """The columns that are shown; the ranked rows, and those with the lowest counts, with names, cells and pictures within limits
     of bytes.
     """
-    ranked, bins, changes = facts.ranking.points, facts.bins, facts.changes
+    ranked = facts.ranking.points
+    bins = facts.bins
+    changes = facts.changes
     counts = np.asarray(facts.complete.data.counts)
     candidates = np.flatnonzero(~bins.safe)
     n_outliers = int(facts.complete.is_outlier.sum())
@@ -138,12 +142,14 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     numbers = facts.row_of_point[np.concatenate([points, *beside])]
-    listed, others = numbers[: len(points)], numbers[len(points) :]
+    listed = numbers[: len(points)]
+    others = numbers[len(points) :]
 
     why_odd = _named(facts, odd_columns, low)
     at_fault = [[reason.column for reason in reasons] for reasons in why_odd]
     cells = columns_of_rows(rows, listed)
-    cells.pop(rows.id_name or "", None)
+    if rows.index is None and rows.id_name is not None:
+        cells.pop(rows.id_name)
     compared = set(facts.feature_names or cells)
     first = [
         column for point, columns in zip(low, at_fault, strict=True) if facts.complete.is_outlier[point] for column in columns
@@ -208,7 +214,9 @@ def _named(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> l
 
 def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
-    selection, ranked, told = facts.selection, facts.ranking.points, []
+    selection = facts.selection
+    ranked = facts.ranking.points
+    told = []
     for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)):
         reason = contrasts(reasons)
         if facts.columns is None and selection.settings.mode == "paper" and rank < len(selection.gains):
@@ -222,7 +230,9 @@ def _why_chosen(facts: Facts) -> list[str]:
 
 
 def _map(facts: Facts, rows: Rows, group_of: IntArray) -> Part:
-    shown, bins, copies = facts.shown, facts.bins, facts.rows.copies
+    shown = facts.shown
+    bins = facts.bins
+    copies = facts.rows.copies
     planes = [facts.plane]
     if facts.plane.method != "features":
         planes.insert(0, facts.neighbours)
@@ -265,10 +275,12 @@ def _view(facts: Facts, plane: Plane) -> Part:
 def _moves(facts: Facts) -> list[list[list[float]]]:
     """For each rank, pairs of an earlier rank and the number of rows taken over from it; -1 for rows that had none."""
     arrivals = facts.changes.moves
-    n_ranks, taken = arrivals.shape[1], []
+    n_ranks = arrivals.shape[1]
+    taken = []
     for j in range(n_ranks):
         column = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
-        before, numbers = arrivals.indices[column].tolist(), _numbers(arrivals.data[column])
+        before = arrivals.indices[column].tolist()
+        numbers = _numbers(arrivals.data[column])
         taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, numbers, strict=True)])
     return taken
 
@@ -278,8 +290,6 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
     wants_proof = certificate and facts.k > 0
     proven = facts.certificate if wants_proof else facts.known_certificate
     notes = [note for note in rows.notes if note not in facts.decisions]
-    if wants_proof and proven.gap is None:
-        notes.append(proven.sentence)
     absent = facts.rows.n_without_weight
     if absent:
         notes.append(f"{counted(absent, 'row')} without weight {'was' if absent == 1 else 'were'} not compared with others.")
@@ -306,9 +316,7 @@ def _numbers(values: ArrayLike) -> list[float]:
 
 
 def names_of(rows: Rows, numbers: IntArray, longest: int = LONGEST_NAME) -> list[str | None]:
-    if not rows.has_names:
-        return [None] * len(numbers)
-    return [shortened(name, longest) or None for name in rows.names(numbers)]
+    return [shortened(name, longest) or None for name in rows.ids(numbers)]
 
 
 def pictures_of(rows: Rows, numbers: IntArray, side: int) -> list[str | None]:

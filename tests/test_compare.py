@@ -1,0 +1,108 @@
+"""What changed between two tables, near copies, and how columns are compared: in Python as on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mosaic
+from cli_runs import run
+from mixed_tables import customers
+from mosaic import InvalidInputError, MemoryBudgetError
+
+pytest.importorskip("pyarrow")
+
+
+def two_clusters(sizes, seed=0):
+    noise = np.random.default_rng(seed).normal(size=(sum(sizes), 2))
+    return pd.DataFrame(10.0 * np.repeat([[0.0, 0.0], [1.0, 0.0]], sizes, axis=0) + noise, columns=["x", "y"])
+
+
+def test_compare_counts_the_rows_of_each_representative_in_both_tables():
+    before, after = two_clusters([150, 50]), two_clusters([40, 160], seed=1)
+    found = mosaic.compare(before, after, n_representatives=2)
+    model = found.model
+    here, there = model.explain_new(before), model.explain_new(after)
+    for row, share, other in zip(found.rows, found.share, found.share_in_other, strict=True):
+        assert share == np.mean(here.representative == row)
+        assert other == np.mean(there.representative == row)
+    assert sorted(model.representative_indices_) == sorted(found.rows)
+    assert found.outlier_shares == (here.is_outlier.mean(), there.is_outlier.mean())
+    assert found.n_rows == (200, 200)
+    assert found.p_value < 0.01
+    assert str(found).startswith("The other rows differ (p = ")
+
+
+def test_compare_puts_the_largest_change_first():
+    found = mosaic.compare(two_clusters([150, 50]), two_clusters([40, 160], seed=1), n_representatives=6)
+    changes = np.abs(found.share_in_other - found.share)
+    assert (np.diff(changes) <= 0).all()
+    assert changes[0] > 0
+
+
+def test_rows_of_one_kind_differ_no_more_than_by_chance():
+    """At a level of 1 % hardly any of forty draws is said to differ."""
+    differ = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        differ += mosaic.compare(rng.normal(size=(120, 2)), rng.normal(size=(120, 2)), n_representatives=4).p_value < 0.01
+    assert differ <= 3
+
+
+def test_other_rows_that_are_all_outliers_have_no_similarity():
+    far = pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3})
+    found = mosaic.compare(two_clusters([150, 50]), far, n_representatives=2)
+    assert found.outlier_shares[1] == 1.0
+    assert found.mean_similarities[1] == 0.0
+
+
+def test_compare_needs_the_columns_of_the_first_table():
+    with pytest.raises(InvalidInputError, match="'y' was there in fit and is missing now"):
+        mosaic.compare(two_clusters([30, 30]), two_clusters([30, 30])[["x"]])
+
+
+def test_dedup_finds_copies_of_copies_once_and_names_the_first():
+    X = mosaic.datasets.swiss_roll(300)
+    found = mosaic.dedup(np.vstack([X, X[7], X[7] + 1e-7, X[40]]))
+    assert (found.rows.tolist(), found.copy_of.tolist()) == ([300, 301, 302], [7, 7, 40])
+    assert (len(found), str(found)) == (3, "3 near copies among 303 rows.")
+    assert len(mosaic.dedup(X)) == 0
+    with pytest.raises(InvalidInputError, match="near must be a finite number > 0"):
+        mosaic.dedup(X, near=0)
+
+
+def test_dedup_refuses_rows_that_are_read_in_passes(tmp_path):
+    np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(200_000, 30)))
+    with pytest.raises((InvalidInputError, MemoryBudgetError), match="memory_budget"):
+        mosaic.dedup(str(tmp_path / "many.npy"), memory_budget="40MB")
+
+
+@pytest.mark.filterwarnings("ignore:Not compared:mosaic.SelectionWarning")
+def test_python_says_what_the_commands_say(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = customers(300)
+    pd.concat([frame, frame.iloc[[7]].assign(customer_id="X1")]).to_csv("here.csv", index=False)
+    customers(200).to_csv("there.csv", index=False)
+
+    def answer(*words):
+        ran = run(capsys, *words, "--json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    assert answer("columns", "here.csv")["columns"] == [column._asdict() for column in mosaic.columns("here.csv")]
+    copies = mosaic.dedup("here.csv", near=0.2)
+    told = answer("dedup", "here.csv", "--near", "0.2")
+    assert told["sentence"] == str(copies) == "1 near copy among 301 rows."
+    assert (
+        [(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in told["copies"]]
+        == [(300, 7)]
+        == [(copies.rows[0], copies.copy_of[0])]
+    )
+    found = mosaic.compare("here.csv", "there.csv", n_representatives=5)
+    told = answer("compare", "here.csv", "there.csv", "-k", "5")
+    assert told["sentence"] == str(found)
+    assert told["p_value"] == found.p_value
+    assert [(pick["row"], pick["share"], pick["share_in_other"]) for pick in told["picks"]] == [
+        *zip(found.rows.tolist(), found.share.tolist(), found.share_in_other.tolist(), strict=True)
+    ]
