@@ -42,7 +42,7 @@ def parts(lines: Sequence[Line]) -> list[str]:
     each = {m: next(iter(cells(mine, m, []).values()), {}) for m in COLUMNS}
     columns = {m.title: (column, m) for m, column in each.items() if any(cell.values for cell in column.values())}
     words = "Five subjects at random, fifteen faces picked; a group is a subject under light from the left, the right or ahead."
-    return [words, table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))]
+    return [words, table_of_columns(columns, in_table_order(mine), tiers(mine))]
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path | None:

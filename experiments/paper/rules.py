@@ -21,7 +21,6 @@ from experiments.paper._lines import (
     CLASS_BALANCE,
     EQUAL,
     F1_INLIER,
-    F1_OUTLIER,
     LIGHT_GROUPS,
     NEAREST,
     OUTLIER_SHARE,
@@ -488,6 +487,3 @@ def as_printed(lines: Sequence[Line], method: str = HERO, *, defaults: bool = Fa
     agreeing = " or ".join(r.name.partition(" ")[0] for r in readings if r.outcome == "holds")
     one = f"agrees if the dimension is {agreeing}" if agreeing else "not reproduced"
     return Found(tuple(readings), digits=3, words=words, one=one)
-
-
-STRUCTURED_MEASURES = (AUC, F1_OUTLIER, F1_INLIER)
