@@ -28,6 +28,10 @@ class Status(Enum):
     KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, or loosen `tol`."
 
 
+#: Steps of interior point, which needs about ten.
+MOST_STEPS = 50
+
+
 @dataclass(frozen=True)
 class Solution:
     """The result of a solver: the optimum lies between ``primal`` and ``dual``, the best values found."""
@@ -98,25 +102,20 @@ class State(NamedTuple):
     at: Evaluation
 
 
-@dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form: about ten steps at any conditioning. ``continues``: the start is the result of a run on
-    nearly the same numbers, and is used unchanged.
-    """
+    """Interior point on the design form: about ten steps at any conditioning."""
 
-    continues: bool = False
-    patience: int = 8  # typical steps divide the gap by a factor
+    patience: ClassVar[int] = 8  # typical steps divide the gap by a factor
     check_every: ClassVar[int] = 1  # every evaluation gives the gap at no extra cost
 
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
-        if start is not None and self.continues:
-            at = problem.evaluate(start)
-            slack = 1.0 - at.v
-            # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
-            return State(start, np.maximum(slack, np.average(np.abs(slack), weights=start)), at)
-        eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())  # off the boundary
+        eta = uniform_start(problem) if start is None else start
+        if not eta.all():
+            eta = np.maximum(eta, 0.03 * eta.mean())  # off the boundary
         at = problem.evaluate(eta)
-        return State(eta, np.maximum(1.0 - at.v, 0.1), at)
+        slack = 1.0 - at.v
+        # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
+        return State(eta, np.maximum(slack, np.average(np.abs(slack), weights=eta)), at)
 
     def step(self, problem: DesignProblem, state: State) -> State:
         eta, zeta, at = state
@@ -152,20 +151,15 @@ class InteriorPoint:
 def run_interior_point(
     problem: DesignProblem, *, tol: float, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
-    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision, unless
-    single precision finds the target out of reach: a caller that sets one has a solution already.
-    """
-    solver, steps, most = InteriorPoint(), 0, 50
+    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision."""
+    solver, steps = InteriorPoint(), 0
     if problem.n >= 500:  # single precision takes half the time
         aim = max(tol, 1e-5)  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
         with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
-            rough = run(InteriorPoint(patience=3), problem.single, tol=aim, max_iter=most, start=start, target=target)
-            if np.isfinite(rough.value).all() and rough.gap < 1.0:
-                if rough.dual > target > -np.inf:
-                    return rough
+            rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, start=start, target=target)
+            if rough.gap < 1.0:
                 steps, start = rough.iterations, rough.value
-                solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
-    found = run(solver, problem, tol=tol, max_iter=most, start=start, target=target)
+    found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
     return replace(found, iterations=steps + found.iterations)
 
 
@@ -203,9 +197,10 @@ class _OnRows:
 
 
 class ADMM(_OnRows):
-    """Alternating directions: one product with a stored inverse and one shrinkage per step.
+    """Alternating directions: products with a stored inverse and one shrinkage per step.
 
-        Δ ← (lam K + ρ I)⁻¹ (lam F T + ρ (R − Q)),   R ← prox_{1/ρ}(Δ + Q),   Q ← Q + Δ − R.
+        Δ ← (lam K + ρ I)⁻¹ (lam F T + ρ (R − Q)),   R ← prox_{1/ρ}(Δ + Q),   Q ← Q + Δ − R,
+        (lam K + ρ I)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
 
     Notes
     -----
@@ -221,8 +216,7 @@ class ADMM(_OnRows):
     def step(self, problem: RowProgram, state: Steps) -> Steps:
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
-        # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
-        Δ = inverse @ B if problem.K is not None else (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
+        Δ = (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
         if steps < 100 and steps % 5 == 4:
@@ -237,8 +231,6 @@ class ADMM(_OnRows):
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
-    if problem.K is not None:
-        return np.linalg.inv(with_diagonal(problem.lam * problem.K, rho))
     return np.linalg.inv(with_diagonal(problem.F.T @ problem.F, rho / problem.lam))
 
 
@@ -246,7 +238,7 @@ class FISTA(_OnRows):
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
-        gram = problem.K if problem.K is not None else problem.F.T @ problem.F
+        gram = problem.F.T @ problem.F
         W = np.zeros(problem.shape) if start is None else start
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return W, W, 1.0, 1.0 / (problem.lam * largest)
