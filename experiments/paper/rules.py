@@ -165,7 +165,7 @@ def contest(
 def _against_all(
     name: str, column: Column, measure: Measure, rivals: Sequence[str], tier: Mapping[str, str], substantial: float, hero: str
 ) -> Reading:
-    mine, ours = _values(column, hero), _values(column, DEFAULT)
+    mine = _values(column, hero)
     others = {m: values for m in rivals if (values := _values(column, m))}
     if not mine or not others:
         return Reading(name, "absent")
@@ -182,8 +182,8 @@ def _against_all(
         found[method] = outcome, error
     first = min(others, key=lambda m: (ORDER.index(found[m][0]), -sign * fmean(others[m])))
     outcome, error = found[first]
-    default = fmean(ours) if ours else None
-    return Reading(name, outcome, fmean(mine), fmean(others[first]), label(first, tier[first]), default, error=error)
+    whose = label(first, tier[first])
+    return Reading(name, outcome, fmean(mine), fmean(others[first]), whose, _mean(column, DEFAULT), error=error)
 
 
 def _values(column: Column, method: str) -> tuple[float, ...]:
