@@ -203,7 +203,7 @@ class DesignProblem:
             E = on_host(small.solve_M(eta[used], xp.to_device_of(small.F, self.T)))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
-    def scores(self, E: FloatArray, candidates: Any = None) -> FloatArray:
+    def scores(self, E: FloatArray, candidates: FloatArray | None = None) -> FloatArray:
         """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision."""
         F = self.F if candidates is None else candidates
         Et, z = asarray_like(F, E).T, np.empty(F.shape[0])

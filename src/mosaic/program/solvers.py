@@ -25,7 +25,7 @@ class Status(Enum):
     TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
     STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, or lower `lam`."
-    KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, or loosen `tol`."
+    KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank`, or loosen `tol`."
 
 
 #: Steps of interior point, which needs about ten.
