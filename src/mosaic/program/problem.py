@@ -16,7 +16,6 @@ Weights ω_i of targets, our addition, give the same program with C = Σ ω_i t_
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, cholesky, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 from mosaic.program import RowNorm
@@ -229,14 +228,6 @@ def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     top = 1.0 / largest_score if largest_score > 0 else np.inf
     best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
     return float(min(max(best, -top), top))
-
-
-def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
-    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum: the dual is
-    lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
-    """
-    reach = math.sqrt(2.0 * lam * max(gap, 0.0))
-    return abs(s) * z + reach * lengths >= 1.0
 
 
 def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
