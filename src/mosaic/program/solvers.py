@@ -102,20 +102,25 @@ class State(NamedTuple):
     at: Evaluation
 
 
+@dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form: about ten steps at any conditioning."""
+    """Interior point on the design form: about ten steps at any conditioning. ``continues``: the start is the result of a run on
+    nearly the same numbers, and is used unchanged.
+    """
 
+    continues: bool = False
     patience: ClassVar[int] = 8  # typical steps divide the gap by a factor
     check_every: ClassVar[int] = 1  # every evaluation gives the gap at no extra cost
 
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
-        eta = uniform_start(problem) if start is None else start
-        if not eta.all():
-            eta = np.maximum(eta, 0.03 * eta.mean())  # off the boundary
+        if start is not None and self.continues:
+            at = problem.evaluate(start)
+            slack = 1.0 - at.v
+            # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
+            return State(start, np.maximum(slack, np.average(np.abs(slack), weights=start)), at)
+        eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())  # off the boundary
         at = problem.evaluate(eta)
-        slack = 1.0 - at.v
-        # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
-        return State(eta, np.maximum(slack, np.average(np.abs(slack), weights=eta)), at)
+        return State(eta, np.maximum(1.0 - at.v, 0.1), at)
 
     def step(self, problem: DesignProblem, state: State) -> State:
         eta, zeta, at = state
@@ -152,12 +157,14 @@ def run_interior_point(
     problem: DesignProblem, *, tol: float, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
     """Run interior point. Large problems begin in single precision; the bounds are always those of double precision."""
-    solver, steps = InteriorPoint(), 0
+    solver = InteriorPoint()
+    steps = 0
     if problem.n >= 500:  # single precision takes half the time
         aim = max(tol, 1e-5)  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
         with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
             rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, start=start, target=target)
             if rough.gap < 1.0:
+                solver = InteriorPoint(continues=True)
                 steps, start = rough.iterations, rough.value
     found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
     return replace(found, iterations=steps + found.iterations)
