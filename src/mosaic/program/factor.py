@@ -56,10 +56,12 @@ def factorize(
     their relative trace error, too, must be within ``tol``. With ``among``, only these points are pivots, and only theirs is the
     error that ends it. Linear and cosine kernels with few features are their own factor.
     """
-    n, dtype = kernel.n, kernel.dtype
+    n = kernel.n
+    dtype = kernel.dtype
     ω = np.ones(n) if weights is None else weights
     diagonal = kernel.diagonal()
-    trace, largest = float(ω @ diagonal), float(diagonal.max())
+    trace = float(ω @ diagonal)
+    largest = float(diagonal.max())
     if not trace > 0:
         raise nothing_to_compare()
     check_similarities(largest, kernel.dtype)
@@ -121,7 +123,8 @@ def _draw(
         chosen = host_rows(Ft.T, drawn)
         left = kernel.block(drawn, drawn) - chosen @ chosen.T
         before = left.diagonal().copy()
-        kept, columns = list[int](), list[FloatArray]()
+        kept = list[int]()
+        columns = list[FloatArray]()
         for i, u in enumerate(rng.random(room)):
             if left[i, i] > max(noise, u * before[i]):
                 column = left[i] / np.sqrt(left[i, i])

@@ -205,7 +205,8 @@ class DesignProblem:
     def scores(self, E: FloatArray, candidates: FloatArray | None = None) -> FloatArray:
         """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision."""
         F = self.F if candidates is None else candidates
-        Et, z = asarray_like(F, E).T, np.empty(F.shape[0])
+        Et = asarray_like(F, E).T
+        z = np.empty(F.shape[0])
 
         def score(rows: slice) -> None:
             Y = Et @ rows_of(F, rows).T  # this order is fast for a factor stored by columns

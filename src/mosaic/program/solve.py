@@ -35,7 +35,8 @@ from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
 #: The largest weight and value of the program that are computed with, and the inverses of the smallest ones.
-LARGEST_WEIGHT, LARGEST_VALUE = 2.0**200, 2.0**500
+LARGEST_WEIGHT = 2.0**200
+LARGEST_VALUE = 2.0**500
 #: Points of a program with ℓ_∞, at most: its solver keeps about six matrices of the size of R.
 MOST_WITH_LINF = 12_900
 EPS = float(np.finfo(np.float64).eps)
@@ -173,7 +174,8 @@ class Program:
 
     def encode(self, alpha: float | None = None, lam: float | None = None) -> Encoding:
         """The certified encoding at a strength."""
-        n, tol = self.kernel.n, self.tol
+        n = self.kernel.n
+        tol = self.tol
         trace_tol = 0.25 * tol  # for the relative trace error of the factor
         if self.row_norm == "linf" and n > MOST_WITH_LINF:
             fault = f"asks for {n:,} × {n:,} numbers, and takes at most {MOST_WITH_LINF:,} points"
@@ -197,7 +199,8 @@ class Program:
 
     def pose(self, trace_tol: float, among: IntArray | None = None) -> PosedProblem:
         """The problem for distinct points with these weights and the kernel F Fᵀ, whose pivots are ``among`` some points."""
-        n, weights = self.kernel.n, self.weights
+        n = self.kernel.n
+        weights = self.weights
         factor = factorize(
             self.kernel, tol=trace_tol, max_rank=self.max_rank, weights=weights, among=among, random_state=self.random_state
         )
@@ -223,7 +226,8 @@ class Program:
         other = self.solve(fewer, encoding.lam)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
-        first, found = encoding.certificate, other.certificate
+        first = encoding.certificate
+        found = other.certificate
         proven = max(first.dual - max(first.slack - found.slack, 0.0), 0.0)  # what it has more of is taken off here
         return replace(other, certificate=replace(found, dual=min(proven, found.primal)), status=encoding.status)
 
@@ -261,7 +265,8 @@ class Program:
         used = np.flatnonzero(solution.row_norms)
         norms = solution.row_norms[used]
         members = posed.candidates[used]
-        primal, dual = solution.primal, solution.dual
+        primal = solution.primal
+        dual = solution.dual
         status = solution.status
         rows: DesignRows | GivenRows
         lost = 0.0
@@ -290,7 +295,8 @@ class Program:
             dual = max(dual - ALLOWED_ROUNDINGS * eps * (load - 1.0) * scale, 0.0)
         slack = ALLOWED_ROUNDINGS * (max(eps, EPS * load) + lost) * scale
         if dual > primal + slack:
-            dual, status = 0.0, Status.STALLED
+            dual = 0.0
+            status = Status.STALLED
         influence = np.zeros(self.kernel.n)
         influence[members] = norms
         return Encoding(

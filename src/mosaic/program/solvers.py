@@ -59,16 +59,20 @@ def run(
     ``check_every``-th step of a solver; a run has stalled after ``patience`` checks without progress.
     """
     scale = problem.scale
-    state, best = solver.init(problem, start), None
-    primal, dual = np.inf, -np.inf
-    smallest, since = np.inf, 0
+    state = solver.init(problem, start)
+    best = None
+    primal = np.inf
+    dual = -np.inf
+    smallest = np.inf
+    since = 0
     iteration = 0
     while True:
         if iteration % solver.check_every == 0 or iteration == max_iter:
             bounds = solver.bounds(problem, state)
             # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
             if bounds.primal < primal + 1e-13 * scale:
-                best, primal = state, bounds.primal
+                best = state
+                primal = bounds.primal
             dual = max(dual, bounds.dual)
             gap = (primal - dual) / scale
             since = 0 if gap < 0.999 * smallest else since + 1
@@ -136,7 +140,8 @@ class InteriorPoint:
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)
-        reach_p, reach_d = _reach(eta, d), _reach(zeta, dz)
+        reach_p = _reach(eta, d)
+        reach_d = _reach(zeta, dz)
         affine = float((eta + reach_p * d) @ (zeta + reach_d * dz)) / len(eta)
         σ = (affine / μ) ** 3
         d, dz = direction(σ * μ - d * dz)
@@ -165,7 +170,8 @@ def run_interior_point(
             rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, start=start, target=target)
             if rough.gap < 1.0:
                 solver = InteriorPoint(continues=True)
-                steps, start = rough.iterations, rough.value
+                steps = rough.iterations
+                start = rough.value
     found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
     return replace(found, iterations=steps + found.iterations)
 

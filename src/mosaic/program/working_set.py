@@ -60,9 +60,11 @@ def solve_design(
         state.grow()
     if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
-    eta, norms = np.zeros(problem.n), np.zeros(problem.n)
+    eta = np.zeros(problem.n)
+    norms = np.zeros(problem.n)
     members, values, lengths = state.best
-    eta[members], norms[members] = values, lengths
+    eta[members] = values
+    norms[members] = lengths
     status = Status.CONVERGED if state.gap <= tol else status
     return Solution(eta, norms, status, state.best_primal, state.best_dual, problem.scale, state.steps)
 
@@ -71,7 +73,8 @@ class _WorkingSet:
     """The members S with their η, by how much other candidates violate their constraints, and the best bounds so far."""
 
     def __init__(self, problem: DesignProblem, initial: IntArray | None, rng: np.random.Generator):
-        self.problem, self.rng = problem, rng
+        self.problem = problem
+        self.rng = rng
         n = problem.n
         self.excess: FloatArray = np.zeros(n)  # z − 1 of candidates outside the set
         by_rank = min(max(problem.p, 60), MOST_INITIAL_MEMBERS)
@@ -84,7 +87,8 @@ class _WorkingSet:
             drawn = min(n, max(drawn, self.size - len(first)))
             self.members = np.union1d(first, rng.choice(n, drawn, replace=False))
         self.eta: FloatArray = np.zeros(len(self.members))
-        self.best_primal, self.best_dual = np.inf, -np.inf
+        self.best_primal = np.inf
+        self.best_dual = -np.inf
         nothing = np.zeros(len(self.members))
         self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
         self.steps = 0
@@ -110,7 +114,8 @@ class _WorkingSet:
 
     def _record(self, primal: float, dual: float, norms: FloatArray) -> None:
         if primal < self.best_primal:
-            self.best_primal, self.best = primal, (self.members, self.eta, norms)
+            self.best_primal = primal
+            self.best = (self.members, self.eta, norms)
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
@@ -142,13 +147,16 @@ class _WorkingSet:
             self.steps += found.iterations
             if found.primal > target:
                 break
-            members, eta = members[chosen], found.value
-            self.best, self.best_primal = (members, eta, found.row_norms), found.primal
+            members = members[chosen]
+            eta = found.value
+            self.best = (members, eta, found.row_norms)
+            self.best_primal = found.primal
             order = np.argsort(-eta, kind="stable")
             keep = int(shrink * keep)
             if once:
                 break
-        self.members, self.eta = members, eta
+        self.members = members
+        self.eta = eta
 
     def grow(self) -> None:
         room = max(100, len(self.members), self.size // 2)
@@ -160,11 +168,13 @@ class _WorkingSet:
         members = np.union1d(self.members, new)
         eta = np.zeros(len(members))
         eta[np.searchsorted(members, self.members)] = self.eta
-        self.members, self.eta = members, eta
+        self.members = members
+        self.eta = eta
 
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
-        excess, F = self.excess, self.problem.F
+        excess = self.excess
+        F = self.problem.F
         places = np.flatnonzero(excess > 0.02 * max(excess.max(), 0.0))
         most = min(20_000, 10 * room)
         if len(places) > most:
