@@ -49,9 +49,7 @@ class Solution:
         return (self.primal - self.dual) / self.scale if self.scale > 0 else 0.0
 
 
-def run(
-    solver: Any, problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
-) -> Solution:
+def run(solver: Any, problem: Any, *, tol: float, max_iter: int, target: float = -np.inf) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls: init, step, bounds, result.
 
     A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
@@ -59,7 +57,7 @@ def run(
     ``check_every``-th step of a solver; a run has stalled after ``patience`` checks without progress.
     """
     scale = problem.scale
-    state = solver.init(problem, start)
+    state = solver.init(problem)
     best = None
     primal = np.inf
     dual = -np.inf
@@ -108,15 +106,17 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form: about ten steps at any conditioning. ``continues``: the start is the result of a run on
-    nearly the same numbers, and is used unchanged.
+    """Interior point on the design form: about ten steps at any conditioning. ``start`` is η to begin with; ``continues``: it is
+    the result of a run on nearly the same numbers, and is used unchanged.
     """
 
+    start: FloatArray | None = None
     continues: bool = False
     patience: ClassVar[int] = 8  # typical steps divide the gap by a factor
     check_every: ClassVar[int] = 1  # every evaluation gives the gap at no extra cost
 
-    def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
+    def init(self, problem: DesignProblem) -> State:
+        start = self.start
         if start is not None and self.continues:
             at = problem.evaluate(start)
             slack = 1.0 - at.v
@@ -162,17 +162,16 @@ def run_interior_point(
     problem: DesignProblem, *, tol: float, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
     """Run interior point. Large problems begin in single precision; the bounds are always those of double precision."""
-    solver = InteriorPoint()
+    solver = InteriorPoint(start)
     steps = 0
     if problem.n >= 500:  # single precision takes half the time
         aim = max(tol, 1e-5)  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
         with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
-            rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, start=start, target=target)
+            rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, target=target)
             if rough.gap < 1.0:
-                solver = InteriorPoint(continues=True)
+                solver = InteriorPoint(rough.value, continues=True)
                 steps = rough.iterations
-                start = rough.value
-    found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
+    found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, target=target)
     return replace(found, iterations=steps + found.iterations)
 
 
@@ -221,10 +220,10 @@ class ADMM(_OnRows):
        residuals differ by more than a factor of ten, for the first hundred iterations (every change costs a new inverse).
     """
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
-        R = np.zeros(problem.shape) if start is None else start
+    def init(self, problem: RowProgram) -> Steps:
+        nothing = np.zeros(problem.shape)
         rho = problem.lam * sum_of_squares(problem.F) / len(problem.F)
-        return R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0
+        return nothing, nothing, rho, _inverse(problem, rho), 0
 
     def step(self, problem: RowProgram, state: Steps) -> Steps:
         R, Q, rho, inverse, steps = state
@@ -250,9 +249,9 @@ def _inverse(problem: RowProgram, rho: float) -> FloatArray:
 class FISTA(_OnRows):
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
+    def init(self, problem: RowProgram) -> Steps:
         gram = problem.F.T @ problem.F
-        W = np.zeros(problem.shape) if start is None else start
+        W = np.zeros(problem.shape)
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return W, W, 1.0, 1.0 / (problem.lam * largest)
 
