@@ -231,7 +231,7 @@ def square_first_order(case: Case, method: FISTA | ADMM) -> Iterator[Answer]:
 
 
 def _steps(method: Any, program: RowProgram, answer: Callable[[FloatArray], Found]) -> Iterator[Answer]:
-    state = method.init(program, None)
+    state = method.init(program)
     while True:
         for _ in range(method.check_every):
             state = method.step(program, state)

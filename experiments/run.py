@@ -49,6 +49,8 @@ def run_job(
     task = TASKS[job.task]
     method = task.methods()[job.method]
     record: dict[str, Any] = {**asdict(job), "tier": method.tier, "settings": dict(settings or {})}
+    if job.task == "time":
+        record |= {"cores": os.cpu_count(), "load": os.getloadavg()[0]}
     try:
         case = task.case(job, validation)
     except MissingData as missing:

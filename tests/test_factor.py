@@ -71,9 +71,6 @@ def test_limits_are_kept_and_said():
     factor = factorize(kernel, tol=1e-9, max_rank=10)
     assert (factor.is_finest, factor.rank) == (True, 10)
     assert not factorize(kernel, tol=0.5).is_finest
-    budget = 2 * 300 * 8 * 20
-    factor = factorize(kernel, tol=1e-9, memory_budget=budget)
-    assert (factor.is_finest, factor.rank) == (True, 20)
 
 
 def test_a_function_that_is_indefinite_is_refused(rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mosaic.program.problem import DesignProblem, RowProgram, critical_lam, feasible_scale, primal_dual, screen
+from mosaic.program.problem import DesignProblem, RowProgram, critical_lam, feasible_scale, primal_dual
 from mosaic.program.solvers import FISTA, InteriorPoint, run
 from oracles import certify, exact_factor, objective
 
@@ -145,24 +145,6 @@ def test_dual_never_exceeds_primal_and_meets_it_at_the_optimum(rng):
         # Both sides against the optimum, so that neither sign can be wrong.
         assert bounds.primal >= best.primal * (1 - 1e-9)
         assert bounds.dual <= best.dual * (1 + 1e-9)
-
-
-def test_screened_rows_are_zero_at_the_optimum(rng):
-    """And the optimal dual point lies in the ball that screening assumes."""
-    problem = random_problem(rng, 200, 4, lam=0.02)
-    best = solved(problem, 1e-13)
-    optimum, lengths, removed = problem.dual_point(best).E, np.linalg.norm(problem.F, axis=1), 0
-    for precision in (1e-2, 1e-4, 1e-6):
-        eta = run(InteriorPoint(), problem, tol=precision, max_iter=60).value
-        point, bounds = problem.dual_point(eta), certify(problem, eta)
-        z = problem.scores(point.E)
-        s = feasible_scale(point.inner, point.fit, float(z.max()))
-        keep = screen(z, lengths, s, problem.lam, bounds.primal - bounds.dual)
-        removed += int((~keep).sum())
-        assert best[~keep].max(initial=0.0) < 1e-6 * best.max()
-        radius = np.sqrt(2 * problem.lam * (bounds.primal - bounds.dual))
-        assert np.linalg.norm(s * point.E - optimum) <= radius * (1 + 1e-6)
-    assert removed > 100
 
 
 def test_zero_is_optimal_exactly_up_to_lam_crit(roll_kernel):

@@ -71,8 +71,8 @@ def test_an_impossible_tolerance_and_too_few_rounds_end_with_an_honest_gap(n):
 
 
 @pytest.mark.parametrize("seed", range(80, 92))
-def test_bound_is_never_above_the_optimum_whatever_screening_leaves(seed):
-    """Screening may leave as many candidates as there are members, and other ones; then the members alone prove nothing."""
+def test_bound_is_never_above_the_optimum(seed):
+    """The members alone prove nothing."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(310, 900)), int(rng.integers(2, 9))
     F = rng.normal(size=(n, p)) * 10 ** rng.uniform(-1, 1, size=(n, 1))

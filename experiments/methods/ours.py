@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -39,11 +38,9 @@ def select_greedily(X: Any, k: int, seed: int) -> Picks:
     return Picks(curve.at(k))
 
 
-def with_constants(method: Callable[..., Any], constants: Mapping[str, Any], *args: Any) -> Any:
-    """A method while some constants of the library have other values, by module and name."""
-    with ExitStack() as changed:
-        for name, value in constants.items():
-            changed.enter_context(mock.patch(f"mosaic.{name}", value))
+def with_constant(method: Callable[..., Any], name: str, value: Any, *args: Any) -> Any:
+    """A method while a constant of the library, by module and name, has another value."""
+    with mock.patch(f"mosaic.choosing.{name}", value):
         return method(*args)
 
 
@@ -134,35 +131,37 @@ DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),
     Detector("MOSAIC (paper)", "ours", detect_like_the_paper, DETECTOR_SETTINGS, largest=5000),
 )
+#: Constants that are changed where the rules read them, for the time of one run: in both tasks, and in selection only.
+CHANGED: dict[str, tuple[str, Any]] = {
+    "narrow": ("geometry.RESEMBLED_SHARE", 1 / 12),
+    "wide": ("geometry.RESEMBLED_SHARE", 1 / 3),
+    "median density": ("geometry.DENSE_QUANTILE", 0.5),
+    "eight programs": ("outliers.PROGRAMS", 8),
+    "larger programs": ("outliers.PROGRAM_SIZE", 256),
+    "weaker programs": ("outliers.PROGRAM_STRENGTH", 3.0),
+    "stronger programs": ("outliers.PROGRAM_STRENGTH", 30.0),
+}
+CHANGED_IN_SELECTION: dict[str, tuple[str, Any]] = {
+    "any valley": ("outliers.VALLEY_LEVEL", 1e-3),
+    "clear valleys only": ("outliers.VALLEY_LEVEL", 1e-8),
+    "no valley": ("outliers.VALLEY_LEVEL", 0.0),
+    "no groups": ("outliers.HIGHER_DIMENSION", 0.0),
+    "nobody alone": ("outliers.ALONE", 1.0),
+    "more alone": ("outliers.ALONE", 1.3),
+    "no doubt": ("choose.just_above", _no_doubt),
+}
 #: Each rule taken away, or its constant changed.
-#: Constants are changed where the rules read them, for the time of one run.
 SELECTOR_VARIANTS = (
     Selector("no rejection", "ours", partial(select, outliers="keep")),
     Selector("greedy", "ours", select_greedily),
     Selector("unscaled", "ours", partial(select, scale=False)),
-    Selector("narrow", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
-    Selector("wide", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),
-    Selector("median density", "ours", partial(with_constants, select, {"choosing.geometry.DENSE_QUANTILE": 0.5})),
-    Selector("eight programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAMS": 8})),
-    Selector("larger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_SIZE": 256})),
-    Selector("weaker programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 3.0})),
-    Selector("stronger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})),
-    Selector("any valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-3})),
-    Selector("clear valleys only", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-8})),
-    Selector("no valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 0.0})),
-    Selector("no groups", "ours", partial(with_constants, select, {"choosing.outliers.HIGHER_DIMENSION": 0.0})),
-    Selector("nobody alone", "ours", partial(with_constants, select, {"choosing.outliers.ALONE": 1.0})),
-    Selector("more alone", "ours", partial(with_constants, select, {"choosing.outliers.ALONE": 1.3})),
-    Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose.just_above": _no_doubt})),
+    *(
+        Selector(name, "ours", partial(with_constant, select, *change))
+        for name, change in (CHANGED | CHANGED_IN_SELECTION).items()
+    ),
 )
 DETECTOR_VARIANTS = (
-    Detector("narrow", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
-    Detector("wide", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),
-    Detector("median density", "ours", partial(with_constants, detect, {"choosing.geometry.DENSE_QUANTILE": 0.5})),
-    Detector("one program", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAMS": 1})),
-    Detector("eight programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAMS": 8})),
-    Detector("larger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_SIZE": 256})),
-    Detector("weaker programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 3.0})),
-    Detector("stronger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})),
+    Detector("one program", "ours", partial(with_constant, detect, "outliers.PROGRAMS", 1)),
     Detector("unscaled", "ours", partial(detect, scale=False)),
+    *(Detector(name, "ours", partial(with_constant, detect, *change)) for name, change in CHANGED.items()),
 )

@@ -126,7 +126,7 @@ def cells(lines: Iterable[Line], measure: Measure, by: Sequence[str]) -> dict[Ca
     """
     rest = [name for name in FIELDS if name not in by]
     lines = latest(lines)
-    order = in_table_order((line["method"] for line in lines), lines)
+    order = in_table_order(lines)
     found: dict[Case, dict[str, dict[Case, Line]]] = {}
     for line in lines:
         column = found.setdefault(tuple(line[name] for name in by), {})
@@ -214,15 +214,15 @@ def tiers(lines: Iterable[Line]) -> dict[str, str]:
     return {line["method"]: line.get("tier", "peer") for line in lines}
 
 
-def in_table_order(methods: Iterable[str], lines: Iterable[Line]) -> list[str]:
-    """Ours, the paper's baselines, surrogates, peers; within them as in the items, then by name."""
+def in_table_order(lines: Iterable[Line]) -> list[str]:
+    """The methods: ours, the paper's baselines, surrogates, peers; within them as in the items, then by name."""
     tier = tiers(lines)
 
     def place(method: str) -> tuple[int, int, str]:
         known = SELECTORS.index(method) if method in SELECTORS else len(SELECTORS)
-        return TIERS.index(tier.get(method, "peer")), known, method
+        return TIERS.index(tier[method]), known, method
 
-    return sorted(set(methods), key=place)
+    return sorted(tier, key=place)
 
 
 def label(method: str, tier: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from experiments.items import CHOOSING, CONFIRMING, KINDS, adbench_sets
+from experiments.methods.ours import CHANGED
 from experiments.paper._lines import AUC, NEAREST, OUTLIER_SHARE, Column, Line, Measure, cells, latest, tiers
 from experiments.paper._markdown import table_of_columns
 
@@ -31,18 +32,7 @@ SELECTION_RULES = {
     "more alone": "alone below 1.3",
     "no doubt": "rows just above a valley may be chosen",
 }
-DETECTION_RULES = {
-    WHOLE: "nothing",
-    "narrow": "a dense point resembles 1/12 of all",
-    "wide": "a dense point resembles 1/3 of all",
-    "median density": "the typical point resembles a fifth, not one in a dense place",
-    "one program": "one program",
-    "eight programs": "eight programs",
-    "larger programs": "programs of 256 points",
-    "weaker programs": "lam = 3",
-    "stronger programs": "lam = 30",
-    "unscaled": "columns are never divided by their spread",
-}
+DETECTION_RULES = {name: SELECTION_RULES[name] for name in (WHOLE, "unscaled", *CHANGED)} | {"one program": "one program"}
 
 
 def parts(lines: Sequence[Line]) -> list[str]:
@@ -74,10 +64,9 @@ def parts(lines: Sequence[Line]) -> list[str]:
     return [*found, "Detection: all sets that mark their outliers.", _table(detection, DETECTION_RULES, mine)]
 
 
-def _column(lines: Sequence[Line], measure: Measure, task: str, start: str = "") -> Column:
+def _column(lines: Sequence[Line], measure: Measure, task: str) -> Column:
     """Means over all cases of a task, one a seed."""
-    mine = [line for line in lines if line["task"] == task and line["dataset"].startswith(start)]
-    return cells(mine, measure, []).get((), {})
+    return cells([line for line in lines if line["task"] == task], measure, []).get((), {})
 
 
 def _table(columns: Mapping[str, tuple[Column, Measure]], rules: Mapping[str, str], lines: Sequence[Line]) -> str:

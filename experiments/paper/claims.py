@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from experiments.items import AMBIENT, DETECTION_RIVALS, SCALABLE, TABLE_AMBIENT
+from experiments.items import AMBIENT, DETECTED, DETECTION_RIVALS, SCALABLE, TABLE_AMBIENT
 from experiments.paper import rules, running_time
-from experiments.paper._lines import F1_INLIER, Line
+from experiments.paper._lines import F1_INLIER, MEASURES, Line
 from experiments.paper.rules import SELECTION_RIVALS, Found
 
 Rule = Callable[[Sequence[Line]], Found]
@@ -66,8 +66,9 @@ HIGH = (
 )
 FEWER = f"at most half of the share of each of {', '.join(SELECTION_RIVALS)}"
 DIMENSION = (
-    "The table names neither the dimension nor the positive class. Its others end near 0.3 at five outliers per inlier, which "
-    f"is what calling everything an inlier gives (0.286): inliers are positive. Dimensions: {', '.join(map(str, TABLE_AMBIENT))}."
+    "The table names neither the dimension nor the positive class nor the number of inliers. Its others end near 0.3 at five "
+    "outliers per inlier, which is what calling everything an inlier gives (0.286): inliers are positive. Dimensions: "
+    f"{', '.join(map(str, TABLE_AMBIENT))}. Inliers: {DETECTED}, since a program of all points takes the cube of their number."
 )
 SETTINGS = (
     'Section 5 says "the best parameter is chosen over the validation set", Section 5.4 of the others "their parameters are set '
@@ -305,11 +306,10 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Natural images among Frey faces: the best detector.",
         {"5.4.2": "steadily outperforms all other algorithms in the case of [...] Frey Face"},
-        f"The figure names neither ratios nor measure: ratios 0.1 to 5; AUC, and F1 with either class positive. {SETTINGS}",
+        f"The figure names neither ratios nor measure: ratios 0.1 to 5 of {DETECTED} faces; AUC, and F1 with either class "
+        f"positive. {SETTINGS}",
         f"better than {', '.join(DETECTION_RIVALS)}, ratio by ratio",
-        partial(
-            rules.detection, item="structured", measures=rules.STRUCTURED_MEASURES, sets={"": "frey"}, at_once=False
-        ),
+        partial(rules.detection, item="structured", measures=MEASURES["structured"], sets={"": "frey"}, at_once=False),
         "structured",
         MAJORITY,
     ),
@@ -337,8 +337,10 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "F1 table: its numbers.",
         {"5.4.2, Table 1": "0.930, 0.889, 0.851, 0.816, 0.796"},
-        f"{DIMENSION} Only one of them can be that of the table. Settings are chosen on other draws.",
-        f"all five within {rules.NEAR}",
+        f"{DIMENSION} Only one of them can be that of the table. Settings are chosen on other draws. With more inliers, "
+        "outliers are told more easily: two runs with 300 in 5 dimensions, with two settings to choose from, gave 0.975, 0.922, "
+        "0.883, 0.855 and 0.843, which is within 0.05.",
+        f"all five within {rules.NEAR}; with {DETECTED} inliers (with 300 they are, in 5 dimensions)",
         rules.as_printed,
         "f1_table",
     ),

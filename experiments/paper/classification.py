@@ -16,7 +16,7 @@ def parts(lines: Sequence[Line]) -> list[str]:
     """Mean ± spread over runs, methods × (classifier, k), over all sets and for each; and what the scalable variant loses."""
     everything = latest(lines, ITEM)
     mine = ranked(everything)
-    methods, tier = in_table_order((line["method"] for line in mine), mine), tiers(everything)
+    methods, tier = in_table_order(mine), tiers(everything)
     found = [
         "Each set is split 70/10/20 for every run; picks come from 600 of the training rows, settings are chosen on the "
         "validation part, accuracies are those on the test part."

@@ -8,6 +8,7 @@ from experiments.items import TABLE_RATIOS
 from experiments.paper._lines import F1_INLIER, Line, cells, in_table_order, latest, tiers
 from experiments.paper._markdown import table_of_columns
 from experiments.paper.rules import PRINTED, with_defaults
+from experiments.paper.structured import AUTHORS
 
 ITEM = "f1_table"
 
@@ -36,12 +37,9 @@ def parts(lines: Sequence[Line]) -> list[str]:
     ]
     for dataset in sorted({line["dataset"] for line in mine}, key=dimension_of):
         found.append(f"### {dimension_of(dataset)} dimensions")
-        for here, words in ((mine, ""), (with_defaults(lines, ITEM), "The paper's rivals with the settings of their authors:")):
-            here = [line for line in here if line["dataset"] == dataset]
-            methods = in_table_order(
-                {line["method"] for line in here} & ({*PRINTED, "MOSAIC"} if words else {*tiers(here)}), here
-            )
+        for everything, words in ((mine, []), (with_defaults(lines, ITEM), [AUTHORS])):
+            here = [line for line in everything if line["dataset"] == dataset]
             columns = {f"{r:g}": (column, F1_INLIER) for (r,), column in cells(here, F1_INLIER, ["ratio"]).items()}
-            if methods:
-                found += [*([words] if words else []), table_of_columns(columns, methods, tiers(here), beside=beside)]
+            if here:
+                found += [*words, table_of_columns(columns, in_table_order(here), tiers(here), beside=beside)]
     return found

@@ -42,19 +42,19 @@ def parts(lines: Sequence[Line]) -> list[str]:
     each = {m: next(iter(cells(mine, m, []).values()), {}) for m in COLUMNS}
     columns = {m.title: (column, m) for m, column in each.items() if any(cell.values for cell in column.values())}
     words = "Five subjects at random, fifteen faces picked; a group is a subject under light from the left, the right or ahead."
-    return [words, table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))]
+    return [words, table_of_columns(columns, in_table_order(mine), tiers(mine))]
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path | None:
-    """The picks of a few methods at the first seed and the least k, by subject, a frame of one colour for each.
+    """The picks of a few methods at the first seed, by subject, a frame of one colour for each.
 
     None if no line has picks or the set is not at hand.
     """
     found = [line for line in latest(lines, ITEM) if line["method"] in SHOWN and line.get("rows")]
     if not found:
         return None
-    first = min((line["seed"], line["k"] or 0) for line in found)
-    picks = {line["method"]: line["rows"] for line in found if (line["seed"], line["k"] or 0) == first}
+    first = min(line["seed"] for line in found)
+    picks = {line["method"]: line["rows"] for line in found if line["seed"] == first}
     try:
         faces = load(SET)
     except MissingData:

@@ -83,11 +83,13 @@ def summary(lines: Sequence[Line]) -> str:
     rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
     header = ["", "claim", "rule", "verdict", 'algorithm="paper" (best other)', "MOSAIC()"]
     reasons = _reasons(found)
+    timed = latest(lines, running_time.ITEM)
     proven = markdown(["claim", "the paper's words", "verdict", ""], [_proven_row(each) for each in PROVEN], left=4)
     parts = [
         INTRODUCTION,
         words,
         markdown(header, rows, left=6),
+        *([running_time.machine(timed)] if timed else []),
         "Claims that no run decides:",
         proven,
         *(["**Where MOSAIC() is behind**, and why:", reasons] if reasons else []),

@@ -24,7 +24,7 @@ DRAWN = 50
 def parts(lines: Sequence[Line]) -> list[str]:
     """Mean ± spread over runs of the mean over ratios of (outliers picked / picked): methods × dimensions, for each set."""
     mine = latest(lines, ITEM)
-    columns, methods = cells(mine, OUTLIER_SHARE, ["dataset"]), in_table_order((line["method"] for line in mine), mine)
+    columns, methods = cells(mine, OUTLIER_SHARE, ["dataset"]), in_table_order(mine)
     found = [
         "Share of outliers among 20 picks of 300 inliers and 0.1 to 1 times as many outliers, mean over the ratios; less is "
         f"better. The figure is for {DRAWN} dimensions."

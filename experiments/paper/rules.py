@@ -21,7 +21,6 @@ from experiments.paper._lines import (
     CLASS_BALANCE,
     EQUAL,
     F1_INLIER,
-    F1_OUTLIER,
     LIGHT_GROUPS,
     NEAREST,
     OUTLIER_SHARE,
@@ -166,7 +165,7 @@ def contest(
 def _against_all(
     name: str, column: Column, measure: Measure, rivals: Sequence[str], tier: Mapping[str, str], substantial: float, hero: str
 ) -> Reading:
-    mine, ours = _values(column, hero), _values(column, DEFAULT)
+    mine = _values(column, hero)
     others = {m: values for m in rivals if (values := _values(column, m))}
     if not mine or not others:
         return Reading(name, "absent")
@@ -183,8 +182,8 @@ def _against_all(
         found[method] = outcome, error
     first = min(others, key=lambda m: (ORDER.index(found[m][0]), -sign * fmean(others[m])))
     outcome, error = found[first]
-    default = fmean(ours) if ours else None
-    return Reading(name, outcome, fmean(mine), fmean(others[first]), label(first, tier[first]), default, error=error)
+    whose = label(first, tier[first])
+    return Reading(name, outcome, fmean(mine), fmean(others[first]), whose, _mean(column, DEFAULT), error=error)
 
 
 def _values(column: Column, method: str) -> tuple[float, ...]:
@@ -488,6 +487,3 @@ def as_printed(lines: Sequence[Line], method: str = HERO, *, defaults: bool = Fa
     agreeing = " or ".join(r.name.partition(" ")[0] for r in readings if r.outcome == "holds")
     one = f"agrees if the dimension is {agreeing}" if agreeing else "not reproduced"
     return Found(tuple(readings), digits=3, words=words, one=one)
-
-
-STRUCTURED_MEASURES = (AUC, F1_OUTLIER, F1_INLIER)

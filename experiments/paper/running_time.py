@@ -39,7 +39,7 @@ ON_ALL = {"as published, on all points": (ADMM, PUBLISHED_RIVALS), "our solver, 
 ON_FEW = {"as published, scalable": (ADMM_SCALABLE, PUBLISHED_RIVALS), "our solver, scalable": (SCALABLE, RIVALS)}
 EACH = {**ON_FEW, **ON_ALL}
 WORDS = """\
-Median processor seconds of one thread for picking 20 of n points, over three runs; methods have their defaults. Patches are 8×8
+Median processor seconds of one thread for picking 20 of n points; methods have their defaults. Patches are 8×8
 pixels in colour of MSRA-B photographs, pictures are those of MNIST. As published: every ADMM ends when the two sides of its
 constraint, and its last step, differ by at most 10⁻³ of its norm; K-medoids is PAM; Algorithm 3 has 100 random candidates and
 adds 10 in each of two further rounds. With this library's solver: the same programs by working set and interior point, DS3 by a
@@ -89,17 +89,31 @@ def rounded(value: float) -> str:
 
 def parts(lines: Sequence[Line]) -> list[str]:
     """Medians over runs, methods × sizes, and how many rows were picked. Nobody is marked as the best."""
-    mine, found = latest(lines, ITEM), [WORDS]
+    mine = latest(lines, ITEM)
+    found = [f"{WORDS} {machine(mine)}"]
     for (heading, methods), (dataset, name) in product(TABLES.items(), SETS.items()):
         here = [line for line in mine if line["dataset"] == dataset and line["method"] in methods]
         found += [f"### {heading}: {name}", _table(here)] if here else []
     return found
 
 
+def machine(lines: Sequence[Line]) -> str:
+    """The machine of the runs, and how busy it was: processor seconds are longer on a busy one.
+
+    Examples
+    --------
+    >>> machine([{"seed": 0, "cores": 2, "load": 1.2}, {"seed": 1, "cores": 2, "load": 5.9}])
+    'Running times are those of a machine with 2 cores, on which 1 to 6 programs ran; runs of each: 2.'
+    """
+    cores, busy = (number_range([line.get(name) for line in lines], 0) for name in ("cores", "load"))
+    runs = len({line["seed"] for line in lines})
+    return f"Running times are those of a machine with {cores} cores, on which {busy} programs ran; runs of each: {runs}."
+
+
 def _table(mine: Sequence[Line]) -> str:
     columns, tier = _columns(mine), tiers(mine)
     notes, rows = Footnotes(), []
-    for method in in_table_order(tier, mine):
+    for method in in_table_order(mine):
         texts = [_text(column.get(method), notes) for column in columns.values()]
         taken = number_range([number_of(line, PICKS) for line in mine if line["method"] == method], 0)
         rows.append([label(method, tier[method]), *texts, taken])

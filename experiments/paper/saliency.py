@@ -49,7 +49,7 @@ def parts(lines: Sequence[Line]) -> list[str]:
         "Patches of 8×8 pixels, scored within each photograph; mean ± standard deviation over photographs. Objects are mostly in "
         "the middle: a map that does not look at the picture and calls its centre salient has the AUC of the last column."
     )
-    return [words, table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))]
+    return [words, table_of_columns(columns, in_table_order(mine), tiers(mine))]
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path | None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from experiments.paper._figures import Panel, draw
 from experiments.paper._lines import MEASURES, Line, cells, in_table_order, latest, tiers
 from experiments.paper._markdown import table_of_columns
-from experiments.paper.rules import PRINTED, with_defaults
+from experiments.paper.rules import with_defaults
 
 ITEM = "structured"
-#: The contestants that the paper names for detection, and words above a second table of them.
-NAMED, AUTHORS = (*PRINTED, "MOSAIC"), "The paper's rivals with the settings of their authors:"
+#: Words above a second table.
+AUTHORS = "The paper's rivals with the settings of their authors:"
 
 
 def parts(lines: Sequence[Line]) -> list[str]:
@@ -20,11 +20,10 @@ def parts(lines: Sequence[Line]) -> list[str]:
     found = []
     for measure in MEASURES[ITEM]:
         found.append(f"### {measure.title}, by ratio of outliers to inliers")
-        for mine, words in ((latest(lines, ITEM), ""), (with_defaults(lines, ITEM), AUTHORS)):
+        for mine, words in ((latest(lines, ITEM), []), (with_defaults(lines, ITEM), [AUTHORS])):
             columns = {f"{r:g}": (column, measure) for (r,), column in cells(mine, measure, ["ratio"]).items()}
-            methods = in_table_order({line["method"] for line in mine if not words or line["method"] in NAMED}, mine)
-            if methods:
-                found += [*([words] if words else []), table_of_columns(columns, methods, tiers(mine))]
+            if mine:
+                found += [*words, table_of_columns(columns, in_table_order(mine), tiers(mine))]
     return found
 
 

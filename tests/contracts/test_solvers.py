@@ -10,7 +10,7 @@ import mosaic
 from mosaic.kernels import KERNELS, make_kernel
 from mosaic.program import SolverName
 from mosaic.program.problem import DesignProblem, RowProgram, critical_lam
-from mosaic.program.solvers import FIRST_ORDER, FISTA, InteriorPoint, Status, run
+from mosaic.program.solvers import FIRST_ORDER, InteriorPoint, Status, run
 from oracles import conic_solution, exact_factor, lasso_solution, objective
 
 SOLVERS = get_args(SolverName)
@@ -97,14 +97,6 @@ def test_running_out_of_iterations_is_said_and_the_best_is_kept(name, roll_kerne
     assert found.iterations == 35
     gaps = [run(FIRST_ORDER[name], RowProgram(F, F.T, 1.0), tol=1e-12, max_iter=steps).gap for steps in (0, 10, 20, 30)]
     assert all(b <= a for a, b in pairwise([*gaps, found.gap]))
-
-
-def test_warm_start_is_used(roll_kernel):
-    F = exact_factor(roll_kernel)
-    program = RowProgram(F, F.T, 1.0)
-    first = run(FISTA(), program, tol=1e-5, max_iter=10_000)
-    again = run(FISTA(), program, tol=1e-5, max_iter=10_000, start=first.value)
-    assert again.iterations == 0
 
 
 @pytest.mark.parametrize("row_norm", ["l2", "linf"])

@@ -1,5 +1,7 @@
 """Published algorithms against an oracle, and running times from lines to a table, a figure and claims."""
 
+import os
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -8,13 +10,15 @@ from sklearn.metrics.pairwise import rbf_kernel
 from experiment_lines import line as line_of
 from experiment_lines import row_of
 from experiments.items import SCALABLE, jobs_of
+from experiments.job import Job
 from experiments.methods import all_selectors, all_solvers, ours
 from experiments.methods import solvers as so
 from experiments.methods._ds3_program import largest_strength
 from experiments.methods._selecting import distances
 from experiments.methods.smrs import row_norms
-from experiments.paper import rules
+from experiments.paper import page, rules
 from experiments.paper import running_time as rt
+from experiments.run import run_job
 from mosaic import MOSAIC, Paper, Sketch
 from oracles import objective, paper_admm
 
@@ -106,6 +110,17 @@ def test_tables_have_medians_over_seeds_and_the_numbers_of_picks():
     assert row_of(mine, "SMRS") == ["100", "10000", "40000", "20"]
     assert row_of(mine, "DS3") == ["—<sup>1</sup>", "—<sup>2</sup>", "—<sup>2</sup>", "—"]
     assert "<sup>1</sup> not run.  \n<sup>2</sup> took more than 60 s." in mine
+
+
+def test_both_pages_say_on_what_machine_the_times_were_measured():
+    timed = run_job(Job("running_time", "time", "random", "mnist", None, 0.0, 30, 5, 0))
+    assert timed["cores"] == os.cpu_count()
+    assert timed["load"] >= 0
+    lines = [{**line("SMRS", 100, 1.0, seed), "cores": 2, "load": load} for seed, load in enumerate((3.1, 16.7))]
+    said = "Running times are those of a machine with 2 cores, on which 3 to 17 programs ran; runs of each: 2."
+    assert said in rt.parts(lines)[0]
+    assert said in page.summary(lines)
+    assert "Running times are those" not in page.summary([])
 
 
 def test_the_figure_does_not_depend_on_the_order_of_the_lines(tmp_path):

@@ -75,7 +75,8 @@ class Certificate:
         return self.gap * self.scale / self.at_least if self.at_least > 0 else np.inf
 
     def __str__(self) -> str:
-        exact, rounding = self.kernel_error < 1e-12, self.slack / self.scale
+        exact = self.kernel_error < 1e-12
+        rounding = self.slack / self.scale
         kernel = "exact kernel" if exact else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
         if rounding > 1e-9:
             kernel += f", rounding {rounding:.0e} included"
@@ -211,7 +212,8 @@ class Encoding:
         OP_j = (n − m_j)/(n − 1). The non-zero rows of ℓ_∞ encodings use r_j itself. If n²·rank is too large, the sums run over a
         fixed random sample of the targets, scaled up.
         """
-        factor, n = self.factor, len(self.groups.first)
+        factor = self.factor
+        n = len(self.groups.first)
         targets, weights = self._targets
         left = self._left_over(targets)
         place = np.full(n, -1, np.intp)
@@ -309,10 +311,12 @@ class CountModel:
             rows = new[block]
             if self.triangle is None:
                 assert isinstance(self.pivots, PointKernel)
-                f, residual = in_double(self.pivots.prepared(Y[rows])), np.zeros(len(rows))
+                f = in_double(self.pivots.prepared(Y[rows]))
+                residual = np.zeros(len(rows))
             else:  # f_y = L⁻¹ k(pivots, y), Δ_yy = k(y, y) − ‖f_y‖²
                 f = solve_triangular(self.triangle, self.pivots.cross(Y[rows]).T, lower=True).T
                 residual = np.maximum(self.pivots.diagonal_at(Y[rows]) - row_norms_squared(f), 0.0)
-            once, nowhere = np.ones(len(f)), np.full(len(f), -1)
+            once = np.ones(len(f))
+            nowhere = np.full(len(f), -1)
             result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
         return result

@@ -7,14 +7,13 @@ is known at every step, so a factorisation stops as soon as the tolerance allows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
-from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
+from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
@@ -30,7 +29,7 @@ class Factor:
     residual: FloatArray  # the diagonal of Δ
     trace: float  # of K, weighted
     error: float  # the trace of Δ, weighted
-    is_finest: bool  # rank, memory or rounding stopped it, and not its tolerance
+    is_finest: bool  # rank or rounding stopped it, and not its tolerance
 
     @property
     def rank(self) -> int:
@@ -46,36 +45,27 @@ def factorize(
     *,
     tol: float = 1e-4,
     max_rank: int | None = None,
-    memory_budget: float | None = None,
     weights: FloatArray | None = None,
     among: IntArray | None = None,
     random_state: Seed = 0,
 ) -> Factor:
-    """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to bytes of peak memory; 0 continues to rounding level.
+    """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank; 0 continues to rounding level.
 
     Pivots are drawn with probability proportional to the residual diagonal (accelerated randomly pivoted Cholesky). ``weights``
     are those of the points in the trace and in the draws; all points together count in the draws as much as all weights, and
     their relative trace error, too, must be within ``tol``. With ``among``, only these points are pivots, and only theirs is the
     error that ends it. Linear and cosine kernels with few features are their own factor.
     """
-    n, dtype = kernel.n, kernel.dtype
+    n = kernel.n
+    dtype = kernel.dtype
     ω = np.ones(n) if weights is None else weights
     diagonal = kernel.diagonal()
-    trace, largest = float(ω @ diagonal), float(diagonal.max())
+    trace = float(ω @ diagonal)
+    largest = float(diagonal.max())
     if not trace > 0:
         raise nothing_to_compare()
     check_similarities(largest, kernel.dtype)
     limit = n if max_rank is None else min(n, max_rank)
-    if memory_budget is not None:
-        column = 2 * n * dtype.itemsize  # of two factors, because growing and later steps may copy the factor
-        limit = min(limit, int(memory_budget // column))
-        if limit < 1:
-            raise MemoryBudgetError(
-                f"of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes {column:,} bytes at its peak, "
-                f"a usual factor {column * PIVOTS_PER_BLOCK:,}",
-                "Raise the budget or pass fewer points.",
-                parameter="memory_budget",
-            )
     F = kernel.X
     if kernel.is_factor and F.shape[1] <= min(n - 1, limit, 1024 if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
@@ -120,7 +110,7 @@ def nothing_to_compare() -> InvalidInputError:
 
 
 def _draw(
-    kernel: Kernel, Ft: Any, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
+    kernel: Kernel, Ft: FloatArray, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
 ) -> tuple[IntArray, FloatArray]:
     """Up to ``room`` pivots, and L with L Lᵀ = Δ between them; none if only rounding is left. A draw is kept with probability
     (residual after earlier draws of the block) / (its residual when it was drawn): a block is distributed as single draws, one
@@ -133,7 +123,8 @@ def _draw(
         chosen = host_rows(Ft.T, drawn)
         left = kernel.block(drawn, drawn) - chosen @ chosen.T
         before = left.diagonal().copy()
-        kept, columns = list[int](), list[FloatArray]()
+        kept = list[int]()
+        columns = list[FloatArray]()
         for i, u in enumerate(rng.random(room)):
             if left[i, i] > max(noise, u * before[i]):
                 column = left[i] / np.sqrt(left[i, i])
@@ -145,7 +136,7 @@ def _draw(
     return drawn[:0], left[:0, :0]
 
 
-def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, L: FloatArray, left: FloatArray) -> Any:
+def _extended(kernel: Kernel, Ft: FloatArray, pivots: IntArray, L: FloatArray, left: FloatArray) -> FloatArray:
     """Fᵀ with a row L⁻¹ (K[pivots] − F[pivots] Fᵀ) for each pivot, L Lᵀ = Δ between them; ``left``, diag Δ, is updated."""
     rank, n = Ft.shape
     at_pivots = asarray_like(Ft, host_rows(Ft.T, pivots))

@@ -16,7 +16,6 @@ Weights ω_i of targets, our addition, give the same program with C = Σ ω_i t_
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import asarray_like, cholesky, namespace, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.xp import asarray_like, cholesky, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 from mosaic.program import RowNorm
 
@@ -64,15 +63,14 @@ class DualPoint(NamedTuple):
 class DesignProblem:
     """Candidates F (n×p), targets C = Σ ω t tᵀ (p×p), strength lam.
 
-    ``square`` says that the targets are the candidates, C = FᵀF, which saves work. ``rough`` says that evaluations run in single
-    precision and prove nothing, see ``single``. ``computed`` holds what no strength changes: T and ``grams``.
+    ``square`` says that the targets are the candidates, C = FᵀF, which saves work. ``computed`` holds what no strength changes:
+    T and ``grams``.
     """
 
     F: FloatArray
     C: FloatArray
     lam: float
     square: bool = False
-    rough: bool = False
     computed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -101,8 +99,7 @@ class DesignProblem:
         if "grams" not in self.computed:
             K = self.F @ self.F.T
             self.computed["grams"] = K, K if self.square else _narrow(self.F @ self.T)
-        K, Y = self.computed["grams"]
-        return K, Y
+        return self.computed["grams"]  # type: ignore[no-any-return]
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
         """Fewer candidates, in NumPy. With ``for_steps``, rows stay where they are, and what evaluations need is taken over."""
@@ -120,21 +117,19 @@ class DesignProblem:
     def with_lam(self, lam: float) -> DesignProblem:
         return replace(self, lam=lam)
 
-    @cached_property
+    @property
     def single(self) -> DesignProblem:
         """The same problem in single precision, for steps that prove nothing. Dividing F and T by s and multiplying lam by s²
         changes neither W nor any value; s = max |F| avoids overflow.
         """
-        s = float(namespace(self.F).max(abs(self.F))) or 1.0
-        computed: dict[str, Any] = {}
-        if "grams" in self.computed:
+        s = float(xp.namespace(self.F).max(abs(self.F))) or 1.0
+        if self.in_candidate_space:
             K, Y = self.grams
-            gram = _in_single(K, s**2)
-            computed["grams"] = gram, gram if Y is K else _in_single(Y, s**2)
-        elif not (self.square and self.in_candidate_space):
-            computed["T"] = _in_single(self.T, s)
-        F = _in_single(self.F, s)
-        return DesignProblem(F, self.C / s**2, self.lam * s**2, self.square, rough=True, computed=computed)
+            gram = xp.as_single(K / s**2)
+            computed = {"grams": (gram, gram if Y is K else xp.as_single(Y / s**2))}
+        else:
+            computed = {"T": xp.as_single(self.T / s)}
+        return DesignProblem(xp.as_single(self.F / s), self.C / s**2, self.lam * s**2, self.square, computed)
 
     @cached_property
     def in_candidate_space(self) -> bool:
@@ -145,7 +140,7 @@ class DesignProblem:
 
     def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
-        eta = eta.astype(np.float32) if self.rough else eta
+        eta = eta.astype(xp.numpy_dtype(self.F), copy=False)
         return self._in_candidate_space(eta) if self.in_candidate_space else self._in_feature_space(eta)
 
     def _in_feature_space(self, eta: FloatArray) -> Evaluation:
@@ -169,14 +164,14 @@ class DesignProblem:
         """
         K, Y = self.grams
         d = np.sqrt(eta)
-        B = (self.lam * d).astype(d.dtype)[:, None] * K
+        B = (self.lam * d)[:, None] * K
         B *= d
         # The cube root of eps leaves two thirds of the digits.
         tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
         Q = xp.inverse(with_diagonal(B, 1.0))
         exact = tiny if self.square else slice(None)
         Z: FloatArray = (Q[exact] * d) @ Y
-        Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
+        Z *= (self.lam / d[exact])[:, None]
         Q = with_diagonal(np.negative(Q, out=Q), 1.0)
         Q /= d[:, None]
         Q /= d
@@ -184,7 +179,7 @@ class DesignProblem:
             Q[tiny] = Z
             Q[:, tiny] = Z.T
             Z = Q
-        v = np.einsum("ij,ij->i", Z, Z).astype(np.float64)
+        v = row_norms_squared(Z).astype(np.float64)
         explained = float(eta @ np.einsum("ij,ij->i", Z, Y))
         inner = self.lam * (float(np.trace(self.C)) - explained)
         fit = max(inner - float(eta @ v), 0.0)
@@ -207,10 +202,11 @@ class DesignProblem:
             E = on_host(small.solve_M(eta[used], xp.to_device_of(small.F, self.T)))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
-    def scores(self, E: FloatArray, candidates: Any = None) -> FloatArray:
+    def scores(self, E: FloatArray, candidates: FloatArray | None = None) -> FloatArray:
         """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision."""
         F = self.F if candidates is None else candidates
-        Et, z = asarray_like(F, E).T, np.empty(F.shape[0])
+        Et = asarray_like(F, E).T
+        z = np.empty(F.shape[0])
 
         def score(rows: slice) -> None:
             Y = Et @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
@@ -235,20 +231,12 @@ def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     return float(min(max(best, -top), top))
 
 
-def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
-    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum: the dual is
-    lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
-    """
-    reach = math.sqrt(2.0 * lam * max(gap, 0.0))
-    return abs(s) * z + reach * lengths >= 1.0
-
-
 def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
     """lam_crit = 1 / max_j ‖Tᵀ f_j‖, with ‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program, ‖K_j‖₁ for ℓ_∞: up to it R = 0 is optimal."""
     F = problem.F
     if norm == "linf":
         lengths = np.abs(F @ F.T).sum(axis=1)
-    elif problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
+    elif problem.square and problem.in_candidate_space:
         lengths = np.sqrt(row_norms_squared(problem.grams[0]))
     else:
         lengths = problem.scores(problem.T)
@@ -297,14 +285,8 @@ class RowProgram:
     def FT(self) -> FloatArray:
         return np.asarray(self.F @ self.T)
 
-    @cached_property
-    def K(self) -> FloatArray | None:
-        """F Fᵀ if multiplying by it is cheaper than multiplying by F twice, else None."""
-        n, p = self.F.shape
-        return self.F @ self.F.T if 2 * p > n else None
-
     def apply_K(self, W: FloatArray) -> FloatArray:
-        return self.F @ (self.F.T @ W) if self.K is None else self.K @ W
+        return np.asarray(self.F @ (self.F.T @ W))
 
     def row_norms(self, W: FloatArray) -> FloatArray:
         return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
@@ -334,13 +316,6 @@ class RowProgram:
         number = np.arange(1, V.shape[1] + 1)
         level = np.maximum((excess / number).max(axis=1, keepdims=True), 0.0)
         return np.clip(V, -level, level)
-
-
-def _in_single(A: Any, divisor: float) -> Any:
-    """A / divisor in float32, without a copy in float64."""
-    if not isinstance(A, np.ndarray):
-        return namespace(A).astype(A / divisor, namespace(A).float32)
-    return np.asarray(np.divide(A, divisor, out=np.empty_like(A, dtype=np.float32), casting="same_kind"))
 
 
 def _narrow(Y: FloatArray) -> FloatArray:

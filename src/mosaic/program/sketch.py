@@ -28,7 +28,8 @@ def encode_with_few(
 ) -> Encoding:
     """The encoding of the last of ``n_rounds`` (the paper's I), which begin with some candidates and add ``n_added`` (r̂) each."""
     posed = program.pose(0.0, candidates)
-    lam, lam_crit = posed.strength(alpha, lam), posed.lam_crit
+    lam = posed.strength(alpha, lam)
+    lam_crit = posed.lam_crit
     _, encoding = program.solve(posed.restrict(candidates), lam)
     for _ in range(n_rounds - 1):
         error = misrepresentation(encoding)
@@ -38,7 +39,8 @@ def encode_with_few(
         posed = program.pose(0.0, candidates)
         _, encoding = program.solve(posed.restrict(candidates), lam)
     assert isinstance(encoding.member_rows, DesignRows)
-    first, problem = encoding.certificate, posed.problem.with_lam(lam)
+    first = encoding.certificate
+    problem = posed.problem.with_lam(lam)
     dual = lower_bound(problem, encoding.member_rows.eta, encoding.members)
     certificate = replace(first, dual=min(dual, first.primal))
     return replace(encoding, alpha=lam / lam_crit, certificate=certificate)
@@ -46,8 +48,11 @@ def encode_with_few(
 
 def misrepresentation(encoding: Encoding) -> FloatArray:
     """e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_s r_j for every point j, r_j the column of R with its coefficients."""
-    kernel, members, rows = encoding.kernel, encoding.members, encoding.member_rows
-    K_s, errors = kernel.block(members, members), np.array(kernel.diagonal(), np.float64)
+    kernel = encoding.kernel
+    members = encoding.members
+    rows = encoding.member_rows
+    K_s = kernel.block(members, members)
+    errors = np.array(kernel.diagonal(), np.float64)
 
     def compute(points: slice) -> None:
         R = rows.part(slice(None), points)

@@ -18,7 +18,7 @@ from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
-from mosaic.parameters import as_bytes, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
+from mosaic.parameters import check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
 from mosaic.program import RowNorm, SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
@@ -35,7 +35,10 @@ from mosaic.program.solvers import FIRST_ORDER, Solution, Status, run
 from mosaic.program.working_set import solve_design
 
 #: The largest weight and value of the program that are computed with, and the inverses of the smallest ones.
-LARGEST_WEIGHT, LARGEST_VALUE = 2.0**200, 2.0**500
+LARGEST_WEIGHT = 2.0**200
+LARGEST_VALUE = 2.0**500
+#: Points of a program with ℓ_∞, at most: its solver keeps about six matrices of the size of R.
+MOST_WITH_LINF = 12_900
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -51,7 +54,6 @@ def solve(
     tol: float = 1e-4,
     max_iter: int = 10_000,
     max_rank: int | None = None,
-    memory_budget: float | str | None = None,
     sample_weight: ArrayLike | None = None,
     random_state: Seed = 0,
 ) -> Encoding:
@@ -68,7 +70,7 @@ def solve(
     solver : "auto" (interior point with a growing working set; FISTA for "linf"), "fista", or "admm"
     tol : relative gap to certify, for the kernel as given and not only for its factor
     max_iter : largest number of steps of first-order solvers
-    max_rank, memory_budget : limits of the factor; a budget is a number of bytes, or text such as "2GiB"
+    max_rank : columns of the kernel's factor, at most
     sample_weight : how much each point counts as a target
     random_state : seed; the same seed gives the same answer
 
@@ -117,8 +119,7 @@ def solve(
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
-        budget = as_bytes(memory_budget)
-        program = Program(distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, budget, random_state)
+        program = Program(distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, random_state)
         encoding = program.encode(alpha, lam)
     if not groups.is_trivial:  # equal points share a row
         influence = (encoding.influence / np.bincount(groups.group))[groups.group]
@@ -167,22 +168,18 @@ class Program:
     tol: float = 1e-4
     max_iter: int = 10_000
     max_rank: int | None = None
-    memory_budget: float | None = None
     random_state: Seed = 0
     #: Whether rows of R are left out that the tolerance does not need; else those are left out that are zero at the optimum.
     thin: bool = True
 
     def encode(self, alpha: float | None = None, lam: float | None = None) -> Encoding:
         """The certified encoding at a strength."""
-        n, tol = self.kernel.n, self.tol
+        n = self.kernel.n
+        tol = self.tol
         trace_tol = 0.25 * tol  # for the relative trace error of the factor
-        limit = 8e9 if self.memory_budget is None else self.memory_budget
-        needed = 6.0 * 8 * n * n  # solvers with an unknown R keep about six matrices of its size
-        if self.row_norm == "linf" and needed > limit:
-            raise MemoryBudgetError(
-                f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
-                "Use `row_norm='l2'` with `solver='auto'`.",
-            )
+        if self.row_norm == "linf" and n > MOST_WITH_LINF:
+            fault = f"asks for {n:,} × {n:,} numbers, and takes at most {MOST_WITH_LINF:,} points"
+            raise MemoryBudgetError(fault, "Use 'l2', or fewer points.", parameter="row_norm", value="linf")
         while True:
             posed = self.pose(trace_tol)
             factor = posed.factor
@@ -202,15 +199,10 @@ class Program:
 
     def pose(self, trace_tol: float, among: IntArray | None = None) -> PosedProblem:
         """The problem for distinct points with these weights and the kernel F Fᵀ, whose pivots are ``among`` some points."""
-        n, weights = self.kernel.n, self.weights
+        n = self.kernel.n
+        weights = self.weights
         factor = factorize(
-            self.kernel,
-            tol=trace_tol,
-            max_rank=self.max_rank,
-            memory_budget=self.memory_budget,
-            weights=weights,
-            among=among,
-            random_state=self.random_state,
+            self.kernel, tol=trace_tol, max_rank=self.max_rank, weights=weights, among=among, random_state=self.random_state
         )
         if n <= MOST_SOLVED_WHOLE or self.solver != "auto":
             factor = replace(factor, F=on_host(factor.F))
@@ -234,7 +226,8 @@ class Program:
         other = self.solve(fewer, encoding.lam)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
-        first, found = encoding.certificate, other.certificate
+        first = encoding.certificate
+        found = other.certificate
         proven = max(first.dual - max(first.slack - found.slack, 0.0), 0.0)  # what it has more of is taken off here
         return replace(other, certificate=replace(found, dual=min(proven, found.primal)), status=encoding.status)
 
@@ -272,7 +265,8 @@ class Program:
         used = np.flatnonzero(solution.row_norms)
         norms = solution.row_norms[used]
         members = posed.candidates[used]
-        primal, dual = solution.primal, solution.dual
+        primal = solution.primal
+        dual = solution.dual
         status = solution.status
         rows: DesignRows | GivenRows
         lost = 0.0
@@ -301,7 +295,8 @@ class Program:
             dual = max(dual - ALLOWED_ROUNDINGS * eps * (load - 1.0) * scale, 0.0)
         slack = ALLOWED_ROUNDINGS * (max(eps, EPS * load) + lost) * scale
         if dual > primal + slack:
-            dual, status = 0.0, Status.STALLED
+            dual = 0.0
+            status = Status.STALLED
         influence = np.zeros(self.kernel.n)
         influence[members] = norms
         return Encoding(

@@ -25,7 +25,11 @@ class Status(Enum):
     TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
     STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, or lower `lam`."
-    KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, or loosen `tol`."
+    KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank`, or loosen `tol`."
+
+
+#: Steps of interior point, which needs about ten.
+MOST_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,7 @@ class Solution:
         return (self.primal - self.dual) / self.scale if self.scale > 0 else 0.0
 
 
-def run(
-    solver: Any, problem: Any, *, tol: float, max_iter: int, start: FloatArray | None = None, target: float = -np.inf
-) -> Solution:
+def run(solver: Any, problem: Any, *, tol: float, max_iter: int, target: float = -np.inf) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls: init, step, bounds, result.
 
     A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
@@ -55,16 +57,20 @@ def run(
     ``check_every``-th step of a solver; a run has stalled after ``patience`` checks without progress.
     """
     scale = problem.scale
-    state, best = solver.init(problem, start), None
-    primal, dual = np.inf, -np.inf
-    smallest, since = np.inf, 0
+    state = solver.init(problem)
+    best = None
+    primal = np.inf
+    dual = -np.inf
+    smallest = np.inf
+    since = 0
     iteration = 0
     while True:
         if iteration % solver.check_every == 0 or iteration == max_iter:
             bounds = solver.bounds(problem, state)
             # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
             if bounds.primal < primal + 1e-13 * scale:
-                best, primal = state, bounds.primal
+                best = state
+                primal = bounds.primal
             dual = max(dual, bounds.dual)
             gap = (primal - dual) / scale
             since = 0 if gap < 0.999 * smallest else since + 1
@@ -100,15 +106,17 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form: about ten steps at any conditioning. ``continues``: the start is the result of a run on
-    nearly the same numbers, and is used unchanged.
+    """Interior point on the design form: about ten steps at any conditioning. ``start`` is η to begin with; ``continues``: it is
+    the result of a run on nearly the same numbers, and is used unchanged.
     """
 
+    start: FloatArray | None = None
     continues: bool = False
-    patience: int = 8  # typical steps divide the gap by a factor
+    patience: ClassVar[int] = 8  # typical steps divide the gap by a factor
     check_every: ClassVar[int] = 1  # every evaluation gives the gap at no extra cost
 
-    def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
+    def init(self, problem: DesignProblem) -> State:
+        start = self.start
         if start is not None and self.continues:
             at = problem.evaluate(start)
             slack = 1.0 - at.v
@@ -132,7 +140,8 @@ class InteriorPoint:
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)
-        reach_p, reach_d = _reach(eta, d), _reach(zeta, dz)
+        reach_p = _reach(eta, d)
+        reach_d = _reach(zeta, dz)
         affine = float((eta + reach_p * d) @ (zeta + reach_d * dz)) / len(eta)
         σ = (affine / μ) ** 3
         d, dz = direction(σ * μ - d * dz)
@@ -152,20 +161,17 @@ class InteriorPoint:
 def run_interior_point(
     problem: DesignProblem, *, tol: float, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
-    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision, unless
-    single precision finds the target out of reach: a caller that sets one has a solution already.
-    """
-    solver, steps, most = InteriorPoint(), 0, 50
+    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision."""
+    solver = InteriorPoint(start)
+    steps = 0
     if problem.n >= 500:  # single precision takes half the time
         aim = max(tol, 1e-5)  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
         with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
-            rough = run(InteriorPoint(patience=3), problem.single, tol=aim, max_iter=most, start=start, target=target)
-            if np.isfinite(rough.value).all() and rough.gap < 1.0:
-                if rough.dual > target > -np.inf:
-                    return rough
-                steps, start = rough.iterations, rough.value
-                solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
-    found = run(solver, problem, tol=tol, max_iter=most, start=start, target=target)
+            rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, target=target)
+            if rough.gap < 1.0:
+                solver = InteriorPoint(rough.value, continues=True)
+                steps = rough.iterations
+    found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, target=target)
     return replace(found, iterations=steps + found.iterations)
 
 
@@ -203,9 +209,10 @@ class _OnRows:
 
 
 class ADMM(_OnRows):
-    """Alternating directions: one product with a stored inverse and one shrinkage per step.
+    """Alternating directions: products with a stored inverse and one shrinkage per step.
 
-        Δ ← (lam K + ρ I)⁻¹ (lam F T + ρ (R − Q)),   R ← prox_{1/ρ}(Δ + Q),   Q ← Q + Δ − R.
+        Δ ← (lam K + ρ I)⁻¹ (lam F T + ρ (R − Q)),   R ← prox_{1/ρ}(Δ + Q),   Q ← Q + Δ − R,
+        (lam K + ρ I)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
 
     Notes
     -----
@@ -213,16 +220,15 @@ class ADMM(_OnRows):
        residuals differ by more than a factor of ten, for the first hundred iterations (every change costs a new inverse).
     """
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
-        R = np.zeros(problem.shape) if start is None else start
+    def init(self, problem: RowProgram) -> Steps:
+        nothing = np.zeros(problem.shape)
         rho = problem.lam * sum_of_squares(problem.F) / len(problem.F)
-        return R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0
+        return nothing, nothing, rho, _inverse(problem, rho), 0
 
     def step(self, problem: RowProgram, state: Steps) -> Steps:
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
-        # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
-        Δ = inverse @ B if problem.K is not None else (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
+        Δ = (B - problem.F @ (inverse @ (problem.F.T @ B))) / rho
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
         if steps < 100 and steps % 5 == 4:
@@ -237,17 +243,15 @@ class ADMM(_OnRows):
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
-    if problem.K is not None:
-        return np.linalg.inv(with_diagonal(problem.lam * problem.K, rho))
     return np.linalg.inv(with_diagonal(problem.F.T @ problem.F, rho / problem.lam))
 
 
 class FISTA(_OnRows):
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill."""
 
-    def init(self, problem: RowProgram, start: FloatArray | None) -> Steps:
-        gram = problem.K if problem.K is not None else problem.F.T @ problem.F
-        W = np.zeros(problem.shape) if start is None else start
+    def init(self, problem: RowProgram) -> Steps:
+        gram = problem.F.T @ problem.F
+        W = np.zeros(problem.shape)
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return W, W, 1.0, 1.0 / (problem.lam * largest)
 

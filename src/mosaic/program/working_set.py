@@ -1,25 +1,23 @@
 """Solve on few candidates, certify for all, add the worst violators: the whole program at the cost of a small one.
 
 A round solves the design problem on a working set S, at a cost that does not grow with n. Then it computes z_j for every
-candidate that may still enter, one n×p×p product. max z gives the dual value of the *whole* program, so the gap
-of every round holds for the whole program. Three rules keep the rounds few and S small:
+candidate, one n×p×p product. max z gives the dual value of the *whole* program, so the gap of every round holds for the whole
+program. Two rules keep the rounds few and S small:
 
 - Growth: violators (z_j > 1) lie close together in a few places, and the worst of all would be near-copies of one point.
   So each violator belongs to the cell of the member of S that it resembles most; the worst of every cell enter first.
 - Thinning: interior point spreads weight evenly over points that can replace one another. The problem is solved on the
   heaviest members alone, and the others leave if P rises by no more than a share of the round's progress. At the end this is
   repeated with the rest of the tolerance: any η with P(η) − D within the tolerance is as good an answer, with fewer points.
-- Screening: a candidate that provably has a zero row (``problem.screen``) is dropped for good. The certificate
-  of the remaining candidates holds for all, because removing zero rows does not change the optimum.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
-from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, primal_dual, screen
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, primal_dual
 from mosaic.program.solvers import Solution, Status, run_interior_point
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
@@ -62,23 +60,23 @@ def solve_design(
         state.grow()
     if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
-    eta, norms = np.zeros(problem.n), np.zeros(problem.n)
+    eta = np.zeros(problem.n)
+    norms = np.zeros(problem.n)
     members, values, lengths = state.best
-    eta[members], norms[members] = values, lengths
+    eta[members] = values
+    norms[members] = lengths
     status = Status.CONVERGED if state.gap <= tol else status
     return Solution(eta, norms, status, state.best_primal, state.best_dual, problem.scale, state.steps)
 
 
 class _WorkingSet:
-    """The members S with their η, the candidates that may still enter, and the best bounds so far."""
+    """The members S with their η, by how much other candidates violate their constraints, and the best bounds so far."""
 
     def __init__(self, problem: DesignProblem, initial: IntArray | None, rng: np.random.Generator):
-        self.problem, self.rng = problem, rng
+        self.problem = problem
+        self.rng = rng
         n = problem.n
-        self.left = np.arange(n)  # candidates that may still enter
-        self.rows = problem.F  # F[left]
-        self.lengths = np.sqrt(row_norms_squared(problem.F).astype(np.float64))  # of their rows
-        self.z: FloatArray = np.zeros(0)  # their scores
+        self.excess: FloatArray = np.zeros(n)  # z − 1 of candidates outside the set
         by_rank = min(max(problem.p, 60), MOST_INITIAL_MEMBERS)
         self.size = min(max(by_rank, int(0.1 * np.sqrt(n * problem.p))), 1000)
         drawn = self.size // 6
@@ -89,7 +87,8 @@ class _WorkingSet:
             drawn = min(n, max(drawn, self.size - len(first)))
             self.members = np.union1d(first, rng.choice(n, drawn, replace=False))
         self.eta: FloatArray = np.zeros(len(self.members))
-        self.best_primal, self.best_dual = np.inf, -np.inf
+        self.best_primal = np.inf
+        self.best_dual = -np.inf
         nothing = np.zeros(len(self.members))
         self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
         self.steps = 0
@@ -101,7 +100,7 @@ class _WorkingSet:
 
     def solve(self, aim: float) -> None:
         """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
-        is_whole = len(self.members) >= len(self.left) and not self._outside().any()
+        is_whole = len(self.members) == self.problem.n
         tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
@@ -109,33 +108,27 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if is_whole:
-            self.z = np.zeros(len(self.left))  # no candidate is left outside the set
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
 
     def _record(self, primal: float, dual: float, norms: FloatArray) -> None:
         if primal < self.best_primal:
-            self.best_primal, self.best = primal, (self.members, self.eta, norms)
+            self.best_primal = primal
+            self.best = (self.members, self.eta, norms)
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
-        """Compute z for all remaining candidates and bounds for the whole program, and drop screened candidates."""
+        """Compute z of all candidates, and bounds for the whole program."""
         problem = self.problem
         point = problem.dual_point(self.eta, self.members)
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
-        self.z = problem.scores(point.E, self.rows)
-        largest = float(max(self.z.max(initial=0.0), z_members.max(initial=0.0)))
+        z = problem.scores(point.E)
+        largest = float(max(z.max(), z_members.max()))
         primal, dual = primal_dual(point.inner, point.fit, float(self.eta @ z_members), largest)
         self._record(primal, dual, self.eta * z_members)
-        s = feasible_scale(point.inner, point.fit, largest)
-        keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)
-        # A smaller copy of F pays only if it is much smaller.
-        if 2 * np.count_nonzero(keep) < len(keep):
-            self.left = self.left[keep]
-            self.z = self.z[keep]
-            self.lengths = self.lengths[keep]
-            self.rows = rows_of(self.rows, keep)
+        self.excess = z - 1.0
+        self.excess[self.members] = 0.0
 
     def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
         """Keep only the heaviest members of the best η and solve again, as long as P(η) ≤ target."""
@@ -154,13 +147,16 @@ class _WorkingSet:
             self.steps += found.iterations
             if found.primal > target:
                 break
-            members, eta = members[chosen], found.value
-            self.best, self.best_primal = (members, eta, found.row_norms), found.primal
+            members = members[chosen]
+            eta = found.value
+            self.best = (members, eta, found.row_norms)
+            self.best_primal = found.primal
             order = np.argsort(-eta, kind="stable")
             keep = int(shrink * keep)
             if once:
                 break
-        self.members, self.eta = members, eta
+        self.members = members
+        self.eta = eta
 
     def grow(self) -> None:
         room = max(100, len(self.members), self.size // 2)
@@ -172,17 +168,14 @@ class _WorkingSet:
         members = np.union1d(self.members, new)
         eta = np.zeros(len(members))
         eta[np.searchsorted(members, self.members)] = self.eta
-        self.members, self.eta = members, eta
-
-    def _outside(self) -> BoolArray:
-        outside = np.ones(self.problem.n, dtype=bool)
-        outside[self.members] = False
-        return outside[self.left]
+        self.members = members
+        self.eta = eta
 
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
-        excess = self.z - 1.0
-        places = np.flatnonzero((excess > 0.02 * excess.max(initial=0.0)) & self._outside())
+        excess = self.excess
+        F = self.problem.F
+        places = np.flatnonzero(excess > 0.02 * max(excess.max(), 0.0))
         most = min(20_000, 10 * room)
         if len(places) > most:
             # The worst may all lie in one place, so most are drawn from all violators.
@@ -191,20 +184,20 @@ class _WorkingSet:
             places = places[np.union1d(worst, drawn)]
         places = places[np.argsort(-excess[places], kind="stable")]
         if len(places) <= room:
-            return self.left[places]
-        active = host_rows(self.problem.F, self.members)
+            return places
+        active = host_rows(F, self.members)
         lengths = np.sqrt(row_norms_squared(active))
         centres = active[lengths > 0] / lengths[lengths > 0][:, None]
         cell = np.empty(len(places), np.intp)
 
         def find(part: slice) -> None:
-            rows = rows_of(self.rows, places[part])
+            rows = rows_of(F, places[part])
             cell[part] = on_host(namespace(rows).argmax(abs(rows @ asarray_like(rows, centres.T)), axis=1))
 
-        in_blocks(find, len(places), len(centres), PRODUCT_ENTRIES, on=self.rows)
+        in_blocks(find, len(places), len(centres), PRODUCT_ENTRIES, on=F)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         _, first, sizes = np.unique(cell[order], return_index=True, return_counts=True)
         rank = np.empty(len(places), np.intp)
         rank[order] = np.arange(len(places)) - np.repeat(first, sizes)
-        return self.left[places[np.argsort(rank, kind="stable")[:room]]]
+        return places[np.argsort(rank, kind="stable")[:room]]
