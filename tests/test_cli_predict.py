@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import chi2_contingency
 
 import mosaic
 from cli_runs import run, run_apart, run_on_terminal
@@ -282,3 +283,20 @@ def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
     pd.DataFrame({"text": texts}).to_csv("texts.csv", index=False)
     found = answer(capsys, "dedup", "texts.csv")["copies"]
     assert not {0, 1} & {row["mosaic_row"] for row in found}
+
+
+def test_representatives_of_few_rows_are_compared_together(clients, capsys, rng):
+    """The test of many small numbers would find differences where there are none."""
+    X = pd.DataFrame(rng.normal(size=(450, 2)), columns=["x", "y"])
+    X[:400].to_csv("before.csv", index=False)
+    X[400:].to_csv("after.csv", index=False)
+    found = answer(capsys, "compare", "before.csv", "after.csv", "-k", "50")
+    model = MOSAIC(50).fit("before.csv")
+    counts = np.zeros((2, 51))
+    for place, file in enumerate(("before.csv", "after.csv")):
+        labels, n = np.unique(model.predict(file), return_counts=True)
+        counts[place, labels] = n  # outliers last
+    many = counts.sum(axis=0) >= 10
+    assert 5 < many.sum() < 46
+    together = np.column_stack([counts[:, many], counts[:, ~many].sum(axis=1)])
+    assert found["p_value"] == pytest.approx(chi2_contingency(together).pvalue)

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic.choosing import Constraints
 from mosaic.choosing.cover import Cover
+from mosaic.choosing.draw import draw_in_memory
 from mosaic.choosing.improve import Improvement
 from mosaic.kernels import make_kernel
 
@@ -77,3 +79,20 @@ def test_an_explanation_names_no_further_columns_once_three_quarters_of_the_dist
     named = [[column for column, _, _ in detector.explain(row).columns] for row in (0, 1)]
     assert named[0] == ["a"]  # b and c are unusual, too
     assert len(named[1]) == 3
+
+
+def test_rows_without_weight_do_not_change_how_much_the_others_count(rng):
+    """Weights that are no numbers of copies are 1 on average, over the rows that have one."""
+    X, weights = rng.normal(size=(300, 2)), rng.uniform(0.5, 1.5, 300)
+    alone = MOSAICOutlierDetector().fit(X, sample_weight=weights)
+    beside = MOSAICOutlierDetector().fit(np.vstack([X, X + 5.0]), sample_weight=np.append(weights, np.zeros(300)))
+    np.testing.assert_allclose(beside.effective_count_[:300], alone.effective_count_)
+
+
+def test_rows_of_which_there_are_few_copies_are_sampled_as_others_are(rng):
+    """Those with 32 copies or more are in every sample."""
+    often, single = rng.normal(size=(100, 2)), rng.normal(size=(3000, 2))
+    for copies, in_sample in ((10, 16), (40, 100)):
+        X = np.vstack([np.repeat(often, copies, axis=0), single])
+        drawn = draw_in_memory(X, 500, Constraints.read(len(X)))
+        assert np.count_nonzero(drawn.copies == copies) == pytest.approx(in_sample, abs=12)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosaic.arrays import xp
 from mosaic.arrays.threads import thread_map
-from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, Matrix, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -47,7 +47,7 @@ def in_blocks(
     """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any, but in larger
     blocks in this thread if the array ``on`` is on a device, which has cores of its own.
     """
-    if on is None or isinstance(on, np.ndarray) or not is_on_device(on):
+    if not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
     return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
 
@@ -80,34 +80,34 @@ def rescale_weights(weights: FloatArray, size: float, total: float) -> FloatArra
     return np.where(rare, weights * ((total - frequent) / float(weights[rare].sum())), weights)
 
 
-def row_norms_squared(A: Any) -> FloatArray:
+def row_norms_squared(A: Matrix) -> FloatArray:
     return on_host(squares_of_rows(A))
 
 
-def in_double(A: Any) -> FloatArray:
+def in_double(A: Matrix) -> FloatArray:
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
 
 
-def largest_size(X: Any) -> float:
+def largest_size(X: Matrix) -> float:
     """The largest size of an entry that may come in, in the precision of X."""
     return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
 
 
-def squared_lengths(X: Any) -> Any:
+def squared_lengths(X: Matrix) -> Any:
     """‖x_i‖₂² in float64 for every row, dense or CSR, on the device of X."""
     if sp.issparse(X):
         return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
     return squares_of_rows(xp.as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False))
 
 
-def row_lengths(X: Any) -> FloatArray:
+def row_lengths(X: Matrix) -> FloatArray:
     """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
     squares = in_blocks(lambda rows: on_host(squared_lengths(xp.rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
     lengths = np.sqrt(np.concatenate(squares))
     return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
 
 
-def scaled_rows(X: Any, factors: FloatArray) -> Any:
+def scaled_rows(X: Matrix, factors: FloatArray) -> Any:
     """Each row times its factor, in the precision of X."""
     values = asarray_like(X, factors)
     return sp.csr_array(sp.diags_array(values) @ X) if sp.issparse(X) else X * values[:, None]
@@ -120,7 +120,7 @@ class Prepare:
     scale: FloatArray | None = None
     directions: bool = False
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Matrix) -> Any:
         if self.scale is not None:
             scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
             if sp.issparse(X):  # the same quotients as in the dense case, so that known points are recognised

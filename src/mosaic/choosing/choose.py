@@ -76,15 +76,25 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
     return Selection(data, settings, cut, groups)
 
 
-def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and coverage of each prefix."""
+class Ranking(NamedTuple):
+    """Rows in memory by rank, their points, and mean similarity and coverage of the first k for every k."""
+
+    members: IntArray
+    points: IntArray
+    similarity: FloatArray
+    coverage: FloatArray
+
+
+def rank(selection: Selection, limit: int, *, go_on: bool = False) -> Ranking:
+    """Up to ``limit`` rows by gain, ``go_on``: after those of the selection."""
     k, data = len(selection.rows) or limit, selection.data
     if go_on:
         constraints = replace(data.constraints, must=selection.members)
         selection = replace(selection, data=replace(data, constraints=constraints))
     chooser = Chooser(selection, k)
     rows, gains = chooser.ranked(min(limit, len(chooser.pool)))
-    return rows, np.cumsum(gains), selection.measure.along(data.points.point_of[rows])
+    points = data.points.point_of[rows]
+    return Ranking(rows, points, np.cumsum(gains), selection.measure.along(points))
 
 
 def coverage_bounds(selection: Selection, rows: IntArray) -> FloatArray | None:
@@ -155,10 +165,6 @@ class Chooser:
         """Rows that may be chosen, by point, one of each group: one that must be, else an earlier pick, else the first copy."""
         data, constraints = self.selection.data, self.selection.data.constraints
         must, point_of = constraints.must, data.points.point_of
-        absent = must[point_of[must] < 0]
-        if len(absent):
-            fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
-            raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         numbers, copies = np.unique(point_of[must], return_counts=True)
         if (copies > 1).any():
             first, second = data.rows_in_data(must[point_of[must] == numbers[np.argmax(copies > 1)]])[:2]
@@ -166,8 +172,6 @@ class Chooser:
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
         may = ~self.rejected
         start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
-        if constraints.allowed.all() and len(constraints.names) == 1 and not len(must) and not len(start):
-            return data.points.first[np.flatnonzero(may)]
         rows = np.flatnonzero(constraints.allowed & (point_of >= 0))
         rows = np.setdiff1d(rows[may[point_of[rows]]], must)
         rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
@@ -372,7 +376,7 @@ class Chooser:
             order = points.sampling_order(points.point_of[members], size)
             kept.append(members[np.argsort(order, kind="stable")[:size]])
         rows = np.unique(np.concatenate(kept))
-        return np.asarray(rows[np.lexsort((rows, points.point_of[rows]))])
+        return rows[np.lexsort((rows, points.point_of[rows]))]
 
 
 def in_order(objective: Location, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:

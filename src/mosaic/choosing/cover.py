@@ -21,6 +21,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks, subsample
 from mosaic.arrays.xp import (
+    Matrix,
     asarray_like,
     at_least_zero,
     empty_on_device_of,
@@ -156,7 +157,7 @@ class Cover:
         """As ``Kernel.in_single``, in double precision."""
         return lambda columns: self.kernel.device_distances(columns, rows) * self.reach**-self.kernel.order
 
-    def similarities(self, D: Any) -> Any:
+    def similarities(self, D: Matrix) -> Any:
         """exp(−d / h) from (d / h)^order, which may be overwritten."""
         if self.kernel.order == 2:
             D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
@@ -165,7 +166,7 @@ class Cover:
 
 def quantised(values: FloatArray, scale: float) -> FloatArray:
     """Values in whole multiples of 1e-10 · scale: those that differ by rounding only become equal, and the first of them wins."""
-    return np.asarray(np.round(values / (1e-10 * scale or 1.0)))
+    return np.round(values / (1e-10 * scale or 1.0))
 
 
 class Exchange(NamedTuple):
@@ -347,7 +348,7 @@ class Location(ABC):
 class FacilityLocation(Location):
     """All similarities S of targets to candidates, on any device."""
 
-    S: Any
+    S: Matrix
     weights: FloatArray
     block: ClassVar[int] = 256
 
@@ -432,7 +433,7 @@ class FacilityLocation(Location):
         return np.asarray(by_pick + gained[:, None], np.float64)
 
 
-def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
+def _two_nearest(chosen: Matrix) -> tuple[Any, Any, Any]:
     """For every target the place of the nearest pick, and the two largest similarities; ``chosen`` is picks × targets."""
     xp, on_device = namespace(chosen), is_on_device(chosen)
 

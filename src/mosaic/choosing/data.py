@@ -18,7 +18,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, PerRow, Task
 from mosaic.arrays.sources import ArraySource, Passes, Source
-from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of
+from mosaic.arrays.xp import Matrix, as_double, is_on_device, on_host, rows_of
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.outliers import CountingPrograms
@@ -26,7 +26,7 @@ from mosaic.choosing.plan import Plan, rank_for
 from mosaic.choosing.points import FitData, Points, copies_of_rows
 from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import Constraints, Settings
-from mosaic.door import as_weights, check_entries
+from mosaic.door import check_entries
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, warn
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Encoding
@@ -45,19 +45,19 @@ class Builder:
     names: tuple[str, ...] | None
     say: Callable[..., None]
 
-    def in_memory(self, matrix: Any, weights: Any, constraints: Constraints) -> FitData:
+    def in_memory(self, matrix: Matrix, weights: Any, constraints: Constraints) -> FitData:
         """The input of choosing from rows in memory: of all, or of a sample of many."""
         self.say("similarities")
         settings, n = self.settings, matrix.shape[0]
-        weights = None if weights is None else as_weights(weights, n)
-        if self.plan.is_sampled:
-            copies = None if weights is None else copies_of_rows(weights, n)
-            weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
+        if weights is not None:
+            weights = copies_of_rows(weights, n)
+            weightless = constraints.must[weights[constraints.must] == 0]
             if len(weightless):
                 fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
                 raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-            drawn = draw_in_memory(matrix, self.plan.sample, constraints, copies, larger=self.plan.larger)
-            return self._of_sample(drawn, n, constraints, AllInMemory(matrix, copies))
+        if self.plan.is_sampled:
+            drawn = draw_in_memory(matrix, self.plan.sample, constraints, weights, larger=self.plan.larger)
+            return self._of_sample(drawn, n, constraints, AllInMemory(matrix, weights))
         pairwise = settings.kernel == "precomputed"
         if pairwise and matrix.shape[1] != n:
             fault = f"a precomputed similarity must be square; got shape {matrix.shape}"
@@ -67,11 +67,9 @@ class Builder:
             matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
         if weights is None or weights.all():
             prepare = preparation_of(matrix, weights, settings)
-        elif weights.any():
+        else:
             there = weights > 0
             prepare = preparation_of(rows_of(matrix, there), weights[there], settings)
-        else:
-            prepare = preparation_of(matrix, None, settings)
         matrix = prepare(matrix)
         points = Points.of(matrix, weights, pairwise=pairwise)
         geometry = geometry_of(matrix, points, settings, prepare, self.names, self.seed)
@@ -126,7 +124,7 @@ def _check_block(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
     check_entries(rows, names, first_row=start)
 
 
-def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
+def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix) -> tuple[Points, Geometry]:
     """The points of the sample, then those of rows that were named, which stand for themselves; equal rows are one point."""
     sampled, added = np.flatnonzero(drawn.is_drawn), np.flatnonzero(~drawn.is_drawn)
     kernel = geometry.kernel
@@ -179,7 +177,7 @@ class AllInMemory:
     """Answers for all rows, which are in memory."""
 
     # If choosing has a sample only: all rows as they were given, and how often each counts (None for once).
-    X: Any = field(default=None, repr=False)
+    X: Matrix = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
 
     is_possible: ClassVar[bool] = True

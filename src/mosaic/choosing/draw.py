@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, row_blocks
 from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
-from mosaic.arrays.xp import rows_of
+from mosaic.arrays.xp import Matrix, rows_of
 from mosaic.choosing.settings import Constraints
 
 Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
@@ -126,12 +126,6 @@ class MoreRows:
     allowed: BoolArray
     group: IntArray
 
-    def places_of(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """The places of rows of the data in this sample, and whether they are there."""
-        order = np.argsort(self.numbers)
-        places = order[np.searchsorted(self.numbers, rows, sorter=order).clip(max=len(order) - 1)]
-        return places, self.numbers[places] == rows
-
 
 def draw_by_passes(
     run: Callable[[str, Task], BlockResult],
@@ -158,7 +152,9 @@ def draw_by_passes(
     return _drawn(found, numbers, rows, enough, size, named, constraints)
 
 
-def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0) -> Drawn:
+def draw_in_memory(
+    X: Matrix, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0
+) -> Drawn:
     """The sample of the rows of an array, sparse or dense, on whatever device."""
     n, priorities = X.shape[0], priority(row_codes(X))
     kinds, sizes, named = _named(n, size, larger, constraints)

@@ -312,7 +312,7 @@ def shared_columns(selection: Selection, columns: TableColumns | None, point: in
 
 
 def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
-    return np.asarray(np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1))
+    return np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1)
 
 
 def _reasons(columns: TableColumns, z: FloatArray, number: int | None, named: IntArray, shares: FloatArray) -> list[ColumnReason]:

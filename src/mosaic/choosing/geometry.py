@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, in_blocks, in_double, row_blocks, row_lengths, subsample
-from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import Matrix, as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
@@ -31,8 +31,6 @@ from mosaic.text import figure
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
-#: A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``: columns, each one of the ``blocks`` of the numbers of a row.
-TableColumns: TypeAlias = Any
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
 #: Largest number of points that the bandwidth is computed from.
@@ -63,7 +61,7 @@ class Geometry:
         return getattr(self.kernel, "gamma", None)
 
 
-def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
+def preparation_of(X: Matrix, weights: FloatArray | None, settings: Settings) -> Prepare:
     if settings.scale is True and settings.kernel == "precomputed":
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
@@ -79,7 +77,7 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
     return Prepare(scale, directions)
 
 
-def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
+def column_scale(X: Matrix, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
     """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
     decides = is_auto(scale)
     scale = bool(scale) if isinstance(scale, np.bool_) else scale
@@ -106,7 +104,7 @@ def unequal(spreads: FloatArray) -> bool:
     return bool(alike < FEW_COLUMNS and s[(len(s) - 1) // 2] * LARGEST_TO_MEDIAN <= 1.0)
 
 
-def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
+def _deviations(X: Matrix, weights: FloatArray | None) -> FloatArray:
     """Standard deviations (Σ_b s_b (v_b + (m_b − m)²))^½ of the columns, from shares s_b, means m_b and variances v_b of blocks
     of rows, m = Σ_b s_b m_b; 0 where they are rounding errors.
     """
@@ -125,14 +123,14 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     return np.where(deviations > 1e-12 * largest.max(axis=0), deviations, 0.0)
 
 
-def _sparse_deviations(X: Any, weights: FloatArray | None) -> FloatArray:
+def _sparse_deviations(X: Matrix, weights: FloatArray | None) -> FloatArray:
     """Standard deviations of the columns of a CSR matrix, (Σ ω_i x_ij² − (Σ ω_i x_ij)²)^½ with Σ ω_i = 1."""
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
     Y = X.astype(np.float64)
     return np.asarray(np.sqrt(np.maximum(share @ Y.multiply(Y) - (share @ Y) ** 2, 0.0)))
 
 
-def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
+def _spreads(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
     """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1. They
     are rounded, so that the order of the rows does not change the last digit and thereby the order of the points.
     """
@@ -144,10 +142,10 @@ def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> Floa
     half, most = (q[2] - q[1]) / 1.349, (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
     spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
-    return np.asarray(np.ldexp(np.round(mantissa, 8), exponent))
+    return np.ldexp(np.round(mantissa, 8), exponent)
 
 
-def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) -> bool:
+def _are_components(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> bool:
     """Whether columns look like principal components of this data, or of a larger or smaller set of such data."""
     varying = np.flatnonzero(deviations)
     if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
@@ -161,7 +159,7 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
     return bool(np.sqrt(np.mean(others**2)) < CHANCE_CORRELATION / np.sqrt(len(rows)))
 
 
-def compares_directions(X: Any) -> bool:
+def compares_directions(X: Matrix) -> bool:
     """Whether rows are word counts or embeddings, whose length carries no information."""
     n, d = X.shape
     if d < MANY_COLUMNS:
@@ -176,7 +174,9 @@ def compares_directions(X: Any) -> bool:
     return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths))
 
 
-def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int) -> Geometry:
+def geometry_of(
+    X: Matrix, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
+) -> Geometry:
     kernel = _kernel(X, points, settings, prepare, seed)
     columns, scale = "Columns are taken as they are.", prepare.scale
     if sp.issparse(X) and not prepare.directions and is_auto(settings.scale):
@@ -203,7 +203,7 @@ def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, na
     return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
 
 
-def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
+def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
     """The kernel over the distinct points of prepared rows X; its bandwidth is computed if ``gamma`` is "auto"."""
     name, gamma = settings.kernel, settings.gamma
     if isinstance(name, str) and name == "precomputed":
@@ -232,6 +232,25 @@ def bandwidth(kernel: StationaryKernel) -> float:
         return resolve_gamma(kernel, EffectiveCount(wanted, DENSE_QUANTILE))
     except InvalidInputError:  # a quarter of the points are equal but for rounding
         return resolve_gamma(kernel, "median")
+
+
+class TableColumns(Protocol):
+    """Columns, each a block of the numbers of a row: those of ``mosaic.rows.Encoder``, or ``NumberColumns``."""
+
+    @property
+    def blocks(self) -> dict[str, slice]: ...
+
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]: ...
+
+
+class NamedColumns(TableColumns, Protocol):
+    """Columns that a fit has learned: their names, and whether they have rules of their own."""
+
+    @property
+    def has_rules(self) -> bool: ...
+
+    @property
+    def names(self) -> list[str] | None: ...
 
 
 @dataclass(frozen=True)
@@ -280,11 +299,13 @@ class UsualRows:
         return cls(points, kernel.take(points), middle, low, high)
 
 
-def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
+def columns_of(selection: Selection, encoder: NamedColumns) -> TableColumns | None:
     """The columns that a fit compared; None where they have no names."""
-    usual = selection.usual
-    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
-        return table
+    usual, names = selection.usual, encoder.names
+    if encoder.has_rules:
+        return encoder
+    if names is None or usual is None:
+        return None
     undone = selection.data.geometry.prepare.undone
     values = zip(*(undone(v).tolist() for v in (usual.low, usual.middle, usual.high)), strict=True)
-    return NumberColumns(dict(zip(map(str, names), values, strict=True)))
+    return NumberColumns(dict(zip(names, values, strict=True)))

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
-from mosaic.arrays.xp import on_host, rows_of, stacked
+from mosaic.arrays.codes import KnownRows
+from mosaic.arrays.xp import Matrix, on_host, rows_of, stacked
 from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover
 from mosaic.choosing.selection import Selection
 from mosaic.kernels import PointKernel
@@ -33,7 +34,7 @@ class Improvement:
     """
 
     cover: Cover
-    X: Any
+    X: Matrix
     weights: FloatArray
     kind: IntArray
 
@@ -103,7 +104,8 @@ def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Select
     X = on_host(data.geometry.prepare(larger.rows))
     belongs = ~found.outliers_at(X) if found.rejects else np.ones(len(larger.numbers), dtype=bool)
     kind = np.where(belongs & larger.allowed, larger.group, -1)
-    places, is_there = larger.places_of(found.rows)
+    places = KnownRows.of(larger.numbers).find(found.rows)
+    is_there = places >= 0
     # Rows that constraints name, or that were drawn for a group, need not be in the larger sample: such picks stay.
     outside = found.members[~is_there]
     places[~is_there] = len(kind) + np.arange(len(outside))

@@ -36,6 +36,7 @@ from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.xp import (
+    Matrix,
     asarray_like,
     cholesky,
     namespace,
@@ -136,11 +137,11 @@ class CountingPrograms:
 
         return self._in_blocks(kernel.n, count)
 
-    def at(self, Y: Any) -> FloatArray:
+    def at(self, Y: Matrix) -> FloatArray:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
         return self._in_blocks(Y.shape[0], lambda rows: np.exp(self._mean_logs(rows_of(Y, rows))))
 
-    def below(self, Y: Any, count: float) -> BoolArray:
+    def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether counts of new points are below this one. No log m is negative, so few programs decide most points."""
         least = np.log(max(count, 1.0))
 
@@ -180,7 +181,7 @@ class CountingPrograms:
             else:
                 sums[undecided] += self._logs_in_single(program, rows)
             undecided = undecided[sums[undecided] <= programs * enough]
-        return np.asarray(sums / programs)
+        return sums / programs
 
     def _logs_in_single(self, program: int, rows: Any) -> FloatArray:
         """Log m in single precision; in double precision for rows that may be points of the program."""
@@ -194,10 +195,10 @@ class CountingPrograms:
             logs[same] = self._exact_logs(program, reference.device_cross(some), reference.diagonal_at(some))
         return logs
 
-    def _exact_logs(self, program: int, K: Any, own: FloatArray) -> FloatArray:
+    def _exact_logs(self, program: int, K: Matrix, own: FloatArray) -> FloatArray:
         return self._logs(program, K, own, *_same(K, own, self._references[program].diagonal()))
 
-    def _logs(self, program: int, K: Any, own: FloatArray, known: IntArray, place: IntArray) -> FloatArray:
+    def _logs(self, program: int, K: Matrix, own: FloatArray, known: IntArray, place: IntArray) -> FloatArray:
         """Log m of rows with similarities K to the points of a program and ``own`` to themselves; ``known`` rows are such points,
         at ``place``.
         """
@@ -220,7 +221,7 @@ class CountingPrograms:
         return np.asarray(np.log(counts.clip(1.0)))
 
 
-def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
+def _same(K: Matrix, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
     """Pairs of a row and a program's point that are the same; K is rows × points."""
     longest = float(diagonal.max())
     varies = bool((diagonal != longest).any())
@@ -550,7 +551,7 @@ class KeptGroups:
     def members(self) -> BoolArray:
         return np.asarray(self.group != 0)
 
-    def near(self, Y: Any) -> BoolArray:
+    def near(self, Y: Matrix) -> BoolArray:
         """Mask of the new points that are within the reach of a member."""
         near = np.zeros(Y.shape[0], dtype=bool)
         for part in row_blocks(Y.shape[0], self.kernel.n):

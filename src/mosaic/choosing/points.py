@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
-from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, stacked, to_device_of
+from mosaic.arrays.xp import Matrix, as_double, is_on_device, on_host, rows_of, stacked, to_device_of
 from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
@@ -41,7 +41,7 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
+    def of(cls, X: Matrix, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
         """The distinct points of X (similarities if ``pairwise``), by centrality."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
@@ -49,7 +49,7 @@ class Points:
         counted = X if len(rows) == n else rows_of(X, rows)
         codes = row_codes(counted)
         equal = equal_rows(counted, codes)
-        total = equal.sums(weights if len(rows) == n else weights[rows])
+        total = equal.sums(weights[rows])
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
             drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
@@ -62,8 +62,6 @@ class Points:
             order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
-        if equal.is_trivial and len(rows) == n:  # at many points every step counts
-            return cls(order, number, total if sample_weight is None else total[order], drawn[order])
         point_of = np.full(n, -1, np.intp)
         point_of[rows] = number[equal.group]
         return cls(rows[equal.first[order]], point_of, total[order], drawn[order])
@@ -108,7 +106,7 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
-def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
+def _centre_distances(X: Matrix, weights: FloatArray) -> FloatArray:
     """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
     if is_on_device(X):
 
@@ -208,18 +206,18 @@ class FitData:
         if self.counting is not None:
             return self.counting.of_points(self.kernel)
         assert self.encoding is not None
-        return np.asarray(self.encoding.effective_count)
+        return self.encoding.effective_count
 
     @property
     def count_total(self) -> float:
         """Weight of the points that a point could resemble."""
         return self.solved.total if self.counting is None else self.counting.total
 
-    def counts_at(self, Y: Any) -> FloatArray:
+    def counts_at(self, Y: Matrix) -> FloatArray:
         """Effective counts of prepared rows; rows of the data have the same counts as in the data."""
         return self._paper_counts.counts(Y) if self.counting is None else self.counting.at(Y)
 
-    def below(self, Y: Any, count: float) -> BoolArray:
+    def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether effective counts of prepared rows are below this one."""
         return self._paper_counts.counts(Y) < count if self.counting is None else self.counting.below(Y, count)
 

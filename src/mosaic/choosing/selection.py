@@ -11,7 +11,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.xp import on_host, rows_of
+from mosaic.arrays.xp import Matrix, on_host, rows_of
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.cover import CACHED_SIMILARITIES
 from mosaic.choosing.coverage import Coverage
@@ -196,7 +196,7 @@ class Selection:
 
     # Prepared rows, which need not be rows of the data
 
-    def places_at(self, Y: Any) -> FloatArray:
+    def places_at(self, Y: Matrix) -> FloatArray:
         """Columns: position of the representative (-1), similarity to it (NaN), error, effective count, 1 for outliers."""
         counts = self.data.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
@@ -206,7 +206,7 @@ class Selection:
             similarity[rows] = np.where(label >= 0, K[np.arange(len(K)), label], np.nan)
         return np.column_stack([labels, similarity, self.errors_at(Y), counts, flagged])
 
-    def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
+    def outliers_at(self, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
         if not self.has_cut:
             return np.zeros(Y.shape[0], dtype=bool)
@@ -219,11 +219,11 @@ class Selection:
             flagged[odd[(self.kernel.take(must).distances_at(rows_of(Y, odd)) <= 0).any(axis=1)]] = False
         return flagged
 
-    def labels_at(self, Y: Any) -> IntArray:
+    def labels_at(self, Y: Matrix) -> IntArray:
         """The positions of their representatives; -1 for outliers, or if there are no representatives."""
         return self._labels_at(Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None)
 
-    def _labels_at(self, Y: Any, flagged: BoolArray | None) -> IntArray:
+    def _labels_at(self, Y: Matrix, flagged: BoolArray | None) -> IntArray:
         kernel, n = self.chosen_kernel, Y.shape[0]
         if not len(self.chosen):
             return np.full(n, -1, np.intp)
@@ -243,29 +243,27 @@ class Selection:
 
         labels = _nearest(n, kernel.n, lambda rows: single(rows_of(Y, rows)), exact, kernel.X)
         if flagged is not None and self.rejects:
-            odd = np.flatnonzero(flagged)
-            nearest = [exact(odd[part]).min(axis=1) for part in row_blocks(len(odd), kernel.n)]
-            labels[odd[np.concatenate([np.zeros(0), *nearest]) > 0]] = -1  # a representative stands for itself
+            labels[flagged] = -1
         return labels
 
-    def errors_at(self, Y: Any) -> FloatArray:
+    def errors_at(self, Y: Matrix) -> FloatArray:
         return self.measure.errors_at(self.chosen_kernel, Y)
 
-    def similarities_at(self, Y: Any) -> FloatArray:
+    def similarities_at(self, Y: Matrix) -> FloatArray:
         return self.chosen_kernel.cross(Y)
 
-    def counts_at(self, Y: Any) -> FloatArray:
+    def counts_at(self, Y: Matrix) -> FloatArray:
         return self.data.counts_at(Y)
 
-    def counts_of_outliers_at(self, Y: Any) -> FloatArray:
+    def counts_of_outliers_at(self, Y: Matrix) -> FloatArray:
         """Infinite for rows that belong."""
         counts = self.counts_at(Y)
         return np.where(self.outliers_at(Y, counts), counts, np.inf)
 
-    def log_counts_at(self, Y: Any) -> FloatArray:
+    def log_counts_at(self, Y: Matrix) -> FloatArray:
         return np.log(self.data.counts_at(Y))
 
-    def errors_of_belonging_at(self, Y: Any) -> FloatArray:
+    def errors_of_belonging_at(self, Y: Matrix) -> FloatArray:
         """NaN for outliers."""
         return np.where(self.outliers_at(Y), np.nan, self.errors_at(Y))
 
@@ -359,17 +357,10 @@ class Selection:
 
     @property
     def influence(self) -> FloatArray:
-        """For each row of the data, the norm of its row in the encoding; copies share it equally. Of rows that passes read, only
-        those in memory have one.
-        """
+        """For each row of the data, the norm of its row in the encoding; copies share it equally."""
         points = self.data.points
         copies = np.bincount(points.point_of[points.point_of >= 0], minlength=points.n)
-        in_memory = np.asarray(points.spread(self.program.influence / copies, 0.0))
-        if self.data.row_numbers is None:
-            return in_memory
-        influence = np.zeros(self.n_rows)
-        influence[self.data.row_numbers] = in_memory
-        return influence
+        return np.asarray(points.spread(self.program.influence / copies, 0.0))
 
     @property
     def outlier_probability(self) -> FloatArray:

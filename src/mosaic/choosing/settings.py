@@ -19,7 +19,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
 from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
 from mosaic.program import RowNorm, SolverName
-from mosaic.text import group_label
+from mosaic.text import group_label, listed
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
@@ -243,9 +243,9 @@ class Constraints:
         total = sum(fixed.values())
         if total > k or (total < k and len(fixed) == len(self.names)):
             shown = [f"{name!r}: {number}" for name, number in fixed.items()]
-            listed = " + ".join(shown[:MOST_LISTED_GROUPS]) + (" + …" if len(shown) > MOST_LISTED_GROUPS else "")
+            added = " + ".join(shown[:MOST_LISTED_GROUPS]) + (" + …" if len(shown) > MOST_LISTED_GROUPS else "")
             remedy = f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}."
-            raise InvalidInputError(f"ask for {total} ({listed}) and `n_representatives` for {k}", remedy, parameter="quotas")
+            raise InvalidInputError(f"ask for {total} ({added}) and `n_representatives` for {k}", remedy, parameter="quotas")
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
@@ -327,9 +327,8 @@ def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
         raise InvalidInputError(fault, parameter="quotas", value=quotas)
     for name, value in quotas.items():
         if name not in names:
-            more = len(names) - MOST_LISTED_GROUPS
-            listed = ", ".join(map(repr, names[:MOST_LISTED_GROUPS])) + (f" and {more} more" if more > 0 else "")
-            raise InvalidInputError(f"name the group {name!r}, which no row has", f"Groups are {listed}.", parameter="quotas")
+            there = listed([repr(known) for known in names], MOST_LISTED_GROUPS)
+            raise InvalidInputError(f"name the group {name!r}, which no row has", f"Groups are {there}.", parameter="quotas")
         if not (is_whole(value, 0) or (_is_fraction(value) and 0 <= float(value) <= 1)):
             raise InvalidInputError(
                 f"must be whole numbers >= 0 or shares between 0.0 and 1.0; that of group {name!r} is {value!r}",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from mosaic.arrays.codes import row_codes
+from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.sources import MAPPED_BYTES, Source
 from mosaic.arrays.xp import is_on_device
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, is_auto
@@ -116,11 +116,8 @@ def learn(estimator: BaseEstimator, encoder: Encoder) -> None:
 
 def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
-    on_device = is_on_device(matrix)
-    if on_device:
-        matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf"))
-        on_device = is_on_device(matrix)
-    if on_device:
+    matrix = to_kernel_device(matrix, estimator.kernel)
+    if is_on_device(matrix):
         matrix = points_on_device(matrix)
         if not is_fit and matrix.shape[1] != encoder.width:
             fault = f"has {matrix.shape[1]} features, the data of fit had {encoder.width}"
@@ -149,7 +146,7 @@ def numbers_of(model: BaseEstimator, X: object) -> Any:
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
     shape = shape_of_rows(rows, encoder)
     if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
-        return encoder.source(rows, getattr(model, "n_jobs", None), is_new=True)
+        return encoder.source(rows, model.n_jobs, is_new=True)
     matrix = encoder.matrix(rows)
     encoder.warn_of(encoder.strange_cells(matrix))
     return checked_numbers(model, encoder, matrix)
@@ -225,10 +222,9 @@ def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
-    codes, first = np.unique(row_codes(Y.astype(kernel.X.dtype, copy=False)), return_index=True)
-    wanted = row_codes(kernel.X)
-    places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-    return [int(row) if same else -1 for row, same in zip(first[places], codes[places] == wanted, strict=True)]
+    known = KnownRows.of(row_codes(Y.astype(kernel.X.dtype, copy=False)))
+    found: list[int] = known.find(row_codes(kernel.X)).tolist()
+    return found
 
 
 def seed_of(random_state: Any) -> int:

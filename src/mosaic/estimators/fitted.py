@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow
 from mosaic.arrays.sources import Source
-from mosaic.arrays.xp import as_user_array, on_host, rows_of
+from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import COVERAGE, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import why_odd
@@ -49,7 +49,7 @@ def found(path: str, *, per_row: bool = False) -> Any:
 
     def get(self: FittedAttributes) -> Any:
         value = read(self._found)
-        return as_user_array(getattr(self._found.kernel, "X", value), value) if per_row else value
+        return to_device_of(getattr(self._found.kernel, "X", value), value) if per_row else value
 
     return property(get)
 
@@ -174,7 +174,7 @@ class FittedAttributes:
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_rows(self.selection_, [as_row(i, self.row_names_)], self._columns(self.encoder_))[0]
+        return explain_rows(self.selection_, [as_row(i, self.row_names_)], columns_of(self.selection_, self.encoder_))[0]
 
     def explain_new(self, X: object) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
@@ -205,7 +205,7 @@ class FittedAttributes:
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
         encoder = replace(self.encoder_, texts={})
-        columns = self._columns(with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else []))
+        columns = columns_of(selection, with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else []))
         reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
             some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
@@ -231,9 +231,6 @@ class FittedAttributes:
         from mosaic.show.figures import plot_model  # only figures need it
 
         return plot_model(self)
-
-    def _columns(self, encoder: Encoder) -> Any:
-        return columns_of(self.selection_, encoder if encoder.has_rules else None, encoder.names)
 
     def _warn(self) -> None:
         for sentence in self.selection_.warnings:
@@ -281,7 +278,7 @@ def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | Non
     selection, encoder = model.selection_, model.encoder_
     if selection.is_sampled and file is not None:  # rare values and texts are read from the file
         encoder = with_cells(encoder, file, np.array(rows, np.intp))
-    return explain_rows(selection, rows, model._columns(encoder), file)
+    return explain_rows(selection, rows, columns_of(selection, encoder), file)
 
 
 def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Encoder:

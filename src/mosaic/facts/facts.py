@@ -18,7 +18,9 @@ from mosaic.arrays.threads import one_thread
 from mosaic.choosing import (
     CoverCertificate,
     Explanation,
+    Ranking,
     Selection,
+    TableColumns,
     columns_of,
     counted,
     coverage_bounds,
@@ -27,7 +29,7 @@ from mosaic.choosing import (
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.program.encoding import Certificate
 from mosaic.rows import Rows
 from mosaic.text import jsonable
@@ -152,10 +154,9 @@ class Facts:
         return None if self.detects else finite(self.selection.coverage)
 
     @cached_property
-    def columns(self) -> Any:
+    def columns(self) -> TableColumns | None:
         """Columns that reasons name; None where they have no names."""
-        encoder = self.model.encoder_
-        return columns_of(self.selection, encoder if encoder.has_rules else None, encoder.names)
+        return columns_of(self.selection, self.model.encoder_)
 
     @cached_property
     @one_thread()

@@ -11,12 +11,13 @@ neighbours), axes against neighbours: digits 0.80 and 0.99, a swiss roll 0.91 an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row_blocks
+from mosaic.arrays.xp import Matrix
 from mosaic.choosing import Selection
 from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel
 
@@ -58,7 +59,7 @@ def plane_of(
     return principal_plane(nystroem(kernel, points, landmarks), belongs, "similarity", rng)
 
 
-def principal_plane(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
+def principal_plane(A: Matrix, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
     """(a_i − mean)ᵀ v for the two leading eigenvectors v of the covariance of rows that belong, named with their shares of its
     trace. Of very many columns, dense or CSR, the axes of the projection on a sample of the rows.
     """

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from mosaic.choosing import Selection, rank
+from mosaic.choosing import Ranking, Selection, rank
 from mosaic.choosing.outliers import ROUNDING
 from mosaic.kernels import Kernel
 
@@ -84,16 +84,6 @@ def bins_of(selection: Selection) -> CountBins:
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """Points by rank, their rows in memory, and mean similarity and coverage of the first k for every k."""
-
-    points: IntArray
-    members: IntArray
-    similarity: FloatArray
-    coverage: FloatArray
-
-
 NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
 
 
@@ -101,8 +91,7 @@ def ranking_of(selection: Selection, suggested: int) -> Ranking:
     """The representatives by rank, and twice as many that would come next, at least up to 20 and the suggested number."""
     k = len(selection.rows)
     longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
-    members, similarity, coverage = rank(selection, longest, go_on=True)
-    return Ranking(selection.data.points.point_of[members], members, similarity, coverage)
+    return rank(selection, longest, go_on=True)
 
 
 @dataclass(frozen=True)

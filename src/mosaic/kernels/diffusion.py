@@ -12,11 +12,12 @@ from scipy.spatial import KDTree
 
 from mosaic.arrays.blocks import IntArray, row_blocks
 from mosaic.arrays.codes import rows_equal
+from mosaic.arrays.xp import Matrix
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
 from mosaic.parameters import whole_number
 
 
-def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
+def heat_features(X: Matrix, n_neighbors: int = 10, time: int = 2) -> Any:
     """Rows g_j whose inner products are a heat kernel on the neighbour graph, scaled to unit length.
     W joins every point with its nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk A = (I + S)/2 = I − L/2 is
     one Euler step of the heat equation for half a unit of time. With G = A^time, K = G Gᵀ ≈ exp(−time · L), and G is sparse.
@@ -39,7 +40,7 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     return normalised_rows(G)
 
 
-def nearest(X: Any, Y: Any, k: int, tree: KDTree | None = None) -> IntArray:
+def nearest(X: Matrix, Y: Matrix, k: int, tree: KDTree | None = None) -> IntArray:
     """The k rows of X nearest to every row of Y, nearest first: by a tree, or by all distances for sparse rows."""
     m, n = Y.shape[0], X.shape[0]
     if not sp.issparse(X):
@@ -66,7 +67,7 @@ class DiffusionKernel(Linear):
     n_neighbors: int = 10
 
     @classmethod
-    def of(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
+    def of(cls, X: Matrix, n_neighbors: int = 10, time: int = 2) -> Self:
         features = heat_features(X, n_neighbors, time)
         return cls(features, X, features, n_neighbors)
 
@@ -74,7 +75,7 @@ class DiffusionKernel(Linear):
     def _tree(self) -> KDTree | None:
         return None if sp.issparse(self.graph) else KDTree(self.graph)
 
-    def prepared(self, Y: Any) -> Any:
+    def prepared(self, Y: Matrix) -> Any:
         Y = in_format_of(self.graph, Y)
         m, n = Y.shape[0], self.graph.shape[0]
         k = min(self.n_neighbors, n)
