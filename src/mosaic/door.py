@@ -49,7 +49,8 @@ def canonical(X: Matrix) -> Any:
 
 
 def points_on_device(X: Matrix, name: str = "X") -> Any:
-    xp, library = namespace(X), type(X).__module__.partition(".")[0]
+    xp = namespace(X)
+    library = type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
         lacks = "arrays of JAX cannot be changed in place" if library.startswith("jax") else "its device has no double precision"
@@ -88,7 +89,8 @@ def largest_entry(X: Matrix) -> float:
 
 def check_size(X: Matrix, name: str = "X") -> None:
     """Refuse rows whose entries are all so small that their squares vanish."""
-    largest, limit = largest_entry(X), 1.0 / largest_size(X)
+    largest = largest_entry(X)
+    limit = 1.0 / largest_size(X)
     if 0 < largest < limit:
         power = int(np.floor(np.log10(largest)))
         fault = f"has no entry larger than {largest:.3g}, and squares of numbers below {limit:.0e} vanish"
@@ -101,7 +103,8 @@ def check_entries(matrix: Matrix, names: Sequence[str] | None, name: str = "X", 
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":
             return
-    largest, limit = largest_entry(matrix), largest_size(matrix)
+    largest = largest_entry(matrix)
+    limit = largest_size(matrix)
     if largest <= limit:
         return
     matrix = on_host(matrix)
@@ -111,7 +114,8 @@ def check_entries(matrix: Matrix, names: Sequence[str] | None, name: str = "X", 
     n_wrong = right.size - int(right.sum()) - n_nan
     first = np.unravel_index(int(np.argmin(right)), right.shape)
     if sp.issparse(matrix):
-        row, column = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1, int(matrix.indices[first[0]])
+        row = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1
+        column = int(matrix.indices[first[0]])
     else:
         row, column = map(int, first)
     row += first_row

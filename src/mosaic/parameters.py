@@ -254,7 +254,8 @@ def check_strength(alpha: object, lam: object) -> None:
     if lam is not None:
         real_number("lam", lam, above=0)
     if alpha is not None:
-        meaning, remedy = "a multiple of the critical strength", "At 1 or below nothing is selected."
+        meaning = "a multiple of the critical strength"
+        remedy = "At 1 or below nothing is selected."
         real_number("alpha", alpha, above=1, meaning=meaning, remedy=remedy)
 
 

@@ -22,7 +22,8 @@ Seed: TypeAlias = int | np.random.Generator | None
 Result = TypeVar("Result")
 #: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
 #: have: squares of distances, and their inverses, stay far within the range of floats.
-LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
+LARGEST = 1e100
+LARGEST_IN_SINGLE = 1e30
 #: Rows × columns of one temporary block: 512 KB of float64, so that a few of them stay in the cache of one core.
 BLOCK_ENTRIES = 1 << 16
 #: The same for blocks of rows that are multiplied with a matrix.
@@ -65,7 +66,8 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
         return np.arange(len(weights)), weights
     total = float(weights.sum())
     is_heavy = weights * size >= total
-    heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
+    heavy = np.flatnonzero(is_heavy)
+    light = np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
     some = np.sort(np.concatenate([heavy, drawn]))
     return some, rescale_weights(weights[some].astype(np.float64), size, total)

@@ -48,7 +48,8 @@ def equal_rows(X: Matrix, codes: Codes | None = None) -> EqualRows:
     same = codes[order[1:]] == codes[order[:-1]]
     pairs = np.flatnonzero(same)
     for block in row_blocks(len(pairs), X.shape[1]):
-        left, right = order[pairs[block]], order[pairs[block] + 1]
+        left = order[pairs[block]]
+        right = order[pairs[block] + 1]
         same[pairs[block]] = rows_equal(rows_of(X, left), rows_of(X, right))
     group_in_order = np.concatenate([[0], np.cumsum(~same)])
     first_in_order = order[np.concatenate([[True], ~same])]  # stable sort: the smallest index of each group

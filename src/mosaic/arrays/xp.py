@@ -185,7 +185,8 @@ def squares_of_rows(A: Matrix) -> Any:
     """‖a_i‖₂², on the device of A."""
     if isinstance(A, np.ndarray):
         return np.einsum("ij,ij->i", A, A)
-    step, xp = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1), namespace(A)
+    step = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1)
+    xp = namespace(A)
     parts = (A[at : min(at + step, A.shape[0]), :] for at in range(0, max(A.shape[0], 1), step))
     sums = [xp.sum(part * part, axis=1) for part in parts]
     return sums[0] if len(sums) == 1 else xp.concat(sums)

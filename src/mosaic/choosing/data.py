@@ -48,7 +48,8 @@ class Builder:
     def in_memory(self, matrix: Matrix, weights: Any, constraints: Constraints) -> FitData:
         """The input of choosing from rows in memory: of all, or of a sample of many."""
         self.say("similarities")
-        settings, n = self.settings, matrix.shape[0]
+        settings = self.settings
+        n = matrix.shape[0]
         if weights is not None:
             weights = copies_of_rows(weights, n)
             weightless = constraints.must[weights[constraints.must] == 0]
@@ -126,10 +127,12 @@ def _check_block(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
 
 def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix) -> tuple[Points, Geometry]:
     """The points of the sample, then those of rows that were named, which stand for themselves; equal rows are one point."""
-    sampled, added = np.flatnonzero(drawn.is_drawn), np.flatnonzero(~drawn.is_drawn)
+    sampled = np.flatnonzero(drawn.is_drawn)
+    added = np.flatnonzero(~drawn.is_drawn)
     kernel = geometry.kernel
     assert isinstance(kernel, PointKernel)
-    codes, known = row_codes(rows_of(matrix, added)), KnownRows.of(row_codes(kernel.X))
+    codes = row_codes(rows_of(matrix, added))
+    known = KnownRows.of(row_codes(kernel.X))
     point_of = np.empty(len(drawn.numbers), np.intp)
     point_of[sampled], point_of[added] = points.point_of, known.find(codes)
     new = added[point_of[added] < 0]
@@ -143,7 +146,8 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix
 
 def solved_program(settings: Settings, data: FitData) -> Encoding:
     """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
-    n, sketch = data.points.n, settings.sketch
+    n = data.points.n
+    sketch = settings.sketch
     if settings.row_norm == "linf" and not (data.points.weights == 1).all():
         fault = "takes no weights, and some rows are equal or have one"
         raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")

@@ -32,19 +32,27 @@ if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
-RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
+RESEMBLED_SHARE = 0.2
+DENSE_QUANTILE = 0.75
 #: Largest number of points that the bandwidth is computed from.
 BANDWIDTH_SAMPLE = 2048
 #: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
 #: second number times the median one; they are principal components if the root mean square of their correlations is at most the
 #: third number times its value by chance, and the spread of each at most the fourth times that of the column before.
-FEW_COLUMNS, LARGEST_TO_MEDIAN, CHANCE_CORRELATION, NEXT_SPREAD = 3.0, 5.0, 2.0, 1.2
+FEW_COLUMNS = 3.0
+LARGEST_TO_MEDIAN = 5.0
+CHANCE_CORRELATION = 2.0
+NEXT_SPREAD = 1.2
 #: A spread by the middle half is at least this part of the spread by the middle nine tenths.
 LEAST_PART = 0.1
 #: Rows with at least this many columns are compared by their direction if they are word counts (non-negative, at least this share
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
 #: is longer than three times the median; otherwise length carries information.
-MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
+MANY_COLUMNS = 50
+ZERO_SHARE = 0.95
+MIXED_COLUMNS = 0.75
+EITHER_SIDE = 0.25
+LONGEST_TO_MEDIAN = 3.0
 
 
 @dataclass(frozen=True)
@@ -108,12 +116,14 @@ def _deviations(X: Matrix, weights: FloatArray | None) -> FloatArray:
     """Standard deviations (Σ_b s_b (v_b + (m_b − m)²))^½ of the columns, from shares s_b, means m_b and variances v_b of blocks
     of rows, m = Σ_b s_b m_b; 0 where they are rounding errors.
     """
-    n, xp = X.shape[0], namespace(X)
+    n = X.shape[0]
+    xp = namespace(X)
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
 
     def of_block(part: slice) -> NDArray[Any]:
         total = share[part].sum()
-        Y, w = as_double(rows_of(X, part)), to_device_of(X, share[part] / total)
+        Y = as_double(rows_of(X, part))
+        w = to_device_of(X, share[part] / total)
         mean = w @ Y
         found = on_host(xp.stack([mean, w @ (Y - mean) ** 2, xp.max(xp.abs(Y), axis=0)]))
         return np.vstack([found, np.full(X.shape[1], total)])
@@ -139,7 +149,8 @@ def _spreads(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> F
         q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
     else:
         q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
-    half, most = (q[2] - q[1]) / 1.349, (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
+    half = (q[2] - q[1]) / 1.349
+    most = (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
     spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
     return np.ldexp(np.round(mantissa, 8), exponent)
@@ -178,23 +189,28 @@ def geometry_of(
     X: Matrix, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
 ) -> Geometry:
     kernel = _kernel(X, points, settings, prepare, seed)
-    columns, scale = "Columns are taken as they are.", prepare.scale
+    columns = "Columns are taken as they are."
+    scale = prepare.scale
     if sp.issparse(X) and not prepare.directions and is_auto(settings.scale):
         columns = "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
     if prepare.directions:
         columns = "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is not None:
-        largest, more = np.argsort(-scale, kind="stable")[:3], " …" if len(scale) > 3 else ""
+        largest = np.argsort(-scale, kind="stable")[:3]
+        more = " …" if len(scale) > 3 else ""
         shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
         dominate = "since otherwise a few of them would dominate all distances"
         why = dominate if is_auto(settings.scale) else "because of scale=True"
         columns = f"Columns are divided by their spread, {why}: {shown}{more}."
-    gamma, ours, n = getattr(kernel, "gamma", None), is_auto(settings.gamma), points.n
+    gamma = getattr(kernel, "gamma", None)
+    ours = is_auto(settings.gamma)
+    n = points.n
     if gamma is None:
         name = settings.kernel if isinstance(settings.kernel, str) else "as given"
         return Geometry(prepare, kernel, (columns, f"Similarity: {name}, which has no bandwidth."))
     if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
-        share, number = "a fifth of all", RESEMBLED_SHARE * n
+        share = "a fifth of all"
+        number = RESEMBLED_SHARE * n
         share = f"{number:,.0f} of {n:,} points, {share}" if number >= 1 else f"{share} points"
         why = f": so that a point in a dense place resembles {share}"
     else:
@@ -205,7 +221,8 @@ def geometry_of(
 
 def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
     """The kernel over the distinct points of prepared rows X; its bandwidth is computed if ``gamma`` is "auto"."""
-    name, gamma = settings.kernel, settings.gamma
+    name = settings.kernel
+    gamma = settings.gamma
     if isinstance(name, str) and name == "precomputed":
         kernel = make_kernel(X, "precomputed")
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
@@ -268,7 +285,8 @@ class NumberColumns:
         return {name: f"{figure(low)} to {figure(high)}" for name, (low, _, high) in self.usual.items()}
 
     def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
-        (low, middle, high), x = self.usual[name], float(z[0])
+        (low, middle, high) = self.usual[name]
+        x = float(z[0])
         return figure(x), self._ranges[name], "high" if x > middle else "low", not low <= x <= high
 
 
@@ -284,7 +302,8 @@ class UsualRows:
 
     @classmethod
     def of(cls, selection: Selection) -> UsualRows | None:
-        kernel, data = selection.kernel, selection.data
+        kernel = selection.kernel
+        data = selection.data
         if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or data.geometry.prepare.directions:
             return None
         points = np.flatnonzero(~selection.is_outlier)
@@ -301,7 +320,8 @@ class UsualRows:
 
 def columns_of(selection: Selection, encoder: NamedColumns) -> TableColumns | None:
     """The columns that a fit compared; None where they have no names."""
-    usual, names = selection.usual, encoder.names
+    usual = selection.usual
+    names = encoder.names
     if encoder.has_rules:
         return encoder
     if names is None or usual is None:

@@ -51,8 +51,10 @@ class Improvement:
 
     def _cells(self, centres: Any) -> tuple[IntArray, FloatArray]:
         """For each row the nearest centre, and the distance to it in units of the reach."""
-        n, order = self.X.shape[0], self.cover.kernel.order
-        cell, distance = np.empty(n, np.intp), np.empty(n)
+        n = self.X.shape[0]
+        order = self.cover.kernel.order
+        cell = np.empty(n, np.intp)
+        distance = np.empty(n)
         distances = self._kernel.over(centres).in_single_at(self.cover.reach)
 
         def compare(rows: slice) -> None:
@@ -65,7 +67,8 @@ class Improvement:
 
     def _middles(self, cell: IntArray, pull: FloatArray, centres: Any, stays: BoolArray) -> Any:
         """Σ_i w_i x_i / Σ_i w_i over each cell; centres that stay, or have no rows, are as they were."""
-        k, n = centres.shape[0], len(cell)
+        k = centres.shape[0]
+        n = len(cell)
         total = np.bincount(cell, pull, k)
         moves = (total > 0) & ~stays
         share = pull / np.where(total > 0, total, 1.0)[cell]
@@ -98,7 +101,8 @@ class Improvement:
 
 def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Selection:
     """The selection with picks from the larger sample of its rows, if these cover it better; some picks stay."""
-    data, larger = found.data, found.data.larger
+    data = found.data
+    larger = found.data.larger
     assert larger is not None
     assert data.row_numbers is not None
     X = on_host(data.geometry.prepare(larger.rows))

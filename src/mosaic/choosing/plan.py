@@ -125,7 +125,9 @@ def plan_of(settings: Settings, rows: Shape, *, passes: bool | None = None) -> P
 def needs_a_pass(settings: Settings, rows: Shape) -> bool:
     if rows.place == "array":
         return False
-    budget, n, d = budget_of(settings.memory_budget), rows.n, rows.n_features
+    budget = budget_of(settings.memory_budget)
+    n = rows.n
+    d = rows.n_features
     match rows.place:
         case "table":
             return not rows.is_weighted and settings.mode != "paper" and not may_load(8.0 * n * d, budget)
@@ -146,7 +148,8 @@ def compares_any(settings: Settings) -> bool:
 def refuse_passes(settings: Settings, rows: Shape) -> None:
     instead = "Pass an array in memory."
     if settings.mode == "paper":
-        budget, numbers = budget_of(settings.memory_budget), readable_size(8.0 * rows.n * rows.n_features)
+        budget = budget_of(settings.memory_budget)
+        numbers = readable_size(8.0 * rows.n * rows.n_features)
         fault = f"the paper's algorithm is for rows in memory; {rows} are {numbers}, "
         fault += f"and may be a quarter of the budget, {readable_size(budget / 4)}"
         raise MemoryBudgetError(fault, "Leave `algorithm` at None, or read a sample of the rows.")
@@ -160,7 +163,8 @@ def refuse_passes(settings: Settings, rows: Shape) -> None:
 
 
 def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
-    n, d = rows.n, rows.n_features
+    n = rows.n
+    d = rows.n_features
     decisive = min(sample_size(settings, n, d), n)
     sample = decisive if compares_any(settings) else n
     is_sampled = sample < n
@@ -178,7 +182,8 @@ def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
 
 
 def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
-    n, d = rows.n, rows.n_features
+    n = rows.n
+    d = rows.n_features
     sample = min(sample_size(settings, n, d), n)
     larger = larger_sample_size(settings, n, d) if sample < n else 0
     picks = _memory_of_picks(settings, rows, sample, larger)
@@ -253,5 +258,6 @@ def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
 
 def memory_of_sample(size: int, n_features: int) -> float:
     """Bytes at the peak of a fit by passes: that of the sample, or of the pass that draws it and holds up to three samples."""
-    points, blocks = 8.0 * size * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    points = 8.0 * size * n_features
+    blocks = 4.0 * 8 * BLOCK_ROWS * n_features
     return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)

@@ -53,7 +53,8 @@ class Points:
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
             drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
-            members, share = rows[equal.first], np.zeros(X.shape[1])
+            members = rows[equal.first]
+            share = np.zeros(X.shape[1])
             share[members] = total / total.sum()
             apart = np.asarray(X.diagonal(), np.float64)[members] - 2.0 * np.asarray(X[members] @ share).ravel()  # ‖φ_i − φ̄‖² − c
             order = np.argsort(_in_steps(apart), kind="stable")
@@ -86,7 +87,8 @@ class Points:
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
         """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
-        priority, weights = self.priority[among], self.weights[among]
+        priority = self.priority[among]
+        weights = self.weights[among]
         total = float(weights.sum())
         if float(weights.max(initial=0.0)) * size < total:
             return priority
@@ -139,7 +141,8 @@ class once(Generic[Value]):  # noqa: N801 - used as a decorator
     """A property that is computed on first access and kept in ``computed`` of its object."""
 
     def __init__(self, method: Callable[[Any], Value]):
-        self.method, self.__doc__ = method, method.__doc__
+        self.method = method
+        self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, kind: type[Any] | None = None) -> Value:
         name = self.method.__name__
@@ -238,12 +241,14 @@ class FitData:
 
     def joined(self, new: IntArray, rows: Any, allowed: BoolArray | bool, group: IntArray | int) -> FitData:
         """The same data with more rows in memory, prepared ones, which stand for themselves; their numbers are ascending."""
-        kernel, points = self.kernel, self.points
+        kernel = self.kernel
+        points = self.points
         assert self.row_numbers is not None
         assert isinstance(kernel, PointKernel)
         at = np.searchsorted(self.row_numbers, new)
         numbers = np.insert(self.row_numbers, at, new)
-        before, added = np.searchsorted(numbers, self.row_numbers), np.searchsorted(numbers, new)
+        before = np.searchsorted(numbers, self.row_numbers)
+        added = np.searchsorted(numbers, new)
         both = replace(kernel, X=stacked(kernel.X, kernel.over(rows).X))
         joined = Points(
             np.concatenate([before[points.first], added]),

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 #: Outliers that are brought into memory beside a sample.
 MOST_OUTLIERS = 5000
 #: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
-NEARLY_AS_NEAR, SMALLEST_IN_SINGLE = np.float32(1.01), np.float32(1e-30)
+NEARLY_AS_NEAR = np.float32(1.01)
+SMALLEST_IN_SINGLE = np.float32(1e-30)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ class Selection:
     @cached_property
     def labels(self) -> IntArray:
         """For each point, the position of its representative; -1 for rejected outliers, or if there are no representatives."""
-        kernel, chosen = self.kernel, self.chosen
+        kernel = self.kernel
+        chosen = self.chosen
         if not len(chosen):
             return np.full(kernel.n, -1, np.intp)
 
@@ -189,7 +191,8 @@ class Selection:
     @cached_property
     def rows_for(self) -> FloatArray:
         """For each row in memory, how many rows of the data it stands for: 1, or more in a sample."""
-        group, weights = self.data.points.point_of, self.data.points.weights
+        group = self.data.points.point_of
+        weights = self.data.points.weights
         if not self.is_sampled:
             return np.ones(len(group))
         return np.asarray(weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum()))
@@ -200,9 +203,11 @@ class Selection:
         """Columns: position of the representative (-1), similarity to it (NaN), error, effective count, 1 for outliers."""
         counts = self.data.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        labels, similarity = self._labels_at(Y, flagged), np.full(len(counts), np.nan)
+        labels = self._labels_at(Y, flagged)
+        similarity = np.full(len(counts), np.nan)
         for rows in row_blocks(len(counts) if len(self.chosen) else 0, len(self.chosen)):
-            K, label = self.similarities_at(rows_of(Y, rows)), labels[rows]
+            K = self.similarities_at(rows_of(Y, rows))
+            label = labels[rows]
             similarity[rows] = np.where(label >= 0, K[np.arange(len(K)), label], np.nan)
         return np.column_stack([labels, similarity, self.errors_at(Y), counts, flagged])
 
@@ -224,7 +229,8 @@ class Selection:
         return self._labels_at(Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None)
 
     def _labels_at(self, Y: Matrix, flagged: BoolArray | None) -> IntArray:
-        kernel, n = self.chosen_kernel, Y.shape[0]
+        kernel = self.chosen_kernel
+        n = Y.shape[0]
         if not len(self.chosen):
             return np.full(n, -1, np.intp)
         single = kernel.in_single_at(kernel.unit)
@@ -272,7 +278,8 @@ class Selection:
     def _of_rows(self, values: Any, at: Callable[[Any], Any]) -> Any:
         """Values of their points for the rows in memory; rows without weight are answered ``at`` as new rows."""
         group = self.data.points.point_of
-        found, absent = np.asarray(values)[group], group < 0
+        found = np.asarray(values)[group]
+        absent = group < 0
         if absent.any():
             found[absent] = at(self.data.absent)
         return found
@@ -328,7 +335,8 @@ class Selection:
         """The same findings, of a sample with the outliers of all rows in memory, ``MOST_OUTLIERS`` with the lowest counts: one
         pass looks for them. The selection itself where all rows are in memory, or can no longer be read.
         """
-        data, kernel = self.data, self.kernel
+        data = self.data
+        kernel = self.kernel
         can_join = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
         if data.row_numbers is None or not (self.has_cut and can_join and data.all_rows.is_possible):
             return self
@@ -408,9 +416,12 @@ class Selection:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know before trusting the answer."""
-        settings, n, found = self.settings, self.n_rows, []
+        settings = self.settings
+        n = self.n_rows
+        found = []
         if settings.mode == "paper":
-            k, m = settings.number(n), len(self.rows)
+            k = settings.number(n)
+            m = len(self.rows)
             if k is None or m >= k:
                 return ()
             located = int(np.count_nonzero(self.data.solved.influence))

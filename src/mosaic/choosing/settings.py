@@ -113,7 +113,8 @@ class Settings:
     def of(cls, estimator: Any, **changes: Any) -> Self:
         """The settings of an estimator, with some of them changed."""
         given = estimator.get_params(deep=False) | changes
-        algorithm, kernel = given.pop("algorithm", None), given["kernel"]
+        algorithm = given.pop("algorithm", None)
+        kernel = given["kernel"]
         if isinstance(algorithm, str):
             algorithm = Paper() if algorithm == "paper" else algorithm
         if not (algorithm is None or isinstance(algorithm, Paper)):
@@ -183,7 +184,8 @@ class Constraints:
         if candidates is not None:
             allowed[:] = False
             rows = as_indices(candidates, n, "candidates")
-            allowed[rows], named = True, len(rows)
+            allowed[rows] = True
+            named = len(rows)
         excluded = np.zeros(0, np.intp) if exclude is None else as_indices(exclude, n, "exclude")
         allowed[excluded] = False
         must = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
@@ -258,7 +260,8 @@ class Constraints:
             members = np.ones(len(self.allowed), dtype=bool)
             if self.quotas is not None:
                 members = np.isin(self.group, np.unique(self.group[candidates[here]]) if here.any() else [slot])
-            outliers, forbidden = (members & rejected).sum(), (members & ~self.allowed & ~rejected).sum()
+            outliers = (members & rejected).sum()
+            forbidden = (members & ~self.allowed & ~rejected).sum()
             copies = members.sum() - outliers - forbidden - available
             raise InvalidInputError(
                 f"{int(room)} representatives of {self._name_of(slot)} are asked for, but {available} are available: "
@@ -269,7 +272,8 @@ class Constraints:
         must = np.bincount(slots.of[np.isin(candidates, self.must)], minlength=len(slots.room))
         over = np.flatnonzero(must > slots.room)
         if len(over):
-            whose, wanted = self._name_of(int(over[0])), int(slots.room[over[0]])
+            whose = self._name_of(int(over[0]))
+            wanted = int(slots.room[over[0]])
             fault = f"names {int(must[over[0]])} rows of {whose}, but only {wanted} are asked for"
             raise InvalidInputError(fault, "Name fewer or ask for more.", parameter="must_include")
 

@@ -77,7 +77,8 @@ def take(
         is_copy = shape.place not in ("array", "map") and rows.path is not None
         shape = Shape(n, d, "array", shape.is_weighted, shape.held, array=numbers)
         if is_copy:
-            settings, shape = beside(settings, shape.size), replace(shape, held=shape.held + shape.size)
+            settings = beside(settings, shape.size)
+            shape = replace(shape, held=shape.held + shape.size)
     return Taken(rows, encoder, settings, plan_of(settings, shape, passes=passes), numbers)
 
 
@@ -90,7 +91,8 @@ def beside(settings: Settings, held: float) -> Settings:
 
 def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     """What a plan has to know of rows before their numbers are there."""
-    weighted, held = rows.weights is not None, rows.held
+    weighted = rows.weights is not None
+    held = rows.held
     if rows.array is None:
         place: Place = "cluster" if hasattr(rows.table, "encoded") else "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
@@ -156,7 +158,9 @@ def fit_data(
     estimator: BaseEstimator, taken: Taken, say: Say, *, start: object = None, quotas: object = None, **rows: object
 ) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
-    encoder, numbers, names = taken.encoder, taken.numbers, taken.encoder.number_names
+    encoder = taken.encoder
+    numbers = taken.numbers
+    names = taken.encoder.number_names
     seed = seed_of(estimator.random_state)
     build = Builder(taken.settings, taken.plan, seed, None if names is None else tuple(names), say)
     named = {name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None}
@@ -201,7 +205,8 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     if not isinstance(selection, Selection) or not len(selection.rows):
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
-    data, old = selection.data, selection.rows.tolist()
+    data = selection.data
+    old = selection.rows.tolist()
     names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first

@@ -195,11 +195,13 @@ class FittedAttributes:
         y 99, usual ... to .... No other row looks like it.
         """
         check_is_fitted(self)
-        selection, rows = self.selection_, Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
+        selection = self.selection_
+        rows = Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
         numbers = numbers_of(self, rows)
         places = answers(selection, numbers, Selection.places_at)
         label, similarity, error, count, flagged = places.T
-        is_outlier, cut = flagged > 0, selection.cut.count
+        is_outlier = flagged > 0
+        cut = selection.cut.count
         if hasattr(self, "offset_") and cut <= 0:  # only new rows that score well below all of the data are outliers
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
@@ -240,11 +242,15 @@ class FittedAttributes:
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "selection_"):
             return diagram
-        facts, words = self.facts_, [COVERAGE]
-        head, rows = ("", "row", "stands for"), [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
+        facts = self.facts_
+        words = [COVERAGE]
+        head = ("", "row", "stands for")
+        rows = [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
         if facts.detects:
-            lowest, words = enumerate(facts.outliers.lowest, 1), []
-            head, rows = ("", "row", "effective count"), [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
+            lowest = enumerate(facts.outliers.lowest, 1)
+            words = []
+            head = ("", "row", "effective count")
+            rows = [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
         return html_card(str(facts), html_table(head, rows, 6), text=words) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
@@ -275,7 +281,8 @@ def _answers_at(selection: Selection, question: Question, names: Any, rows: Any,
 
 def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
-    selection, encoder = model.selection_, model.encoder_
+    selection = model.selection_
+    encoder = model.encoder_
     if selection.is_sampled and file is not None:  # rare values and texts are read from the file
         encoder = with_cells(encoder, file, np.array(rows, np.intp))
     return explain_rows(selection, rows, columns_of(selection, encoder), file)

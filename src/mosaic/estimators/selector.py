@@ -196,7 +196,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         other = copy(self)
         other.algorithm = copy(self.algorithm)
         other.set_params(**changes)
-        last, new = self.selection_, Settings.of(other)
+        last = self.selection_
+        new = Settings.of(other)
         names = [name.removeprefix("algorithm__") for name in THRESHOLDS]
         changed = replace(last.settings, **{name: getattr(new, name) for name in names})
         other.selection_ = choose(last.data.sampled or last.data, changed)

@@ -23,7 +23,8 @@ def heat_features(X: Matrix, n_neighbors: int = 10, time: int = 2) -> Any:
     one Euler step of the heat equation for half a unit of time. With G = A^time, K = G Gᵀ ≈ exp(−time · L), and G is sparse.
     """
     n = X.shape[0]
-    k, time = min(whole_number("n_neighbors", n_neighbors), n - 1), whole_number("time", time)
+    k = min(whole_number("n_neighbors", n_neighbors), n - 1)
+    time = whole_number("time", time)
     if k == 0:
         return sp.csr_array(np.ones((1, 1)))
     found = nearest(X, X, k + 1)
@@ -42,10 +43,12 @@ def heat_features(X: Matrix, n_neighbors: int = 10, time: int = 2) -> Any:
 
 def nearest(X: Matrix, Y: Matrix, k: int, tree: KDTree | None = None) -> IntArray:
     """The k rows of X nearest to every row of Y, nearest first: by a tree, or by all distances for sparse rows."""
-    m, n = Y.shape[0], X.shape[0]
+    m = Y.shape[0]
+    n = X.shape[0]
     if not sp.issparse(X):
         return np.asarray((tree or KDTree(X)).query(Y, k=k)[1]).reshape(m, k)
-    X, found = X.astype(np.float64), np.empty((m, k), dtype=np.intp)
+    X = X.astype(np.float64)
+    found = np.empty((m, k), dtype=np.intp)
     for rows in row_blocks(m, n):
         D = squared_distances(Y[rows].astype(np.float64), X)[0]
         part = np.argpartition(D, k - 1, axis=1)[:, :k]
@@ -77,7 +80,8 @@ class DiffusionKernel(Linear):
 
     def prepared(self, Y: Matrix) -> Any:
         Y = in_format_of(self.graph, Y)
-        m, n = Y.shape[0], self.graph.shape[0]
+        m = Y.shape[0]
+        n = self.graph.shape[0]
         k = min(self.n_neighbors, n)
         found = nearest(self.graph, Y, k, self._tree)
         # Distances of sparse rows are rounded, so they do not show whether two rows are equal.

@@ -162,9 +162,11 @@ def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: floa
 
     # The excess falls, and the rate is near 1 in this unit. These are logarithms of rates.
     largest = 64.0
-    before, at = 0.0, float(np.sign(excess(0.0)))
+    before = 0.0
+    at = float(np.sign(excess(0.0)))
     while excess(before) * excess(at) > 0 and abs(at) < largest:
-        before, at = at, 2.0 * at
+        before = at
+        at = 2.0 * at
     if excess(before) * excess(at) < 0:
         at = brentq(excess, min(before, at), max(before, at), xtol=1e-10)
     return float(np.exp(at)) / unit if at < largest or excess(at) <= 0 else np.inf
@@ -173,7 +175,8 @@ def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: floa
 def variance(X: Matrix) -> float:
     """Variance of all entries, as in scikit-learn's gamma='scale'."""
     if sp.issparse(X):
-        size, mean = X.shape[0] * X.shape[1], float(X.mean())
+        size = X.shape[0] * X.shape[1]
+        mean = float(X.mean())
         squares = ((X.data.astype(np.float64) - mean) ** 2).sum() + (size - X.nnz) * mean**2
         return float(squares / size)
     return float(on_host(X).var(dtype=np.float64))

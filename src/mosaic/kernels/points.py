@@ -36,7 +36,8 @@ Rows: TypeAlias = slice | IntArray
 FEW_FEATURES = 16
 #: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
 #: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
-ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
+ROUNDING_OF_DISTANCES = 50.0
+ERROR_OF_EXPONENT = 1e-9
 #: The largest similarity in single precision, and the inverse of the smallest: sums of squares are floats.
 LARGEST_SINGLE_SIMILARITY = 1e15
 #: Squared distances by products in single precision are known up to about 1e-6 of the squared lengths of both points. Below this
@@ -101,8 +102,10 @@ class Kernel(ABC):
         return on_host(self.device_distances(rows, columns))
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        diagonal, K = self.diagonal(), self.device_block(rows, columns)
-        lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
+        diagonal = self.diagonal()
+        K = self.device_block(rows, columns)
+        lengths = to_device_of(K, diagonal[rows])
+        others = to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
     @property
@@ -128,7 +131,8 @@ class Kernel(ABC):
 
     def device_distances_at(self, Y: Matrix) -> Any:
         K = self.device_cross(Y)
-        lengths, others = to_device_of(K, self.diagonal_at(Y)), to_device_of(K, self.diagonal())
+        lengths = to_device_of(K, self.diagonal_at(Y))
+        others = to_device_of(K, self.diagonal())
         return at_least_zero((lengths[:, None] + others) - 2.0 * K)
 
 
@@ -235,7 +239,8 @@ class RBF(StationaryKernel):
     def _by_products(self, A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which d has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
-            A, B = A - self._centre, B - self._centre
+            A = A - self._centre
+            B = B - self._centre
         return squared_distances(A, B)
 
     def _between(self, A: Matrix, B: Matrix) -> Any:
@@ -462,7 +467,8 @@ def product(A: Matrix, B: Matrix) -> Any:
 
 def squared_distances(A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:
     """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, never negative, and the squared lengths of both."""
-    lengths, others = squared_lengths(A), squared_lengths(B)
+    lengths = squared_lengths(A)
+    others = squared_lengths(B)
     D = product(A, -2.0 * B)
     D += lengths[:, None]
     D += others

@@ -53,7 +53,8 @@ class Precomputed(Kernel):
         return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Precomputed:
-        chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
+        chosen = np.arange(self.n)[indices]
+        (places, diagonal, known) = self._whole
         return Precomputed(self.X[chosen][:, chosen], (places[chosen], diagonal, known))
 
     def device_cross(self, Y: Matrix) -> FloatArray:
