@@ -231,11 +231,11 @@ def as_bytes(budget: object) -> float | None:
     return value
 
 
-def one_of(parameter: str, value: object, allowed: Sequence[str], remedy: str | None = None) -> str:
+def one_of(parameter: str, value: object, allowed: Sequence[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
     *others, last = map(repr, allowed)
-    raise _wrong(parameter, value, f"must be {', '.join(others)} or {last}", remedy)
+    raise _wrong(parameter, value, f"must be {', '.join(others)} or {last}")
 
 
 def check_kernel(kernel: object) -> None:

@@ -96,3 +96,15 @@ def test_rows_of_which_there_are_few_copies_are_sampled_as_others_are(rng):
         X = np.vstack([np.repeat(often, copies, axis=0), single])
         drawn = draw_in_memory(X, 500, Constraints.read(len(X)))
         assert np.count_nonzero(drawn.copies == copies) == pytest.approx(in_sample, abs=12)
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.exceptions.SelectionWarning")
+def test_a_cell_that_is_no_number_stands_apart_where_it_is_the_only_one(rng):
+    """Where many are none, it is a way to write that a number is missing."""
+    numbers = [f"{x:.3f}" for x in rng.normal(size=300)]
+    odd = []
+    for n_unread in (1, 3):
+        frame = pd.DataFrame({"a": ["unknown"] * n_unread + numbers[n_unread:], "b": rng.normal(size=300)})
+        odd.append(MOSAICOutlierDetector().fit(frame).is_outlier_[:n_unread].mean())
+    assert odd[0] == 1.0
+    assert odd[1] < 0.5

@@ -135,9 +135,9 @@ class Prepare:
         lengths = row_lengths(X)
         return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
 
-    def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
-        """Values of prepared rows, in some columns, as the data has them."""
-        return values if self.scale is None else values * self.scale[columns]
+    def undone(self, values: FloatArray) -> FloatArray:
+        """Values of prepared rows as the data has them."""
+        return values if self.scale is None else values * self.scale
 
 
 def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:

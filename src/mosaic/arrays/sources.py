@@ -165,11 +165,10 @@ class LocalSource(Source):
 class ArraySource(LocalSource):
     """An array in memory, dense or CSR, a memory map of one, or anything else of two dimensions that has slices of rows."""
 
-    def __init__(self, X: Any, kind: str = "array", n_jobs: int | None = None):
+    def __init__(self, X: Any, kind: str = "array"):
         check_shape(X.shape)
         self.X = X
         self.kind = kind
-        self.n_jobs = n_jobs
         self.n, self.n_features = (int(size) for size in X.shape)
         self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
         self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0

@@ -89,21 +89,16 @@ def on_host(A: Matrix) -> NDArray[Any]:
 
 def to_device_of(A: Matrix, values: Values) -> Values:
     """NumPy values as an array of the library of A, on its device; the type is that which users of NumPy see."""
-    if is_on_device(A):
+    if is_on_device(A) and not is_on_device(values):
         values = namespace(A).asarray(np.array(values), device=compat().device(A))
     return values
 
 
-def asarray_like(A: Matrix, values: NDArray[Any]) -> Any:
-    """NumPy values on the device of A, in its precision."""
+def asarray_like(A: Matrix, values: Matrix) -> Any:
+    """Values of NumPy, or on the device of A, as an array on that device in the precision of A."""
     if not is_on_device(A):
         return values.astype(A.dtype, copy=False)
     return namespace(A).astype(to_device_of(A, values), A.dtype)
-
-
-def astype_like(F: Matrix, A: Matrix) -> Any:
-    """A in the precision of F; both are on one device."""
-    return A.astype(F.dtype, copy=False) if isinstance(F, np.ndarray) else namespace(F).astype(A, F.dtype, copy=False)
 
 
 def as_double(A: Matrix) -> Any:
@@ -154,7 +149,7 @@ def stacked(A: Matrix, B: Matrix) -> Any:
     """The rows of A, then those of B, in the precision of A; both are dense or both sparse, and on one device."""
     if sp.issparse(A):
         return sp.csr_array(sp.vstack([A, B.astype(A.dtype)]))
-    return namespace(A).concat([A, astype_like(A, B)])
+    return namespace(A).concat([A, asarray_like(A, B)])
 
 
 def host_rows(A: Matrix, rows: Any) -> NDArray[np.float64]:

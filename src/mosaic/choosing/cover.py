@@ -59,8 +59,8 @@ class Slots:
     forced: Sequence[int] = ()
 
     @classmethod
-    def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
-        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
+    def free(cls, n: int, k: int) -> Slots:
+        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n))
 
     def among(self, candidates: Sequence[int], forced: Sequence[int] = ()) -> Slots:
         """The same places for these candidates only."""

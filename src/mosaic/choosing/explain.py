@@ -287,7 +287,9 @@ def odd_columns(
         d = usual.kernel.gamma * _sums(np.abs(X - y) ** usual.kernel.order, columns)
         others = weights * (usual.points[some] != (-1 if points is None else points[place]))
         without = logsumexp(d - d.sum(axis=1, keepdims=True), axis=0, b=others[:, None])
-        gains = np.maximum(without - logsumexp(-d.sum(axis=1), b=others), 0.0) if others.any() else np.zeros(d.shape[1])
+        gains = np.zeros(d.shape[1])
+        if others.any():
+            gains = np.maximum(without - logsumexp(-d.sum(axis=1), b=others), 0.0)
         shares = gains / (gains.sum() or 1.0)
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
         all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
@@ -306,7 +308,8 @@ def typical_columns(
     if columns is None or usual is None:
         return [[] for _ in numbers]
     Z = selection.data.geometry.prepare.undone(Y)
-    for z, number, own in zip(Z, numbers.tolist(), _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
+    apart = _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns)
+    for z, number, own in zip(Z, numbers.tolist(), apart, strict=True):
         far = np.argsort(-own, kind="stable")[:MOST_NAMED_COLUMNS]
         reasons = _reasons(columns, z, number, far, own / (own.sum() or 1.0))
         found.append([reason for reason in reasons if reason.is_unusual])

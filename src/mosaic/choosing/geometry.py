@@ -125,11 +125,13 @@ def _deviations(X: Matrix, weights: FloatArray | None) -> FloatArray:
         Y = as_double(rows_of(X, part))
         w = to_device_of(X, share[part] / total)
         mean = w @ Y
-        found = on_host(xp.stack([mean, w @ (Y - mean) ** 2, xp.max(xp.abs(Y), axis=0)]))
-        return np.vstack([found, np.full(X.shape[1], total)])
+        variance = w @ (Y - mean) ** 2
+        largest = xp.max(xp.abs(Y), axis=0)
+        return np.vstack([on_host(xp.stack([mean, variance, largest])), np.full(X.shape[1], total)])
 
     mean, variance, largest, total = np.stack(in_blocks(of_block, n, X.shape[1], on=X), axis=1)
-    deviations = np.sqrt((total * (variance + (mean - (total * mean).sum(axis=0)) ** 2)).sum(axis=0))
+    apart = mean - (total * mean).sum(axis=0)
+    deviations = np.sqrt((total * (variance + apart**2)).sum(axis=0))
     return np.where(deviations > 1e-12 * largest.max(axis=0), deviations, 0.0)
 
 
@@ -146,7 +148,8 @@ def _spreads(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> F
     """
     shares = [0.05, 0.25, 0.75, 0.95]
     if is_on_device(X) and weights is None:
-        q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
+        places = np.ceil(np.array(shares) * X.shape[0]).astype(int) - 1
+        q = host_rows(namespace(X).sort(X, axis=0), places.clip(0))
     else:
         q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
     half = (q[2] - q[1]) / 1.349

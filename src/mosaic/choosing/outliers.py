@@ -124,7 +124,7 @@ class CountingPrograms:
         n_programs = PROGRAMS if kernel.n > size else 1
         drawn = [subsample_of_weights(weights, size, rng) for _ in range(n_programs)]
         # The weights of a sample are scaled by its share of the points: each point counts in proportion to its copies.
-        drawn = [(some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn]
+        drawn = [(some, stands * (len(some) / len(weights))) for some, stands in drawn]
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         check_similarities(float(reference.diagonal().max()), kernel.dtype)
@@ -333,7 +333,8 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     span = float(u[-1] - u[0])
     if span <= 0:
         return 0.0, 1.0
-    places = np.unique(np.concatenate([np.arange(min(n, 400)), np.linspace(0, n - 1, 400).astype(int)]))
+    spread = np.linspace(0, n - 1, 400).astype(int)
+    places = np.union1d(np.arange(min(n, 400)), spread)
     t = u[places]
     best_p = 1.0
     best_cut = 0.0
@@ -506,7 +507,10 @@ def far_tail(counts: FloatArray, share: float) -> float:
 def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
     """The distance of each of these points to its tenth nearest point, or to the farthest of fewer."""
     place = min(NEIGHBOURS, kernel.n - 1) - 1
-    return np.concatenate([np.zeros(0), *(np.partition(D, place, axis=1)[:, place] for _, D in _to_others(kernel, points))])
+    found = np.empty(len(points))
+    for part, D in _to_others(kernel, points):
+        found[part] = np.partition(D, place, axis=1)[:, place]
+    return found
 
 
 def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -603,10 +607,10 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
     place[outliers] = np.arange(len(outliers))
     named = []
     for part, D in _to_others(kernel, outliers):
-        rows = np.arange(len(D))[:, None]
         nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
-        among = low[nearest]
-        named.append((np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among]))
+        row, near = np.nonzero(low[nearest])
+        other = nearest[row, near]
+        named.append((part.start + row, place[other], D[row, other]))
     a, b, apart = (np.concatenate(parts) for parts in zip(*named, strict=True))
     mutual = np.isin(a * len(outliers) + b, b * len(outliers) + a)
     a = a[mutual]

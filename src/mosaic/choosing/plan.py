@@ -165,10 +165,11 @@ def refuse_passes(settings: Settings, rows: Shape) -> None:
 def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
     n = rows.n
     d = rows.n_features
-    decisive = min(sample_size(settings, n, d), n)
+    numbers = 24.0 * n  # of every row, where a sample decides
+    decisive = min(sample_size(settings, n, d, numbers), n)
     sample = decisive if compares_any(settings) else n
     is_sampled = sample < n
-    larger = larger_sample_size(settings, n, d) if is_sampled else 0
+    larger = larger_sample_size(settings, n, d, sample) if is_sampled else 0
     picks = _memory_of_picks(settings, rows, sample, larger)
     if rows.on_device:
         memory = memory_on_device(sample, 0, rows.itemsize, d)
@@ -176,7 +177,7 @@ def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
         memory = memory_of_sample(sample, d)
     else:
         memory = memory_of_fit(decisive, rows.itemsize, d, rows.size * decisive / n)
-    memory += 24.0 * n if is_sampled else 0.0
+    memory += numbers if is_sampled else 0.0
     refuse_beyond(_budget_for(settings, rows), rows, memory, LESS_MEMORY)
     return Plan(n, memory + picks, 0, sample, larger)
 
@@ -185,7 +186,7 @@ def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
     n = rows.n
     d = rows.n_features
     sample = min(sample_size(settings, n, d), n)
-    larger = larger_sample_size(settings, n, d) if sample < n else 0
+    larger = larger_sample_size(settings, n, d, sample) if sample < n else 0
     picks = _memory_of_picks(settings, rows, sample, larger)
     needed = memory_of_sample(sample, d)
     budget = budget_of(settings.memory_budget)
@@ -235,23 +236,24 @@ def rank_for(settings: Settings, n: int) -> int:
     return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 
-def sample_size(settings: Settings, n: int, n_features: int) -> int:
-    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
+def sample_size(settings: Settings, n: int, n_features: int, beside: float = 0.0) -> int:
+    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer; ``beside`` are
+    bytes that are used for something else.
+    """
     least = TARGETS_FOR_A_PICK * (settings.number(n) or 0)
     size = max(DECISION_SAMPLE, least)
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
-        if memory_of_sample(min(size, n), n_features) <= settings.memory_budget:
+        if memory_of_sample(min(size, n), n_features) + beside <= settings.memory_budget:
             break
         size = max(size // 2, SMALLEST_SAMPLE, least)
     return size
 
 
-def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
+def larger_sample_size(settings: Settings, n: int, n_features: int, sample: int) -> int:
     """Rows of the same pass that picks are improved on; 0 if they are not."""
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
-        used = memory_of_sample(min(sample_size(settings, n, n_features), n), n_features)
-        spare = (settings.memory_budget - used) / 8.0  # the rest is for what reads the rows
+        spare = (settings.memory_budget - memory_of_sample(sample, n_features)) / 8.0  # the rest is for what reads the rows
         size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
 

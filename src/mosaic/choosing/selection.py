@@ -221,7 +221,8 @@ class Selection:
             flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
         must = self.data.points.point_of[self.data.constraints.must]
         if len(must) and len(odd):
-            flagged[odd[(self.kernel.take(must).distances_at(rows_of(Y, odd)) <= 0).any(axis=1)]] = False
+            apart = self.kernel.take(must).distances_at(rows_of(Y, odd))
+            flagged[odd[(apart <= 0).any(axis=1)]] = False
         return flagged
 
     def labels_at(self, Y: Matrix) -> IntArray:
@@ -387,7 +388,8 @@ class Selection:
     def kept_groups(self) -> IntArray:
         """For each row in memory the number of its group that is kept, 1 for the largest; 0 or less for rows of none."""
         points = self.data.points
-        return np.asarray(points.spread(np.zeros(points.n, np.intp) if self.groups is None else self.groups.group, 0))
+        group = np.zeros(points.n, np.intp) if self.groups is None else self.groups.group
+        return np.asarray(points.spread(group, 0))
 
     @property
     def kept_rows(self) -> tuple[IntArray, ...]:

@@ -259,7 +259,8 @@ verbose : as for ``MOSAIC``
         room = {label: len(here) for label, here in members.items()}
         total = Settings.of(self).number(len(y))
         self.sampling_strategy_ = numbers = self._numbers(y, counts, room, total)
-        chosen = np.concatenate([here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()])
+        by_class = [here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()]
+        chosen = np.concatenate(by_class)
         for sentence in self._notes(counts, room, total):
             warn(SelectionWarning(sentence))
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]

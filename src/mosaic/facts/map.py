@@ -105,7 +105,8 @@ def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start
         room = max(most - len(first), 0)
         moved = np.union1d(first[:most], rng.choice(others, min(room, len(others)), replace=False))
     if len(moved) > 2:
-        Y[moved] = _moved(Y[moved], *_nearest(kernel, points[moved], points[moved], min(12, len(moved) - 1)), rng)
+        near, apart = _nearest(kernel, points[moved], points[moved], min(12, len(moved) - 1))
+        Y[moved] = _moved(Y[moved], near, apart, rng)
     rest = np.setdiff1d(np.arange(len(points)), moved)
     if len(rest):
         near, _ = _nearest(kernel, points[rest], points[moved], 3)
@@ -125,14 +126,16 @@ def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> 
     return near, apart
 
 
-def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator, steps: int = 150) -> FloatArray:
+def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖², w_ij =
     exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
     """
     n, number = near.shape
+    steps = 150
     spread = np.median(apart, axis=1, keepdims=True)
     w = np.exp(-np.divide(apart, spread, out=np.zeros_like(apart), where=spread > 0))
-    graph = sp.csr_array((w.ravel(), (np.repeat(np.arange(n), number), near.ravel())), shape=(n, n))
+    point = np.repeat(np.arange(n), number)
+    graph = sp.csr_array((w.ravel(), (point, near.ravel())), shape=(n, n))
     pairs = graph.maximum(graph.T).tocoo()
     (i, j) = pairs.coords
     w = pairs.data

@@ -83,7 +83,9 @@ def bins_of(selection: Selection) -> CountBins:
     if cut > 0 and (counts < cut).any():
         threshold = int(np.abs(log_edges - np.log(cut)).argmin())
         edges[threshold] = cut
-    of, of_row = (np.clip(np.searchsorted(edges, some, "right") - 1, 0, len(edges) - 2) for some in (data.counts, of_rows))
+    bins = edges[1:-1]  # the first and the last bin have what is beyond
+    of = np.searchsorted(bins, data.counts, "right")
+    of_row = np.searchsorted(bins, of_rows, "right")
     must = np.zeros(len(of), dtype=bool)
     must[group[data.constraints.must]] = True
     safe = must if selection.groups is None else must | np.asarray(selection.groups.members)

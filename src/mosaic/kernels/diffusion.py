@@ -31,7 +31,8 @@ def heat_features(X: Matrix, n_neighbors: int = 10, time: int = 2) -> Any:
     # With repeated points, a point need not be its own first neighbour, or a neighbour at all.
     own = found == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
-    W = sp.csr_array((np.ones(n * k), (np.repeat(np.arange(n), k), found[~own])), shape=(n, n))
+    point = np.repeat(np.arange(n), k)
+    W = sp.csr_array((np.ones(n * k), (point, found[~own])), shape=(n, n))
     W = W.maximum(W.T)
     half = sp.diags_array(1.0 / np.sqrt(np.asarray(W.sum(axis=1)).ravel()))
     A = sp.csr_array(0.5 * (sp.eye_array(n) + half @ W @ half))
