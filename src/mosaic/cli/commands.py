@@ -30,7 +30,7 @@ from mosaic.text import Library, jsonable
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 
 
-def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
+def run_select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> int:
     """``mosaic select``, and with other outputs ``mosaic report`` and ``mosaic demo``."""
     check_outputs(args)
     with opened(args, open_) as run:
@@ -68,10 +68,10 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
     return run.finish(show, picks if args.command == "select" else None, **answer)
 
 
-report = select
+run_report = run_select
 
 
-def demo(args: Namespace) -> int:
+def run_demo(args: Namespace) -> int:
     """``mosaic demo``: the handwritten digits of scikit-learn, and one image of noise for every twenty of them."""
     folder = Path(args.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def demo(args: Namespace) -> int:
             pictures_of=lambda rows, side: thumbnails(list(pictures[rows]), side),
         )
 
-    return select(args, digits_with_noise)
+    return run_select(args, digits_with_noise)
 
 
 def _placed(run: Run, fitted: Any, picks: Any) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
     run.write_end()
 
 
-def outliers(args: Namespace) -> int:
+def run_outliers(args: Namespace) -> int:
     check_outputs(args)
     with opened(args) as run:
         model = _detector(run)
@@ -191,7 +191,7 @@ def _detector(run: Run) -> Any:
     return run.known(model.fit(run.table))
 
 
-def predict(args: Namespace) -> int:
+def run_predict(args: Namespace) -> int:
     check_outputs(args)
     model = load(args.model)
     if hasattr(args, "n_jobs"):
@@ -241,7 +241,7 @@ def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
     return read(args.file, **options, progress=bar.on_read)
 
 
-def explain(args: Namespace) -> int:
+def run_explain(args: Namespace) -> int:
     with opened(args) as run:
         rows = [run.table.find(name) for name in args.rows] + [run.row_of(number) for number in args.row]
         model = run.fit()
@@ -253,7 +253,7 @@ def explain(args: Namespace) -> int:
     return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
 
 
-def certify(args: Namespace) -> int:
+def run_certify(args: Namespace) -> int:
     with opened(args) as run:
         rows = picked_rows(run)
         if run.saved is None:
@@ -289,7 +289,7 @@ def picked_rows(run: Run) -> list[int]:
         return [run.table.find(str(name)) for name in cells.column(known[0]).to_pylist()]
 
 
-def path(args: Namespace) -> int:
+def run_path(args: Namespace) -> int:
     check_outputs(args)
     most = args.max_representatives
     if most < 1:
@@ -326,7 +326,7 @@ def path(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
 
 
-def estimate(args: Namespace) -> int:
+def run_estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
     return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))

@@ -27,7 +27,7 @@ from mosaic.text import Library
 pa = Library("pyarrow")
 
 
-def columns(args: Namespace) -> int:
+def run_columns(args: Namespace) -> int:
     """``mosaic columns``."""
     check_outputs(args)
     with opened(args) as run:
@@ -47,7 +47,7 @@ def columns(args: Namespace) -> int:
     return run.finish(show, pa.table(table), columns=[dict(zip(table, row, strict=True)) for row in rows])
 
 
-def compare(args: Namespace) -> int:
+def run_compare(args: Namespace) -> int:
     """``mosaic compare``: rows of OTHER, placed by the picks of FILE."""
     check_outputs(args)
     with ExitStack() as stack:
@@ -91,7 +91,7 @@ def compare(args: Namespace) -> int:
     return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=rows_as_dicts(pa.table(found)))
 
 
-def dedup(args: Namespace) -> int:
+def run_dedup(args: Namespace) -> int:
     """``mosaic dedup``: rows that are nearly equal to an earlier one."""
     check_outputs(args)
     with opened(args) as run:
