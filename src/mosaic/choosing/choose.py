@@ -161,7 +161,7 @@ class Chooser:
     """Chooses k rows within the constraints, to represent the points that belong; outliers are those of the selection."""
 
     selection: Selection
-    k: float
+    k: int
 
     @cached_property
     def rejected(self) -> BoolArray:
@@ -210,7 +210,7 @@ class Chooser:
     def objective(self, points: IntArray) -> Location:
         """The cover of the targets by these points."""
         if len(self.targets) * len(points) > MOST_SIMILARITIES:
-            return NearLocation.of(self.cover, self.targets, points, self.weights, int(self.k))
+            return NearLocation.of(self.cover, self.targets, points, self.weights, self.k)
         return FacilityLocation(self.cover.between(self.targets, points), self.weights)
 
     def slots(self, candidates: IntArray) -> Slots:
@@ -219,13 +219,13 @@ class Chooser:
         constraints = self.selection.data.constraints
         pool = self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
-        return constraints.slots(int(self.k), candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
+        return constraints.slots(self.k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
 
     def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
         settings = self.selection.settings
         points = self.selection.data.points
-        k = int(self.k)
+        k = self.k
         constraints = self.selection.data.constraints
         candidates = self.candidates(k)
         slots = self.slots(candidates)

@@ -6,7 +6,7 @@ computed when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -212,12 +212,16 @@ def _as_it_is(rows: Any) -> Any:
     return rows
 
 
-def answers_by_pass(selection: Selection, question: Question, run: Callable[[Task], BlockResult]) -> FloatArray:
-    return np.asarray(run(PerRow(partial(_answers_at, selection, question)))["answer"])
+def answers_by_pass(
+    selection: Selection, question: Question, run: Callable[[Task], BlockResult], names: Sequence[str] | None = None
+) -> FloatArray:
+    """What a selection answers for all rows of a pass; ``names`` are of their columns."""
+    return np.asarray(run(PerRow(partial(_answers_at, selection, question, names)))["answer"])
 
 
-def _answers_at(selection: Selection, question: Question, rows: Any, start: int) -> BlockResult:
-    return {"answer": question(selection, selection.data.geometry.prepare(np.asarray(rows)))}
+def _answers_at(selection: Selection, question: Question, names: Sequence[str] | None, rows: Any, start: int) -> BlockResult:
+    check_entries(rows, names, first_row=start)
+    return {"answer": question(selection, selection.data.geometry.prepare(rows))}
 
 
 @dataclass(frozen=True)

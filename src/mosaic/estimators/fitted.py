@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from operator import attrgetter
 from os import PathLike
 from typing import Any, overload
@@ -14,13 +13,12 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
-from mosaic.arrays.passes import BlockResult, PerRow
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import COVERAGE, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
+from mosaic.choosing.data import answers_by_pass
 from mosaic.choosing.explain import why_odd
-from mosaic.door import check_entries
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
@@ -271,12 +269,7 @@ def ask(model: FittedAttributes, X: object, question: Question) -> Any:
 def answers(selection: Selection, numbers: Any, question: Question) -> Any:
     if not isinstance(numbers, Source):
         return question(selection, selection.data.geometry.prepare(numbers))
-    return numbers.run(PerRow(partial(_answers_at, selection, question, numbers.names)))["answer"]
-
-
-def _answers_at(selection: Selection, question: Question, names: Any, rows: Any, start: int) -> BlockResult:
-    check_entries(rows, names, first_row=start)
-    return {"answer": question(selection, selection.data.geometry.prepare(rows))}
+    return answers_by_pass(selection, question, numbers.run, numbers.names)
 
 
 def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
