@@ -10,6 +10,7 @@ from mosaic.choosing.cover import Cover
 from mosaic.choosing.draw import draw_in_memory
 from mosaic.choosing.improve import Improvement
 from mosaic.kernels import make_kernel
+from mosaic.rows import Encoder, Rows
 
 
 @pytest.fixture
@@ -108,3 +109,13 @@ def test_a_cell_that_is_no_number_stands_apart_where_it_is_the_only_one(rng):
         odd.append(MOSAICOutlierDetector().fit(frame).is_outlier_[:n_unread].mean())
     assert odd[0] == 1.0
     assert odd[1] < 0.5
+
+
+def test_a_day_of_the_week_is_a_point_on_a_circle_whose_diameter_is_the_root_of_two(rng):
+    """Opposite days are as far apart as different levels of a category."""
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(7 * rng.integers(0, 52, 300) + rng.integers(0, 3, 300), unit="D")
+    rows = Rows.of(pd.DataFrame({"day": days, "b": rng.normal(size=300)}))
+    encoder = Encoder.fit(rows)
+    assert encoder.columns[0].how == "date and weekday"
+    circle = encoder.matrix(rows)[:, encoder.blocks["day"]][:, -2:]
+    np.testing.assert_allclose((circle**2).sum(axis=1), 0.5)
