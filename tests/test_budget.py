@@ -87,6 +87,15 @@ def test_many_rows_find_a_way_through_a_small_budget(d):
         plan_of(settings_of(1e7), Shape(200_000, 64, "cluster"))
 
 
+def test_a_plan_stays_within_its_budget_and_a_larger_one_is_not_refused_where_a_smaller_one_is_enough():
+    """The sample that decides becomes smaller first; picks are improved on as many rows as there is room for."""
+    X = np.zeros((200_000, 8))
+    plans = [mosaic.estimate(X, n_representatives=20, memory_budget=1e6 * size) for size in (60, 90, 95, 100, 105, 200, 400)]
+    assert all(plan.memory <= 1e6 * size for plan, size in zip(plans, (60, 90, 95, 100, 105, 200, 400), strict=True))
+    assert plans[0].sample < plans[-1].sample == DECISION_SAMPLE
+    assert 0 < plans[0].larger < plans[-1].larger
+
+
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     def threads(budget, d=16):
         found = plan_of(settings_of(budget), Shape(200_000, d, "cluster")).threads

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import chi2_contingency
 
 import mosaic
 from cli_runs import run, run_apart, run_on_terminal
@@ -289,3 +290,20 @@ def test_a_saved_detector_certifies_no_picks(clients, capsys):
     ran = run(capsys, "certify", "odd.mosaic", "C00003")
     assert ran.code == 2
     assert "odd.mosaic is a model that chooses no rows. Name the data instead of the model." in ran.err
+
+
+def test_representatives_of_few_rows_are_compared_together(clients, capsys, rng):
+    """The test of many small numbers would find differences where there are none."""
+    X = pd.DataFrame(rng.normal(size=(450, 2)), columns=["x", "y"])
+    X[:400].to_csv("before.csv", index=False)
+    X[400:].to_csv("after.csv", index=False)
+    found = answer(capsys, "compare", "before.csv", "after.csv", "-k", "50")
+    model = MOSAIC(50).fit("before.csv")
+    counts = np.zeros((2, 51))
+    for place, file in enumerate(("before.csv", "after.csv")):
+        labels, n = np.unique(model.predict(file), return_counts=True)
+        counts[place, labels] = n  # outliers last
+    many = counts.sum(axis=0) >= 10
+    assert 5 < many.sum() < 46
+    together = np.column_stack([counts[:, many], counts[:, ~many].sum(axis=1)])
+    assert found["p_value"] == pytest.approx(chi2_contingency(together).pvalue)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather
 
+from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import read, write_rows
 from mosaic.rows.encoder import Encoder
@@ -371,3 +372,10 @@ def test_groups_and_dates_are_called_as_they_are_written(tmp_path, budget):
     with read(path, memory_budget=budget) as table:
         assert table.names([0, 2]) == ["2024-01-01", "2024-01-03"]
         assert table.cells([0]).column("seen").to_pylist() == ["2024-02-01"]
+
+
+def test_a_column_that_is_named_and_excluded_is_excluded(tmp_path):
+    path = tmp_path / "points.csv"
+    pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0], "c": [5.0, 8.0, 6.0]}).to_csv(path, index=False)
+    with read(path, columns=["a", "b", "c"], exclude_columns=["b"]) as rows:
+        assert MOSAIC(2).fit(rows).feature_names_in_.tolist() == ["a", "c"]

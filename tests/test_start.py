@@ -102,6 +102,12 @@ def test_constraints_hold_and_picks_that_may_not_or_cannot_stay_are_named(old):
     assert "Not kept, since they are outliers now: row 300." in model.explain()
 
 
+def test_an_earlier_pick_that_is_equal_to_another_one_is_told_as_such():
+    model = MOSAIC(5).fit(np.vstack([OLD, OLD[7]]), start=[7, 300, 20])
+    assert kept_of(model)[1] == 3
+    assert "Not kept, since they are equal to another pick: row 300." in model.explain()
+
+
 def test_start_may_be_a_model_its_path_rows_or_names(old, tmp_path):
     old.save(tmp_path / "old.mosaic")
     frame = pd.DataFrame(MORE, columns=["x", "y", "z"], index=[f"C{i}" for i in range(len(MORE))])

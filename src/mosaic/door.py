@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, check_numbers, check_shape, largest_size
-from mosaic.arrays.xp import compat, is_on_device, namespace, on_host
+from mosaic.arrays.xp import Matrix, compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 
 
-def as_points(X: Any, name: str = "X") -> Any:
+def as_points(X: Matrix, name: str = "X") -> Any:
     """Rows that may come in, as a float array or CSR matrix; float32 stays float32, all else becomes float64."""
     if is_on_device(X):
         X = points_on_device(X, name)
@@ -39,7 +39,7 @@ def as_points(X: Any, name: str = "X") -> Any:
     return X
 
 
-def canonical(X: Any) -> Any:
+def canonical(X: Matrix) -> Any:
     """A sparse matrix as CSR without two entries for one place."""
     X = sp.csr_array(X)
     if not X.has_canonical_format:
@@ -48,8 +48,9 @@ def canonical(X: Any) -> Any:
     return X
 
 
-def points_on_device(X: Any, name: str = "X") -> Any:
-    xp, library = namespace(X), type(X).__module__.partition(".")[0]
+def points_on_device(X: Matrix, name: str = "X") -> Any:
+    xp = namespace(X)
+    library = type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
         lacks = "arrays of JAX cannot be changed in place" if library.startswith("jax") else "its device has no double precision"
@@ -63,7 +64,7 @@ def points_on_device(X: Any, name: str = "X") -> Any:
     return X
 
 
-def refuse_masked(X: Any, name: str = "X") -> None:
+def refuse_masked(X: Matrix, name: str = "X") -> None:
     """Refuse masked entries and dates, which would otherwise be read as numbers, and arrays of records."""
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
         fault = f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}"
@@ -78,30 +79,32 @@ def refuse_masked(X: Any, name: str = "X") -> None:
         raise InvalidInputError(fault, remedy, parameter=name)
 
 
-def largest_entry(X: Any) -> float:
+def largest_entry(X: Matrix) -> float:
     """Max |x_ij|, without a temporary array; NaN or infinite if an entry is."""
-    if not isinstance(X, np.ndarray) and is_on_device(X):
+    if is_on_device(X):
         return max(float(namespace(X).max(X)), -float(namespace(X).min(X)))
     values = X.data if sp.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
-def check_size(X: Any, name: str = "X") -> None:
+def check_size(X: Matrix, name: str = "X") -> None:
     """Refuse rows whose entries are all so small that their squares vanish."""
-    largest, limit = largest_entry(X), 1.0 / largest_size(X)
+    largest = largest_entry(X)
+    limit = 1.0 / largest_size(X)
     if 0 < largest < limit:
         power = int(np.floor(np.log10(largest)))
         fault = f"has no entry larger than {largest:.3g}, and squares of numbers below {limit:.0e} vanish"
         raise InvalidInputError(fault, f"Divide {name} by 1e{power}.", parameter=name)
 
 
-def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
+def check_entries(matrix: Matrix, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
     """Refuse entries that are NaN, infinite or too large; the error counts them and names the first. ``names`` are of columns."""
-    if isinstance(matrix, np.ndarray) or not is_on_device(matrix):
+    if not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":
             return
-    largest, limit = largest_entry(matrix), largest_size(matrix)
+    largest = largest_entry(matrix)
+    limit = largest_size(matrix)
     if largest <= limit:
         return
     matrix = on_host(matrix)
@@ -111,7 +114,8 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
     n_wrong = right.size - int(right.sum()) - n_nan
     first = np.unravel_index(int(np.argmin(right)), right.shape)
     if sp.issparse(matrix):
-        row, column = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1, int(matrix.indices[first[0]])
+        row = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1
+        column = int(matrix.indices[first[0]])
     else:
         row, column = map(int, first)
     row += first_row

@@ -231,11 +231,11 @@ def as_bytes(budget: object) -> float | None:
     return value
 
 
-def one_of(parameter: str, value: object, allowed: Sequence[str], remedy: str | None = None) -> str:
+def one_of(parameter: str, value: object, allowed: Sequence[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
     *others, last = map(repr, allowed)
-    raise _wrong(parameter, value, f"must be {', '.join(others)} or {last}", remedy)
+    raise _wrong(parameter, value, f"must be {', '.join(others)} or {last}")
 
 
 def check_kernel(kernel: object) -> None:
@@ -254,7 +254,8 @@ def check_strength(alpha: object, lam: object) -> None:
     if lam is not None:
         real_number("lam", lam, above=0)
     if alpha is not None:
-        meaning, remedy = "a multiple of the critical strength", "At 1 or below nothing is selected."
+        meaning = "a multiple of the critical strength"
+        remedy = "At 1 or below nothing is selected."
         real_number("alpha", alpha, above=1, meaning=meaning, remedy=remedy)
 
 

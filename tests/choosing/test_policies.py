@@ -5,9 +5,12 @@ import pandas as pd
 import pytest
 
 from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic.choosing import Constraints
 from mosaic.choosing.cover import Cover
+from mosaic.choosing.draw import draw_in_memory
 from mosaic.choosing.improve import Improvement
 from mosaic.kernels import make_kernel
+from mosaic.rows import Encoder, Rows
 
 
 @pytest.fixture
@@ -77,3 +80,42 @@ def test_an_explanation_names_no_further_columns_once_three_quarters_of_the_dist
     named = [[column for column, _, _ in detector.explain(row).columns] for row in (0, 1)]
     assert named[0] == ["a"]  # b and c are unusual, too
     assert len(named[1]) == 3
+
+
+def test_rows_without_weight_do_not_change_how_much_the_others_count(rng):
+    """Weights that are no numbers of copies are 1 on average, over the rows that have one."""
+    X, weights = rng.normal(size=(300, 2)), rng.uniform(0.5, 1.5, 300)
+    alone = MOSAICOutlierDetector().fit(X, sample_weight=weights)
+    beside = MOSAICOutlierDetector().fit(np.vstack([X, X + 5.0]), sample_weight=np.append(weights, np.zeros(300)))
+    np.testing.assert_allclose(beside.effective_count_[:300], alone.effective_count_)
+
+
+def test_rows_of_which_there_are_few_copies_are_sampled_as_others_are(rng):
+    """Those with 32 copies or more are in every sample."""
+    often, single = rng.normal(size=(100, 2)), rng.normal(size=(3000, 2))
+    for copies, in_sample in ((10, 16), (40, 100)):
+        X = np.vstack([np.repeat(often, copies, axis=0), single])
+        drawn = draw_in_memory(X, 500, Constraints.read(len(X)))
+        assert np.count_nonzero(drawn.copies == copies) == pytest.approx(in_sample, abs=12)
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.exceptions.SelectionWarning")
+def test_a_cell_that_is_no_number_stands_apart_where_it_is_the_only_one(rng):
+    """Where many are none, it is a way to write that a number is missing."""
+    numbers = [f"{x:.3f}" for x in rng.normal(size=300)]
+    odd = []
+    for n_unread in (1, 3):
+        frame = pd.DataFrame({"a": ["unknown"] * n_unread + numbers[n_unread:], "b": rng.normal(size=300)})
+        odd.append(MOSAICOutlierDetector().fit(frame).is_outlier_[:n_unread].mean())
+    assert odd[0] == 1.0
+    assert odd[1] < 0.5
+
+
+def test_a_day_of_the_week_is_a_point_on_a_circle_whose_diameter_is_the_root_of_two(rng):
+    """Opposite days are as far apart as different levels of a category."""
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(7 * rng.integers(0, 52, 300) + rng.integers(0, 3, 300), unit="D")
+    rows = Rows.of(pd.DataFrame({"day": days, "b": rng.normal(size=300)}))
+    encoder = Encoder.fit(rows)
+    assert encoder.columns[0].how == "date and weekday"
+    circle = encoder.matrix(rows)[:, encoder.blocks["day"]][:, -2:]
+    np.testing.assert_allclose((circle**2).sum(axis=1), 0.5)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosaic.arrays import xp
 from mosaic.arrays.threads import thread_map
-from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, Matrix, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -22,7 +22,8 @@ Seed: TypeAlias = int | np.random.Generator | None
 Result = TypeVar("Result")
 #: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
 #: have: squares of distances, and their inverses, stay far within the range of floats.
-LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
+LARGEST = 1e100
+LARGEST_IN_SINGLE = 1e30
 #: Rows × columns of one temporary block: 512 KB of float64, so that a few of them stay in the cache of one core.
 BLOCK_ENTRIES = 1 << 16
 #: The same for blocks of rows that are multiplied with a matrix.
@@ -47,7 +48,7 @@ def in_blocks(
     """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any, but in larger
     blocks in this thread if the array ``on`` is on a device, which has cores of its own.
     """
-    if on is None or isinstance(on, np.ndarray) or not is_on_device(on):
+    if not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
     return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
 
@@ -65,7 +66,8 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
         return np.arange(len(weights)), weights
     total = float(weights.sum())
     is_heavy = weights * size >= total
-    heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
+    heavy = np.flatnonzero(is_heavy)
+    light = np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
     some = np.sort(np.concatenate([heavy, drawn]))
     return some, rescale_weights(weights[some].astype(np.float64), size, total)
@@ -80,34 +82,34 @@ def rescale_weights(weights: FloatArray, size: float, total: float) -> FloatArra
     return np.where(rare, weights * ((total - frequent) / float(weights[rare].sum())), weights)
 
 
-def row_norms_squared(A: Any) -> FloatArray:
+def row_norms_squared(A: Matrix) -> FloatArray:
     return on_host(squares_of_rows(A))
 
 
-def in_double(A: Any) -> FloatArray:
+def in_double(A: Matrix) -> FloatArray:
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
 
 
-def largest_size(X: Any) -> float:
+def largest_size(X: Matrix) -> float:
     """The largest size of an entry that may come in, in the precision of X."""
     return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
 
 
-def squared_lengths(X: Any) -> Any:
+def squared_lengths(X: Matrix) -> Any:
     """‖x_i‖₂² in float64 for every row, dense or CSR, on the device of X."""
     if sp.issparse(X):
         return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
     return squares_of_rows(xp.as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False))
 
 
-def row_lengths(X: Any) -> FloatArray:
+def row_lengths(X: Matrix) -> FloatArray:
     """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
     squares = in_blocks(lambda rows: on_host(squared_lengths(xp.rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
     lengths = np.sqrt(np.concatenate(squares))
     return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
 
 
-def scaled_rows(X: Any, factors: FloatArray) -> Any:
+def scaled_rows(X: Matrix, factors: FloatArray) -> Any:
     """Each row times its factor, in the precision of X."""
     values = asarray_like(X, factors)
     return sp.csr_array(sp.diags_array(values) @ X) if sp.issparse(X) else X * values[:, None]
@@ -120,7 +122,7 @@ class Prepare:
     scale: FloatArray | None = None
     directions: bool = False
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Matrix) -> Any:
         if self.scale is not None:
             scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
             if sp.issparse(X):  # the same quotients as in the dense case, so that known points are recognised
@@ -133,9 +135,9 @@ class Prepare:
         lengths = row_lengths(X)
         return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
 
-    def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
-        """Values of prepared rows, in some columns, as the data has them."""
-        return values if self.scale is None else values * self.scale[columns]
+    def undone(self, values: FloatArray) -> FloatArray:
+        """Values of prepared rows as the data has them."""
+        return values if self.scale is None else values * self.scale
 
 
 def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
-from mosaic.arrays.xp import as_double, is_on_device, namespace, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import Matrix, as_double, is_on_device, namespace, on_host, rows_of, to_device_of
 
 Codes: TypeAlias = NDArray[np.uint64]
 
@@ -34,12 +34,10 @@ class EqualRows(NamedTuple):
         return len(self.first) == len(self.group)
 
     def sums(self, values: FloatArray | BoolArray) -> FloatArray:
-        if self.is_trivial:
-            return np.asarray(values, np.float64)
-        return np.asarray(np.bincount(self.group, weights=values, minlength=len(self.first)), np.float64)
+        return np.bincount(self.group, values, len(self.first)).astype(np.float64)
 
 
-def equal_rows(X: Any, codes: Codes | None = None) -> EqualRows:
+def equal_rows(X: Matrix, codes: Codes | None = None) -> EqualRows:
     """Groups of exactly equal rows: rows with equal ``row_codes`` are compared."""
     n = X.shape[0]
     codes = row_codes(X) if codes is None else codes
@@ -50,7 +48,8 @@ def equal_rows(X: Any, codes: Codes | None = None) -> EqualRows:
     same = codes[order[1:]] == codes[order[:-1]]
     pairs = np.flatnonzero(same)
     for block in row_blocks(len(pairs), X.shape[1]):
-        left, right = order[pairs[block]], order[pairs[block] + 1]
+        left = order[pairs[block]]
+        right = order[pairs[block] + 1]
         same[pairs[block]] = rows_equal(rows_of(X, left), rows_of(X, right))
     group_in_order = np.concatenate([[0], np.cumsum(~same)])
     first_in_order = order[np.concatenate([[True], ~same])]  # stable sort: the smallest index of each group
@@ -60,7 +59,7 @@ def equal_rows(X: Any, codes: Codes | None = None) -> EqualRows:
     return EqualRows(np.sort(first_in_order), group)
 
 
-def rows_equal(A: Any, B: Any) -> BoolArray:
+def rows_equal(A: Matrix, B: Matrix) -> BoolArray:
     """Whether a_i = b_i in all entries, for two matrices that are both dense or both sparse."""
     if sp.issparse(A):
         return np.asarray((A != B).sum(axis=1) == 0).ravel()
@@ -68,23 +67,23 @@ def rows_equal(A: Any, B: Any) -> BoolArray:
 
 
 class KnownRows(NamedTuple):
-    """Rows that are recognised by their codes: ``codes`` in ascending order, and the row number of each."""
+    """Rows that are recognised by their codes, or by other numbers: ``codes`` in ascending order, and the place of each."""
 
-    codes: Codes
+    codes: NDArray[Any]
     row: IntArray
 
     @classmethod
-    def of(cls, codes: Codes) -> KnownRows:
-        order = np.argsort(codes)
+    def of(cls, codes: NDArray[Any]) -> KnownRows:
+        order = np.argsort(codes, kind="stable")
         return cls(codes[order], order)
 
-    def find(self, codes: Codes) -> IntArray:
-        """The row with each code, -1 if there is none."""
+    def find(self, codes: NDArray[Any]) -> IntArray:
+        """The first row with each code, -1 if there is none."""
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return np.where(self.codes[place] == codes, self.row[place], -1)
 
 
-def row_codes(X: Any) -> Codes:
+def row_codes(X: Matrix) -> Codes:
     """An exact 64-bit hash of every row, Σ_j m_j · bits(x_ij): equal rows have equal codes."""
     multipliers = _multipliers(X.shape[1])
     if sp.issparse(X):

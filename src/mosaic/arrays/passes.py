@@ -44,7 +44,8 @@ def merge_nodes(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Val
     merged: list[Node[Value]] = []
     for level, value in nodes:
         while merged and merged[-1][0] == level:
-            value, level = merge(merged.pop()[1], value), level + 1
+            value = merge(merged.pop()[1], value)
+            level = level + 1
         merged.append((level, value))
     return merged
 

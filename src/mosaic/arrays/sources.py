@@ -55,11 +55,13 @@ class Passes:
     """
 
     def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
-        self.source, self.tell = source, tell
+        self.source = source
+        self.tell = tell
         self.stamps = [_stamp(file) for file in source.files]
 
     def run(self, name: str, task: Task) -> BlockResult:
-        started, tell = time.monotonic(), self.tell
+        started = time.monotonic()
+        tell = self.tell
 
         def watch(rows: int) -> None:
             if tell is not None:
@@ -163,9 +165,10 @@ class LocalSource(Source):
 class ArraySource(LocalSource):
     """An array in memory, dense or CSR, a memory map of one, or anything else of two dimensions that has slices of rows."""
 
-    def __init__(self, X: Any, kind: str = "array", n_jobs: int | None = None):
+    def __init__(self, X: Any, kind: str = "array"):
         check_shape(X.shape)
-        self.X, self.kind, self.n_jobs = X, kind, n_jobs
+        self.X = X
+        self.kind = kind
         self.n, self.n_features = (int(size) for size in X.shape)
         self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
         self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0

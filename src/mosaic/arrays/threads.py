@@ -96,11 +96,13 @@ def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
     if threads == 1 or len(parts) < 2:
         return list(map(function, parts))
     found: list[Result] = []
-    code, started = getattr(function, "__code__", None), time.perf_counter()
+    code = getattr(function, "__code__", None)
+    started = time.perf_counter()
     if code not in _seconds:  # how long does a part take?
         found.append(function(parts[0]))
         _seconds[code] = time.perf_counter() - started
-    rest, started = parts[len(found) :], time.perf_counter()
+    rest = parts[len(found) :]
+    started = time.perf_counter()
     busy = threads if _seconds[code] * len(rest) >= 2e-3 else 1  # less is not worth waking others for
     found.extend(thread_imap(function, rest, busy))
     _seconds[code] = (time.perf_counter() - started) * busy / len(rest)

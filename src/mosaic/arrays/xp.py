@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +22,13 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, spotrf, spotri, 
 from mosaic.exceptions import MemoryBudgetError, MissingDependencyError
 
 Values = TypeVar("Values")
+#: A NumPy array, a CSR matrix, or an array of another library on its device. These have no type in common that mypy knows.
+Matrix: TypeAlias = Any
 #: Entries of one temporary block on a device: 512 MB of float64. Large blocks keep a GPU busy.
 DEVICE_BLOCK_ENTRIES = 1 << 26
 
 
-def is_on_device(A: Any) -> bool:
+def is_on_device(A: Matrix) -> bool:
     """Whether A is an array of another library than NumPy."""
     return not isinstance(A, np.ndarray) and _is_foreign(type(A))  # type: ignore[arg-type]
 
@@ -59,9 +61,9 @@ def work_on_devices() -> Iterator[None]:
             torch.set_float32_matmul_precision(precision)
 
 
-def namespace(A: Any) -> Any:
+def namespace(A: Matrix) -> Any:
     """The library of A, with the names of the array API standard; NumPy for sparse matrices."""
-    return np if isinstance(A, np.ndarray) or not is_on_device(A) else compat().array_namespace(A)
+    return np if not is_on_device(A) else compat().array_namespace(A)
 
 
 def compat() -> Any:
@@ -75,9 +77,9 @@ def compat() -> Any:
     return array_api_compat
 
 
-def on_host(A: Any) -> NDArray[Any]:
+def on_host(A: Matrix) -> NDArray[Any]:
     """An array of another library as a NumPy array; everything else as it is."""
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+    if not is_on_device(A):
         same: NDArray[Any] = A
         return same
     if hasattr(A, "detach"):  # PyTorch
@@ -85,66 +87,55 @@ def on_host(A: Any) -> NDArray[Any]:
     return np.asarray(A.get() if hasattr(A, "get") else A)  # CuPy moves arrays by get() alone
 
 
-def to_device_of(A: Any, values: NDArray[Any]) -> Any:
-    """NumPy values as an array of the library of A, on its device."""
-    if isinstance(A, np.ndarray) or not is_on_device(A):
-        return values
-    return namespace(A).asarray(np.array(values), device=compat().device(A))
+def to_device_of(A: Matrix, values: Values) -> Values:
+    """NumPy values as an array of the library of A, on its device; the type is that which users of NumPy see."""
+    if is_on_device(A) and not is_on_device(values):
+        values = namespace(A).asarray(np.array(values), device=compat().device(A))
+    return values
 
 
-def as_user_array(A: Any, values: Values) -> Values:
-    """The same, with the type that users of NumPy see."""
-    found: Values = to_device_of(A, values)  # type: ignore[arg-type]
-    return found
-
-
-def asarray_like(A: Any, values: NDArray[Any]) -> Any:
-    """NumPy values on the device of A, in its precision."""
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+def asarray_like(A: Matrix, values: Matrix) -> Any:
+    """Values of NumPy, or on the device of A, as an array on that device in the precision of A."""
+    if not is_on_device(A):
         return values.astype(A.dtype, copy=False)
     return namespace(A).astype(to_device_of(A, values), A.dtype)
 
 
-def astype_like(F: Any, A: Any) -> Any:
-    """A in the precision of F; both are on one device."""
-    return A.astype(F.dtype, copy=False) if isinstance(F, np.ndarray) else namespace(F).astype(A, F.dtype, copy=False)
-
-
-def as_double(A: Any) -> Any:
+def as_double(A: Matrix) -> Any:
     """A in double precision: a new array, dense or sparse as A, on its device."""
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+    if not is_on_device(A):
         return A.astype(np.float64)
     xp = namespace(A)
     return xp.astype(A, xp.float64)
 
 
-def as_single(A: Any) -> Any:
+def as_single(A: Matrix) -> Any:
     """A in single precision, on its device."""
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+    if not is_on_device(A):
         with np.errstate(over="ignore"):
             return A.astype(np.float32)
     xp = namespace(A)
     return xp.astype(A, xp.float32)
 
 
-def empty_on_device_of(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+def empty_on_device_of(A: Matrix, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    if not is_on_device(A):
         return np.empty(shape, dtype)
     xp = namespace(A)
     kind = xp.float32 if np.dtype(dtype) == np.float32 else xp.float64
     return xp.empty(shape, dtype=kind, device=compat().device(A))
 
 
-def numpy_dtype(A: Any) -> np.dtype[Any]:
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+def numpy_dtype(A: Matrix) -> np.dtype[Any]:
+    if not is_on_device(A):
         dtype: np.dtype[Any] = A.dtype
         return dtype
     return np.dtype(np.float32 if A.dtype == namespace(A).float32 else np.float64)
 
 
-def rows_of(A: Any, rows: Any) -> Any:
+def rows_of(A: Matrix, rows: Any) -> Any:
     """Rows by a slice, by indices or by a mask, which are NumPy arrays or on the device of A; the result is there, too."""
-    if isinstance(A, np.ndarray) or not is_on_device(A):
+    if not is_on_device(A):
         return A[rows]
     if isinstance(rows, slice):
         return A[rows, ...]
@@ -154,30 +145,30 @@ def rows_of(A: Any, rows: Any) -> Any:
     return namespace(A).take(A, rows, axis=0)
 
 
-def stacked(A: Any, B: Any) -> Any:
+def stacked(A: Matrix, B: Matrix) -> Any:
     """The rows of A, then those of B, in the precision of A; both are dense or both sparse, and on one device."""
     if sp.issparse(A):
         return sp.csr_array(sp.vstack([A, B.astype(A.dtype)]))
-    return namespace(A).concat([A, astype_like(A, B)])
+    return namespace(A).concat([A, asarray_like(A, B)])
 
 
-def host_rows(A: Any, rows: Any) -> NDArray[np.float64]:
+def host_rows(A: Matrix, rows: Any) -> NDArray[np.float64]:
     """Few rows as a dense NumPy array in double precision."""
     found = rows_of(A, rows)
     return np.asarray(found.toarray() if sp.issparse(found) else on_host(found), np.float64)
 
 
-def exponential(A: Any) -> Any:
+def exponential(A: Matrix) -> Any:
     """exp(A), in place for NumPy arrays."""
     return np.exp(A, out=A) if isinstance(A, np.ndarray) else namespace(A).exp(A)
 
 
-def at_least_zero(A: Any) -> Any:
+def at_least_zero(A: Matrix) -> Any:
     """max(A, 0), in place for NumPy arrays."""
     return np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
 
 
-def zero_below(A: Any, limit: float) -> Any:
+def zero_below(A: Matrix, limit: float) -> Any:
     """A with 0 for its entries below a limit, in place for NumPy arrays."""
     if not isinstance(A, np.ndarray):
         return namespace(A).where(limit > A, namespace(A).zeros_like(A), A)
@@ -185,17 +176,18 @@ def zero_below(A: Any, limit: float) -> Any:
     return A
 
 
-def squares_of_rows(A: Any) -> Any:
+def squares_of_rows(A: Matrix) -> Any:
     """‖a_i‖₂², on the device of A."""
     if isinstance(A, np.ndarray):
         return np.einsum("ij,ij->i", A, A)
-    step, xp = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1), namespace(A)
+    step = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1)
+    xp = namespace(A)
     parts = (A[at : min(at + step, A.shape[0]), :] for at in range(0, max(A.shape[0], 1), step))
     sums = [xp.sum(part * part, axis=1) for part in parts]
     return sums[0] if len(sums) == 1 else xp.concat(sums)
 
 
-def with_entries(A: Any, columns: Any, values: Any) -> Any:
+def with_entries(A: Matrix, columns: Any, values: Any) -> Any:
     """A with one entry changed in every row i: that in column ``columns[i]`` becomes ``values`` or ``values[i]``."""
     if isinstance(A, np.ndarray):
         A[np.arange(len(A)), columns] = values
@@ -205,12 +197,12 @@ def with_entries(A: Any, columns: Any, values: Any) -> Any:
     return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A[:1, :1]) + values, A)
 
 
-def sums_of_differences(A: Any, B: Any, order: int) -> Any:
+def sums_of_differences(A: Matrix, B: Matrix, order: int) -> Any:
     """Σ_j |a_ij − b_kj|^order for every pair of rows, coordinate by coordinate."""
     return sum(namespace(A).abs(A[:, j][:, None] - B[:, j]) ** order for j in range(A.shape[1]))
 
 
-def free_memory(A: Any) -> float | None:
+def free_memory(A: Matrix) -> float | None:
     """Bytes that are free on the device of A; None on a CPU, whose memory the user's budget limits."""
     library = compat()
     if library.is_torch_array(A) and A.is_cuda:
@@ -226,7 +218,7 @@ def free_memory(A: Any) -> float | None:
     return None
 
 
-def cholesky(A: Any) -> Any:
+def cholesky(A: Matrix) -> Any:
     """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are 0 on a CPU and arbitrary elsewhere."""
     if isinstance(A, np.ndarray):
         L, info = (spotrf if A.dtype == np.float32 else dpotrf)(A.T, lower=1, overwrite_a=1)
@@ -242,14 +234,14 @@ def cholesky(A: Any) -> Any:
     return L
 
 
-def solve_lower(L: Any, B: Any) -> Any:
+def solve_lower(L: Matrix, B: Matrix) -> Any:
     """L⁻¹ B for a lower triangle L; the entries of L above the diagonal are not used."""
     if isinstance(L, np.ndarray):
         return np.asarray((strsm if L.dtype == np.float32 else dtrsm)(1.0, L, B, lower=1))
     return _solve_triangle(L, B, upper=False)
 
 
-def solve_with(L: Any, b: Any) -> Any:
+def solve_with(L: Matrix, b: Any) -> Any:
     """(L Lᵀ)⁻¹ b for a lower triangle L."""
     if isinstance(L, np.ndarray):
         return (spotrs if L.dtype == np.float32 else dpotrs)(L, b, lower=1)[0]
@@ -258,7 +250,7 @@ def solve_with(L: Any, b: Any) -> Any:
     return found[:, 0] if b.ndim == 1 else found
 
 
-def _solve_triangle(L: Any, B: Any, *, upper: bool) -> Any:
+def _solve_triangle(L: Matrix, B: Matrix, *, upper: bool) -> Any:
     """The array API standard has no triangular solve, so each library is asked for its own."""
     library = type(L).__module__.partition(".")[0]
     if library == "torch":
@@ -307,7 +299,7 @@ def pivoted_root(A: NDArray[Any], tol: float = -1.0) -> NDArray[np.float64]:
     return F
 
 
-def with_diagonal(A: Any, values: Any) -> Any:
+def with_diagonal(A: Matrix, values: Any) -> Any:
     """A + diag(values), in place for NumPy arrays; ``values`` is a number or a NumPy array."""
     if isinstance(A, np.ndarray):
         np.einsum("ii->i", A)[:] += values  # a view
@@ -316,5 +308,5 @@ def with_diagonal(A: Any, values: Any) -> Any:
     return A + namespace(A).eye(A.shape[0], dtype=A.dtype, device=A.device) * entries
 
 
-def sum_of_squares(A: Any) -> float:
+def sum_of_squares(A: Matrix) -> float:
     return float(np.vdot(A, A)) if isinstance(A, np.ndarray) else float(namespace(A).sum(A * A))

@@ -15,19 +15,23 @@ from mosaic.text import readable_size
 
 #: Up to this many distinct points the factor has full rank. For more its rank is limited, since the support grows with it and
 #: interior point costs its cube.
-EXACT_SIZE, LARGEST_RANK = 1000, 500
+EXACT_SIZE = 1000
+LARGEST_RANK = 500
 #: What to do where a fit needs more than the budget.
 LESS_MEMORY = "Raise `memory_budget`, use float32, or fit a random part of the rows."
 #: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
 DECISION_SAMPLE = 16_384
 #: Largest number of rows of a larger sample, which picks are improved on, and of their entries: 256 MB in double precision.
-LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES = 1 << 17, 1 << 25
+LARGER_SAMPLE = 1 << 17
+LARGER_SAMPLE_ENTRIES = 1 << 25
 #: Points to be covered, and candidates, for each pick: fewer make the choice worse, more do not make it better.
-TARGETS_FOR_A_PICK, CANDIDATES_FOR_A_PICK = 16, 4
+TARGETS_FOR_A_PICK = 16
+CANDIDATES_FOR_A_PICK = 4
 #: Bytes of a point that is covered by many picks: about 64 near candidates, each four times while they are found.
 BYTES_OF_A_TARGET = 7_000.0
 #: Largest number of similarities between targets and candidates (in single precision, 100 MB), and of those in double precision.
-MOST_SIMILARITIES, MOST_IN_DOUBLE = 25_000_000, 1 << 16
+MOST_SIMILARITIES = 25_000_000
+MOST_IN_DOUBLE = 1 << 16
 
 
 def budget_of(memory_budget: float | None) -> float:
@@ -107,7 +111,8 @@ def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> float
     """Bytes at the peak on a device, of the fit (a copy of the points, blocks of rows or similarities) or of the paper's program,
     which holds a factor of this rank twice while it grows; within a third of what was measured on one card.
     """
-    entries, copy = DEVICE_BLOCK_ENTRIES, float(n) * n_features * itemsize
+    entries = DEVICE_BLOCK_ENTRIES
+    copy = float(n) * n_features * itemsize
     blocks = (56 * min(n * n_features, entries), 16 * min(512 * n, entries), 24 * min(n * n, MOST_SIMILARITIES))
     proof = 2.0 * itemsize * n * rank + 128.0 * n + 16 * min(n * rank, entries)
     return copy + max(600.0 * n + max(blocks), proof if rank else 0.0)

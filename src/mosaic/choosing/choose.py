@@ -32,10 +32,13 @@ CLEARLY_BETTER = 0.1
 
 
 def choose(data: FitData, settings: Settings) -> Selection:
-    found, constraints, why = flag_only(data, settings), data.constraints, ""
+    found = flag_only(data, settings)
+    constraints = data.constraints
+    why = ""
     if settings.mode == "paper":
         return _choose_like_the_paper(found)
-    k, least = settings.number(data.n_rows), max(len(constraints.must), 1)
+    k = settings.number(data.n_rows)
+    least = max(len(constraints.must), 1)
     if k is not None and k > data.n_rows:
         fault = f"is more than there are points (n_samples = {data.n_rows})"
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
@@ -48,7 +51,8 @@ def choose(data: FitData, settings: Settings) -> Selection:
     if k is None:
         k, why = Chooser(found, MOST_AUTOMATIC).suggested()
         if least > k:
-            k, why = least, "those that must be included"
+            k = least
+            why = "those that must be included"
     chooser = Chooser(found, k)
     picks = chooser.picks()
     changes = () if constraints.start is None else chooser.changes(picks)
@@ -65,7 +69,8 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
         # No paper states a threshold for OP; ours rejects points that stand for themselves only.
         count = 2.0 if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
         return Selection(data, settings, Cut(count, "threshold"))
-    counts, groups = data.counts, None
+    counts = data.counts
+    groups = None
     if is_auto(settings.contamination):
         cut, groups = find_outliers(counts, data.kernel, data.seed, mixed=data.geometry.mixed)
     else:
@@ -76,15 +81,26 @@ def flag_only(data: FitData, settings: Settings) -> Selection:
     return Selection(data, settings, cut, groups)
 
 
-def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows by gain (``go_on``: after those of the selection), similarity and coverage of each prefix."""
-    k, data = len(selection.rows) or limit, selection.data
+class Ranking(NamedTuple):
+    """Rows in memory by rank, their points, and mean similarity and coverage of the first k for every k."""
+
+    members: IntArray
+    points: IntArray
+    similarity: FloatArray
+    coverage: FloatArray
+
+
+def rank(selection: Selection, limit: int, *, go_on: bool = False) -> Ranking:
+    """Up to ``limit`` rows by gain, ``go_on``: after those of the selection."""
+    k = len(selection.rows) or limit
+    data = selection.data
     if go_on:
         constraints = replace(data.constraints, must=selection.members)
         selection = replace(selection, data=replace(data, constraints=constraints))
     chooser = Chooser(selection, k)
     rows, gains = chooser.ranked(min(limit, len(chooser.pool)))
-    return rows, np.cumsum(gains), selection.measure.along(data.points.point_of[rows])
+    points = data.points.point_of[rows]
+    return Ranking(rows, points, np.cumsum(gains), selection.measure.along(points))
 
 
 def coverage_bounds(selection: Selection, rows: IntArray) -> FloatArray | None:
@@ -103,7 +119,9 @@ def _as_many_as_needed(found: Selection, share: float) -> Selection:
     """The selection of as many picks as this coverage needs: the first of a ranking, where covers by 2, 4, 8, … are tried; within
     quotas as many, and then more as long as these do not reach it.
     """
-    constraints, point_of, k = found.data.constraints, found.data.points.point_of, 2
+    constraints = found.data.constraints
+    point_of = found.data.points.point_of
+    k = 2
     while True:
         chooser = Chooser(found, k)
         rows, gains = chooser.ranked(k, earlier_first=True)
@@ -143,7 +161,7 @@ class Chooser:
     """Chooses k rows within the constraints, to represent the points that belong; outliers are those of the selection."""
 
     selection: Selection
-    k: float
+    k: int
 
     @cached_property
     def rejected(self) -> BoolArray:
@@ -153,12 +171,10 @@ class Chooser:
     @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, by point, one of each group: one that must be, else an earlier pick, else the first copy."""
-        data, constraints = self.selection.data, self.selection.data.constraints
-        must, point_of = constraints.must, data.points.point_of
-        absent = must[point_of[must] < 0]
-        if len(absent):
-            fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
-            raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
+        data = self.selection.data
+        constraints = self.selection.data.constraints
+        must = constraints.must
+        point_of = data.points.point_of
         numbers, copies = np.unique(point_of[must], return_counts=True)
         if (copies > 1).any():
             first, second = data.rows_in_data(must[point_of[must] == numbers[np.argmax(copies > 1)]])[:2]
@@ -166,8 +182,6 @@ class Chooser:
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
         may = ~self.rejected
         start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
-        if constraints.allowed.all() and len(constraints.names) == 1 and not len(must) and not len(start):
-            return data.points.first[np.flatnonzero(may)]
         rows = np.flatnonzero(constraints.allowed & (point_of >= 0))
         rows = np.setdiff1d(rows[may[point_of[rows]]], must)
         rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
@@ -196,22 +210,29 @@ class Chooser:
     def objective(self, points: IntArray) -> Location:
         """The cover of the targets by these points."""
         if len(self.targets) * len(points) > MOST_SIMILARITIES:
-            return NearLocation.of(self.cover, self.targets, points, self.weights, int(self.k))
+            return NearLocation.of(self.cover, self.targets, points, self.weights, self.k)
         return FacilityLocation(self.cover.between(self.targets, points), self.weights)
 
     def slots(self, candidates: IntArray) -> Slots:
         """The places of k picks among these rows, within the quotas."""
-        points, constraints, pool = self.selection.data.points, self.selection.data.constraints, self.pool
+        points = self.selection.data.points
+        constraints = self.selection.data.constraints
+        pool = self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
-        return constraints.slots(int(self.k), candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
+        return constraints.slots(self.k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
 
     def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
-        settings, points, k = self.selection.settings, self.selection.data.points, int(self.k)
-        constraints, candidates = self.selection.data.constraints, self.candidates(k)
+        settings = self.selection.settings
+        points = self.selection.data.points
+        k = self.k
+        constraints = self.selection.data.constraints
+        candidates = self.candidates(k)
         slots = self.slots(candidates)
         constraints.check_room(slots, candidates, points.spread(self.rejected, False))
-        objective, n_forced, replaced = self.objective(slots.twins), len(slots.forced), []
+        objective = self.objective(slots.twins)
+        n_forced = len(slots.forced)
+        replaced = []
         while True:
             old = self._earlier(objective, slots, candidates)
             chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
@@ -235,7 +256,8 @@ class Chooser:
 
     def improved(self, picks: Picks) -> Selection:
         """The selection with these picks, moved to the middle of their rows in the larger sample if there is one."""
-        found, constraints = self.selection, self.selection.data.constraints
+        found = self.selection
+        constraints = self.selection.data.constraints
         found = replace(found, members=picks.rows, gains=picks.gains)
         if found.data.larger is None:
             return found
@@ -251,7 +273,8 @@ class Chooser:
 
     def ranked(self, most: int, *, earlier_first: bool = False) -> tuple[IntArray, FloatArray]:
         """Up to this many rows by the objective and their gains, without quotas."""
-        data, candidates = self.selection.data, self.candidates(most)
+        data = self.selection.data
+        candidates = self.candidates(most)
         slots = data.constraints.slots(len(candidates), candidates, data.points.point_of[candidates])
         objective = self.objective(slots.twins)
         if earlier_first:
@@ -261,7 +284,9 @@ class Chooser:
 
     def suggested(self) -> tuple[int, str]:
         """How many picks to take, and why: all of few distinct rows, one row for each clear cluster, or √(n/2)."""
-        n, pool, data = float(self.weights.sum()), max(len(self.pool), 1), self.selection.data
+        n = float(self.weights.sum())
+        pool = max(len(self.pool), 1)
+        data = self.selection.data
         usual = int(np.clip(round((n / 2.0) ** 0.5), 1, MOST_AUTOMATIC))
         if usual >= pool:
             return pool, "one for each distinct row that may be chosen"
@@ -276,7 +301,8 @@ class Chooser:
 
     def _earlier(self, objective: Location, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
-        constraints, points = self.selection.data.constraints, self.selection.data.points.point_of
+        constraints = self.selection.data.constraints
+        points = self.selection.data.points.point_of
         if constraints.start is None:
             return []
         earlier = set(zip(points[constraints.start].tolist(), constraints.group[constraints.start].tolist(), strict=True))
@@ -291,9 +317,11 @@ class Chooser:
         """
         if self.selection.groups is None:
             return []
-        groups, weights = self.selection.groups.group, self.selection.data.points.weights
+        groups = self.selection.groups.group
+        weights = self.selection.data.points.weights
         sizes = np.bincount(groups.clip(0), weights)
-        group_of, found = groups[slots.twins], []
+        group_of = groups[slots.twins]
+        found = []
         room = slots.room - np.bincount(slots.of[list(slots.forced)], minlength=len(slots.room))
         for number in range(1, len(sizes)):
             members = np.flatnonzero((group_of == number) & (room[slots.of] > 0))
@@ -309,8 +337,11 @@ class Chooser:
 
     def changes(self, found: Picks) -> tuple[str, ...]:
         """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
-        data, cover = self.selection.data, self.cover
-        constraints, point_of, start = data.constraints, data.points.point_of, data.constraints.start
+        data = self.selection.data
+        cover = self.cover
+        constraints = data.constraints
+        point_of = data.points.point_of
+        start = data.constraints.start
         chosen = point_of[found.rows]
         assert start is not None
 
@@ -324,7 +355,8 @@ class Chooser:
         again = [row for row in start.tolist() if point_of[row] >= 0 and point_of[row] in chosen]
         kept = list({int(point_of[row]): row for row in reversed(again)}.values())[::-1]
         told = [f"{len(kept):,} of {counted(len(start) + len(constraints.gone), 'earlier pick')} kept."]
-        now, before = similarity(chosen), similarity(np.unique(point_of[start[point_of[start] >= 0]]))
+        now = similarity(chosen)
+        before = similarity(np.unique(point_of[start[point_of[start] >= 0]]))
         if found.replaced:
             without = [similarity(np.where(chosen == point_of[new], point_of[old], chosen)) for old, new in found.replaced]
             pairs = zip(found.replaced, without, strict=True)
@@ -348,7 +380,10 @@ class Chooser:
         """The rows of the pool without those that are just above a valley of the counts: some of them are outliers. They are no
         candidates as long as there are others.
         """
-        data, cut, pool, belongs = self.selection.data, self.selection.cut, self.pool, ~self.rejected
+        data = self.selection.data
+        cut = self.selection.cut
+        pool = self.pool
+        belongs = ~self.rejected
         if cut.rule != "valley" or data.constraints.quotas is not None or belongs.all():
             return pool
         is_sure = data.counts[data.points.point_of[pool]] >= just_above(cut.count, data.counts[belongs])
@@ -359,11 +394,14 @@ class Chooser:
 
     def candidates(self, k: int) -> IntArray:
         """The eligible rows that are compared: all; of many, those of each group with the lowest priorities."""
-        points, constraints, pool = self.selection.data.points, self.selection.data.constraints, self.eligible(k)
+        points = self.selection.data.points
+        constraints = self.selection.data.constraints
+        pool = self.eligible(k)
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), CANDIDATES_FOR_A_PICK * k)
         if len(pool) <= most:
             return pool
-        kept, groups = [constraints.must], np.unique(constraints.group[pool])
+        kept = [constraints.must]
+        groups = np.unique(constraints.group[pool])
         if constraints.start is not None:
             kept.append(np.intersect1d(constraints.start, pool))
         for group in groups:
@@ -372,7 +410,7 @@ class Chooser:
             order = points.sampling_order(points.point_of[members], size)
             kept.append(members[np.argsort(order, kind="stable")[:size]])
         rows = np.unique(np.concatenate(kept))
-        return np.asarray(rows[np.lexsort((rows, points.point_of[rows]))])
+        return rows[np.lexsort((rows, points.point_of[rows]))]
 
 
 def in_order(objective: Location, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
@@ -382,7 +420,9 @@ def in_order(objective: Location, chosen: list[int], n_forced: int) -> tuple[lis
 
 def _choose_like_the_paper(found: Selection) -> Selection:
     """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
-    data, settings, cut = found.data, found.settings, found.cut
+    data = found.data
+    settings = found.settings
+    cut = found.cut
     influence = data.solved.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
@@ -395,7 +435,8 @@ def _choose_like_the_paper(found: Selection) -> Selection:
         novel = located[prune_similar(np.maximum(squared, 0.0), share)]
     low = cut.below(data.counts[novel])
     if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
-        cut, low = NO_OUTLIERS, np.zeros_like(low)
+        cut = NO_OUTLIERS
+        low = np.zeros_like(low)
     kept = novel[~low] if settings.outliers == "reject" else novel
     if not len(kept):
         raise InvalidInputError(

@@ -21,6 +21,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks, subsample
 from mosaic.arrays.xp import (
+    Matrix,
     asarray_like,
     at_least_zero,
     empty_on_device_of,
@@ -58,8 +59,8 @@ class Slots:
     forced: Sequence[int] = ()
 
     @classmethod
-    def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
-        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
+    def free(cls, n: int, k: int) -> Slots:
+        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n))
 
     def among(self, candidates: Sequence[int], forced: Sequence[int] = ()) -> Slots:
         """The same places for these candidates only."""
@@ -91,7 +92,8 @@ class Exchanges:
     """
 
     def __init__(self, slots: Slots, picks: Sequence[int]):
-        self.slots, self.picks = slots, np.array(picks, np.intp)
+        self.slots = slots
+        self.picks = np.array(picks, np.intp)
         self.is_taken = np.zeros(int(slots.twins.max(initial=0)) + 1, dtype=bool)
         self.is_taken[slots.twins[self.picks]] = True
         stays = np.isin(self.picks, np.asarray(slots.forced, np.intp))
@@ -107,7 +109,8 @@ class Exchanges:
 
     def make(self, place: int, candidate: int) -> int:
         """Put a candidate in the place of a pick, which is returned."""
-        old, self.picks[place] = int(self.picks[place]), candidate
+        old = int(self.picks[place])
+        self.picks[place] = candidate
         self.is_taken[self.slots.twins[old]] = False
         self.is_taken[self.slots.twins[candidate]] = True
         self.may_leave[:, place] = np.arange(len(self.slots.room)) == self.slots.of[candidate]
@@ -128,7 +131,8 @@ class Cover:
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
         """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
         some = subsample(len(points), max(1024, round(TARGETS_FOR_A_PICK * k)), 0)
-        others, share = points[some], weights[some]
+        others = points[some]
+        share = weights[some]
         centres = subsample(len(others), int(np.clip(REACH_DISTANCES // len(others), 32, 128)), 1)
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
@@ -156,7 +160,7 @@ class Cover:
         """As ``Kernel.in_single``, in double precision."""
         return lambda columns: self.kernel.device_distances(columns, rows) * self.reach**-self.kernel.order
 
-    def similarities(self, D: Any) -> Any:
+    def similarities(self, D: Matrix) -> Any:
         """exp(−d / h) from (d / h)^order, which may be overwritten."""
         if self.kernel.order == 2:
             D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
@@ -165,7 +169,7 @@ class Cover:
 
 def quantised(values: FloatArray, scale: float) -> FloatArray:
     """Values in whole multiples of 1e-10 · scale: those that differ by rounding only become equal, and the first of them wins."""
-    return np.asarray(np.round(values / (1e-10 * scale or 1.0)))
+    return np.round(values / (1e-10 * scale or 1.0))
 
 
 class Exchange(NamedTuple):
@@ -246,7 +250,9 @@ class Location(ABC):
         A gain never grows, so only those whose last known gain is the largest are computed again; of equal ones the first wins.
         """
         grain = 0.1 * self.rounding * float(self.weights.sum()) or 1.0
-        gains, best, room = self.alone(), self.nothing(), slots.room.copy()
+        gains = self.alone()
+        best = self.nothing()
+        room = slots.room.copy()
         chosen: list[int] = []
         taken: set[int] = set()
 
@@ -257,7 +263,8 @@ class Location(ABC):
             taken.add(twins[candidate])
             chosen.append(candidate)
 
-        of, twins = slots.of.tolist(), slots.twins.tolist()
+        of = slots.of.tolist()
+        twins = slots.twins.tolist()
         for candidate in slots.forced[:most]:
             gains[candidate] = self.gains([candidate], best)[0]
             choose(candidate)
@@ -347,7 +354,7 @@ class Location(ABC):
 class FacilityLocation(Location):
     """All similarities S of targets to candidates, on any device."""
 
-    S: Any
+    S: Matrix
     weights: FloatArray
     block: ClassVar[int] = 256
 
@@ -380,7 +387,8 @@ class FacilityLocation(Location):
         return self._nearest(len(picks), *_two_nearest(rows_of(self.S.T, picks)))
 
     def _nearest(self, count: int, place: Any, first: Any, second: Any) -> Nearest:
-        weights, indicator = asarray_like(self.S, self.weights), None
+        weights = asarray_like(self.S, self.weights)
+        indicator = None
         # Exchanges of few picks are evaluated by matrix products over all targets; those of more, over the few that they change.
         if is_on_device(weights) or count <= 32:
             indicator = with_entries(asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights)
@@ -394,16 +402,19 @@ class FacilityLocation(Location):
         S = self.S
         if is_on_device(S):  # it has no use for fewer numbers
             return self.nearest(picks)
-        new, again = S[:, picks[place]], np.flatnonzero((S[:, old] >= nearest.second) & (S[:, old] > 0))
+        new = S[:, picks[place]]
+        again = np.flatnonzero((S[:, old] >= nearest.second) & (S[:, old] > 0))
         wins = (new > nearest.first) | ((new == nearest.first) & (place < nearest.place))
-        places, first = np.where(wins, place, nearest.place), np.where(wins, new, nearest.first)
+        places = np.where(wins, place, nearest.place)
+        first = np.where(wins, new, nearest.first)
         second = np.where(wins, nearest.first, np.maximum(new, nearest.second))
         if len(again):
             places[again], first[again], second[again] = _two_nearest(S[np.ix_(again, picks)].T)
         return self._nearest(len(picks), places, first, second)
 
     def exchange_gains(self, nearest: Nearest, candidates: slice) -> FloatArray:
-        C, xp = rows_of(self.S.T, candidates), namespace(self.S)
+        C = rows_of(self.S.T, candidates)
+        xp = namespace(self.S)
         gains = np.empty((C.shape[0], len(nearest.lost)))
         weights = asarray_like(C, self.weights)
 
@@ -422,23 +433,28 @@ class FacilityLocation(Location):
 
     def _gains_of_few(self, nearest: Nearest, C: FloatArray) -> FloatArray:
         """The same, but for what is lost, from the targets with s_ci > s²_i alone: few of them, if there are many picks."""
-        (count, n), k = C.shape, len(nearest.lost)
+        (count, n) = C.shape
+        k = len(nearest.lost)
         where = np.flatnonzero(nearest.second < C)
         candidate, target = np.divmod(where, n)
-        values, first, weights = C.ravel()[where], nearest.first[target], self.weights[target]
+        values = C.ravel()[where]
+        first = nearest.first[target]
+        weights = self.weights[target]
         kept = (np.minimum(values, first) - nearest.second[target]) * weights
         gained = np.bincount(candidate, np.maximum(values - first, 0.0) * weights, count)
         by_pick = np.bincount(candidate * k + nearest.place[target], kept, count * k).reshape(count, k)
         return np.asarray(by_pick + gained[:, None], np.float64)
 
 
-def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
+def _two_nearest(chosen: Matrix) -> tuple[Any, Any, Any]:
     """For every target the place of the nearest pick, and the two largest similarities; ``chosen`` is picks × targets."""
-    xp, on_device = namespace(chosen), is_on_device(chosen)
+    xp = namespace(chosen)
+    on_device = is_on_device(chosen)
 
     def compare(targets: slice) -> tuple[Any, Any, Any]:
         T = chosen[:, targets].T if on_device else np.array(chosen[:, targets].T, order="C")
-        place, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
+        place = xp.argmax(T, axis=1)
+        first = xp.max(T, axis=1)
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 
     parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], CACHED_SIMILARITIES, on=chosen.T), strict=True)
@@ -520,7 +536,8 @@ class NearLocation(Location):
         place_of[picks] = np.arange(len(picks))
         places = place_of[self.near[targets]]
         values = np.where(places >= 0, self.near_values[targets], 0.0)
-        rows, at = np.arange(len(values)), values.argmax(axis=1)
+        rows = np.arange(len(values))
+        at = values.argmax(axis=1)
         first = values[rows, at]
         values[rows, at] = 0.0
         return places[rows, at].clip(0), first, values.max(axis=1)
@@ -543,7 +560,9 @@ class NearLocation(Location):
 
     def exchange_gains(self, nearest: Nearest, candidates: slice) -> FloatArray:
         targets, values = self.entries(candidates.start)
-        first, second, weights = nearest.first[targets], nearest.second[targets], self.weights[targets]
+        first = nearest.first[targets]
+        second = nearest.second[targets]
+        weights = self.weights[targets]
         inside = np.maximum(values, second)
         kept = np.minimum(inside, first)
         gains = np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost)) - nearest.lost

@@ -6,7 +6,7 @@ computed when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import BlockResult, PerRow, Task
 from mosaic.arrays.sources import ArraySource, Passes, Source
-from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of
+from mosaic.arrays.xp import Matrix, as_double, is_on_device, on_host, rows_of
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.outliers import CountingPrograms
@@ -26,7 +26,7 @@ from mosaic.choosing.plan import Plan, rank_for
 from mosaic.choosing.points import FitData, Points, copies_of_rows
 from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import Constraints, Settings
-from mosaic.door import as_weights, check_entries
+from mosaic.door import check_entries
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, warn
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Encoding
@@ -45,19 +45,20 @@ class Builder:
     names: tuple[str, ...] | None
     say: Callable[..., None]
 
-    def in_memory(self, matrix: Any, weights: Any, constraints: Constraints) -> FitData:
+    def in_memory(self, matrix: Matrix, weights: Any, constraints: Constraints) -> FitData:
         """The input of choosing from rows in memory: of all, or of a sample of many."""
         self.say("similarities")
-        settings, n = self.settings, matrix.shape[0]
-        weights = None if weights is None else as_weights(weights, n)
-        if self.plan.is_sampled:
-            copies = None if weights is None else copies_of_rows(weights, n)
-            weightless = [] if copies is None else constraints.must[copies[constraints.must] == 0]
+        settings = self.settings
+        n = matrix.shape[0]
+        if weights is not None:
+            weights = copies_of_rows(weights, n)
+            weightless = constraints.must[weights[constraints.must] == 0]
             if len(weightless):
                 fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
                 raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
-            drawn = draw_in_memory(matrix, self.plan.sample, constraints, copies, larger=self.plan.larger)
-            return self._of_sample(drawn, n, constraints, AllInMemory(matrix, copies))
+        if self.plan.is_sampled:
+            drawn = draw_in_memory(matrix, self.plan.sample, constraints, weights, larger=self.plan.larger)
+            return self._of_sample(drawn, n, constraints, AllInMemory(matrix, weights))
         pairwise = settings.kernel == "precomputed"
         if pairwise and matrix.shape[1] != n:
             fault = f"a precomputed similarity must be square; got shape {matrix.shape}"
@@ -67,11 +68,9 @@ class Builder:
             matrix = as_double(matrix)  # single precision does not tell which rows of R are zero
         if weights is None or weights.all():
             prepare = preparation_of(matrix, weights, settings)
-        elif weights.any():
+        else:
             there = weights > 0
             prepare = preparation_of(rows_of(matrix, there), weights[there], settings)
-        else:
-            prepare = preparation_of(matrix, None, settings)
         matrix = prepare(matrix)
         points = Points.of(matrix, weights, pairwise=pairwise)
         geometry = geometry_of(matrix, points, settings, prepare, self.names, self.seed)
@@ -126,12 +125,14 @@ def _check_block(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
     check_entries(rows, names, first_row=start)
 
 
-def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
+def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix) -> tuple[Points, Geometry]:
     """The points of the sample, then those of rows that were named, which stand for themselves; equal rows are one point."""
-    sampled, added = np.flatnonzero(drawn.is_drawn), np.flatnonzero(~drawn.is_drawn)
+    sampled = np.flatnonzero(drawn.is_drawn)
+    added = np.flatnonzero(~drawn.is_drawn)
     kernel = geometry.kernel
     assert isinstance(kernel, PointKernel)
-    codes, known = row_codes(rows_of(matrix, added)), KnownRows.of(row_codes(kernel.X))
+    codes = row_codes(rows_of(matrix, added))
+    known = KnownRows.of(row_codes(kernel.X))
     point_of = np.empty(len(drawn.numbers), np.intp)
     point_of[sampled], point_of[added] = points.point_of, known.find(codes)
     new = added[point_of[added] < 0]
@@ -145,7 +146,8 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
 
 def solved_program(settings: Settings, data: FitData) -> Encoding:
     """The paper's program of the points, solved: Algorithm 1, or Algorithm 3 with a sketch."""
-    n, sketch = data.points.n, settings.sketch
+    n = data.points.n
+    sketch = settings.sketch
     if settings.row_norm == "linf" and not (data.points.weights == 1).all():
         fault = "takes no weights, and some rows are equal or have one"
         raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")
@@ -179,7 +181,7 @@ class AllInMemory:
     """Answers for all rows, which are in memory."""
 
     # If choosing has a sample only: all rows as they were given, and how often each counts (None for once).
-    X: Any = field(default=None, repr=False)
+    X: Matrix = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
 
     is_possible: ClassVar[bool] = True
@@ -210,12 +212,16 @@ def _as_it_is(rows: Any) -> Any:
     return rows
 
 
-def answers_by_pass(selection: Selection, question: Question, run: Callable[[Task], BlockResult]) -> FloatArray:
-    return np.asarray(run(PerRow(partial(_answers_at, selection, question)))["answer"])
+def answers_by_pass(
+    selection: Selection, question: Question, run: Callable[[Task], BlockResult], names: Sequence[str] | None = None
+) -> FloatArray:
+    """What a selection answers for all rows of a pass; ``names`` are of their columns."""
+    return np.asarray(run(PerRow(partial(_answers_at, selection, question, names)))["answer"])
 
 
-def _answers_at(selection: Selection, question: Question, rows: Any, start: int) -> BlockResult:
-    return {"answer": question(selection, selection.data.geometry.prepare(np.asarray(rows)))}
+def _answers_at(selection: Selection, question: Question, names: Sequence[str] | None, rows: Any, start: int) -> BlockResult:
+    check_entries(rows, names, first_row=start)
+    return {"answer": question(selection, selection.data.geometry.prepare(rows))}
 
 
 @dataclass(frozen=True)

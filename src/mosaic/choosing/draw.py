@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, row_blocks
 from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
-from mosaic.arrays.xp import rows_of
+from mosaic.arrays.xp import Matrix, rows_of
 from mosaic.choosing.settings import Constraints
 
 Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
@@ -55,7 +55,8 @@ class Draw:
         kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
         both["buckets"] = left["buckets"] + right["buckets"]
         if "rows" in left:
-            n_left, here = len(left["first"]), kept < len(left["first"])
+            n_left = len(left["first"])
+            here = kept < len(left["first"])
             rows = np.empty((len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
             rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
             both["rows"] = rows
@@ -63,7 +64,8 @@ class Draw:
 
     def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
         """What consecutive rows with these priorities have of them, without the rows."""
-        stop, bucket = start + len(priority), _bucket(priority)
+        stop = start + len(priority)
+        bucket = _bucket(priority)
         copies = np.ones(len(priority)) if self.weights is None else self.weights[start:stop]
         may = copies > 0 if self.among is None else (copies > 0) & self.among[bucket]
         of = [np.flatnonzero(may & (priority <= self.limits[0]))]
@@ -83,12 +85,16 @@ class Draw:
         order = np.argsort(priority, kind="stable")
         if self.kinds is not None:
             order = order[np.argsort(kinds[order], kind="stable")]
-        kinds, priority, copies = kinds[order], priority[order], copies[order]
+        kinds = kinds[order]
+        priority = priority[order]
+        copies = copies[order]
         differs = np.ones(len(order), dtype=bool)
         differs[1:] = (priority[1:] != priority[:-1]) | (kinds[1:] != kinds[:-1])
         starts = np.flatnonzero(differs)
         copies = np.add.reduceat(copies, starts) if len(starts) else copies
-        kinds, priority, places = kinds[starts], priority[starts], order[starts]
+        kinds = kinds[starts]
+        priority = priority[starts]
+        places = order[starts]
         rank = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
         sizes = np.array(self.sizes)
         last = rank == sizes[kinds] - 1
@@ -126,12 +132,6 @@ class MoreRows:
     allowed: BoolArray
     group: IntArray
 
-    def places_of(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """The places of rows of the data in this sample, and whether they are there."""
-        order = np.argsort(self.numbers)
-        places = order[np.searchsorted(self.numbers, rows, sorter=order).clip(max=len(order) - 1)]
-        return places, self.numbers[places] == rows
-
 
 def draw_by_passes(
     run: Callable[[str, Task], BlockResult],
@@ -158,9 +158,12 @@ def draw_by_passes(
     return _drawn(found, numbers, rows, enough, size, named, constraints)
 
 
-def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0) -> Drawn:
+def draw_in_memory(
+    X: Matrix, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0
+) -> Drawn:
     """The sample of the rows of an array, sparse or dense, on whatever device."""
-    n, priorities = X.shape[0], priority(row_codes(X))
+    n = X.shape[0]
+    priorities = priority(row_codes(X))
     kinds, sizes, named = _named(n, size, larger, constraints)
 
     def look(task: Draw) -> BlockResult:
@@ -194,7 +197,8 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     found = look(task)
     enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)  # so many rows are rarely in a bucket by chance
     sampled = found["kinds"] == 0
-    drawn, copies = found["priority"][sampled], found["copies"][sampled]
+    drawn = found["priority"][sampled]
+    copies = found["copies"][sampled]
     often = found["buckets"] - np.bincount(_bucket(drawn), copies, BUCKETS) >= enough
     if often.any():
         more = look(Draw((n,), None, task.weights, often))
@@ -212,7 +216,8 @@ def _drawn(
     total = float(found["buckets"].sum())
     sampled = np.flatnonzero(found["kinds"] == 0)
     sampled = sampled[np.argsort(found["priority"][sampled], kind="stable")]
-    first, copies = found["first"][sampled], found["copies"][sampled]
+    first = found["first"][sampled]
+    copies = found["copies"][sampled]
     larger = None
     if len(first) > size:
         stands_for = rescale_weights(copies, total / enough, total)
@@ -220,12 +225,16 @@ def _drawn(
         group = np.zeros(len(first), np.intp) if constraints is None else constraints.group[first]
         larger = MoreRows(first, rows_of(rows, np.searchsorted(numbers, first)), stands_for, allowed, group)
         in_sample = (np.arange(len(first)) < size) | (copies >= enough)
-        first, copies = first[in_sample], copies[in_sample]
+        first = first[in_sample]
+        copies = copies[in_sample]
         kept = np.unique(np.concatenate([first, found["first"][found["kinds"] > 0], named]))
         rows = rows_of(rows, np.searchsorted(numbers, kept))
         numbers = kept
     places = np.searchsorted(numbers, first)
-    is_drawn, equal, weights = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers)), np.ones(len(numbers))
-    is_drawn[places], equal[places] = True, copies
+    is_drawn = np.zeros(len(numbers), dtype=bool)
+    equal = np.ones(len(numbers))
+    weights = np.ones(len(numbers))
+    is_drawn[places] = True
+    equal[places] = copies
     weights[is_drawn] = rescale_weights(equal[is_drawn], total / enough, total)
     return Drawn(numbers, rows, is_drawn, equal, weights, larger)

@@ -90,13 +90,15 @@ def explain_rows(
     """The explanations of rows of the data, which may count from the end, with columns from ``columns_of``; ``file`` is an open
     table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read.
     """
-    n, fetched = selection.n_rows, {}
+    n = selection.n_rows
+    fetched = {}
     for i in rows:
         if not (is_whole(i, -n) and int(i) < n):
             remedy = NO_NAMES if isinstance(i, str) else None
             raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
     numbers = [int(i) % n for i in rows]
-    missing, all_rows = sorted({row for row in numbers if where_in_memory(selection, row) < 0}), selection.data.all_rows
+    missing = sorted({row for row in numbers if where_in_memory(selection, row) < 0})
+    all_rows = selection.data.all_rows
     if missing and not all_rows.is_possible:
         saved = f"the {len(selection.counts_of_rows):,} rows that this model was saved with, and only these can be explained"
         remedy = "predict, transform and score_samples answer for any row."
@@ -110,8 +112,13 @@ def _explained(
     selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, file: Any
 ) -> Explanation:
     """First the numbers of the row, from memory or from ``fetched``, then the sentence about them."""
-    data, rows, kernel, chosen = selection.data, selection.rows, selection.kernel, selection.chosen
-    at, point_of, known = where_in_memory(selection, row), data.points.point_of, data.row_names
+    data = selection.data
+    rows = selection.rows
+    kernel = selection.kernel
+    chosen = selection.chosen
+    at = where_in_memory(selection, row)
+    point_of = data.points.point_of
+    known = data.row_names
 
     def name_of(row: int) -> str | None:
         if known is not None and (known.rows is None or where_in_memory(selection, row) >= 0):
@@ -119,7 +126,8 @@ def _explained(
         return file.names([row])[0] if file is not None and file.has_names else None
 
     def called(row: int, *, short: bool = False) -> str:
-        name, number = name_of(row), f"row {row}"
+        name = name_of(row)
+        number = f"row {row}"
         return number if name is None else name if short else f"{name} ({number})"
 
     point = int(point_of[at]) if at >= 0 else -1
@@ -129,20 +137,29 @@ def _explained(
         y = fetched[row][None, :] if at < 0 else data.absent[[np.count_nonzero(point_of[:at] < 0)]]
     if at < 0:
         label, _, error, count, flagged = selection.places_at(y)[0].tolist()
-        label, is_outlier = int(label), flagged > 0
+        label = int(label)
+        is_outlier = flagged > 0
     else:
-        count, is_outlier = selection.counts_of_rows[at].item(), selection.outlier_rows[at].item()
-        label, error = selection.labels_in_memory[at].item(), selection.errors_in_memory[at].item()
-    representative, similarity = None, None
+        count = selection.counts_of_rows[at].item()
+        is_outlier = selection.outlier_rows[at].item()
+        label = selection.labels_in_memory[at].item()
+        error = selection.errors_in_memory[at].item()
+    representative = None
+    similarity = None
     if label >= 0:
         pick = chosen[[label]]
         near = kernel.block(np.array([point]), pick) if point >= 0 else kernel.take(pick).cross(y)
-        representative, similarity = int(rows[label]), float(near[0, 0])
+        representative = int(rows[label])
+        similarity = float(near[0, 0])
     y = None if y is None else in_double(y)
-    rank, closest, stands_for, reasons = None, np.zeros(0, np.intp), 0.0, []
+    rank = None
+    closest = np.zeros(0, np.intp)
+    stands_for = 0.0
+    reasons = []
     status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
     if at >= 0 and at in selection.members:
-        status, rank = "representative", int(np.flatnonzero(selection.members == at)[0])
+        status = "representative"
+        rank = int(np.flatnonzero(selection.members == at)[0])
         members = np.flatnonzero(selection.labels_in_memory == rank)
         points = members[point_of[members] >= 0]
         near = kernel.block(point_of[points], chosen[[rank]]).ravel()
@@ -173,7 +190,8 @@ def _explained(
         why = "" if at < 0 or data.constraints.allowed[at] else " It was not allowed to be chosen."
         reason = f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}.{why}"
     else:
-        protected, smallest = selection.protected, selection.settings.min_group
+        protected = selection.protected
+        smallest = selection.settings.min_group
         why = likeness(count, data.count_total)
         if protected is not None and at >= 0 and protected[at]:
             why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
@@ -257,17 +275,21 @@ def odd_columns(
     s_c = log Σ_i k_c(y, x_i) − log Σ_i k(y, x_i), over rows x_i that belong: by what factor more of them would be like y if
     column c were not compared, k_c = exp(−γ (d − d_c)).
     """
-    usual, found = selection.usual, []
+    usual = selection.usual
+    found = []
     if columns is None or usual is None:
         return [[] for _ in numbers]
     some = subsample(usual.kernel.n, COMPARED_ROWS, 0)
-    X, weights = in_double(rows_of(usual.kernel.X, some)), selection.data.points.weights[usual.points[some]]
+    X = in_double(rows_of(usual.kernel.X, some))
+    weights = selection.data.points.weights[usual.points[some]]
     Z = selection.data.geometry.prepare.undone(Y)
     for place, (y, z, number) in enumerate(zip(Y, Z, numbers.tolist(), strict=True)):
         d = usual.kernel.gamma * _sums(np.abs(X - y) ** usual.kernel.order, columns)
         others = weights * (usual.points[some] != (-1 if points is None else points[place]))
         without = logsumexp(d - d.sum(axis=1, keepdims=True), axis=0, b=others[:, None])
-        gains = np.maximum(without - logsumexp(-d.sum(axis=1), b=others), 0.0) if others.any() else np.zeros(d.shape[1])
+        gains = np.zeros(d.shape[1])
+        if others.any():
+            gains = np.maximum(without - logsumexp(-d.sum(axis=1), b=others), 0.0)
         shares = gains / (gains.sum() or 1.0)
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
         all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
@@ -281,11 +303,13 @@ def typical_columns(
     selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
 ) -> list[list[ColumnReason]]:
     """For each prepared row, its unusual values, farthest from the mean first."""
-    usual, found = selection.usual, []
+    usual = selection.usual
+    found = []
     if columns is None or usual is None:
         return [[] for _ in numbers]
     Z = selection.data.geometry.prepare.undone(Y)
-    for z, number, own in zip(Z, numbers.tolist(), _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns), strict=True):
+    apart = _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns)
+    for z, number, own in zip(Z, numbers.tolist(), apart, strict=True):
         far = np.argsort(-own, kind="stable")[:MOST_NAMED_COLUMNS]
         reasons = _reasons(columns, z, number, far, own / (own.sum() or 1.0))
         found.append([reason for reason in reasons if reason.is_unusual])
@@ -299,7 +323,8 @@ def shared_columns(selection: Selection, columns: TableColumns | None, point: in
     usual = selection.usual
     if columns is None or usual is None:
         return []
-    y, apart = in_double(selection.kernel.X[[point]]), []
+    y = in_double(selection.kernel.X[[point]])
+    apart = []
     for points in (usual.points, members):
         some = points[subsample(len(points), COMPARED_ROWS, 0)]
         differences = np.abs(in_double(selection.kernel.X[some]) - y)
@@ -312,7 +337,7 @@ def shared_columns(selection: Selection, columns: TableColumns | None, point: in
 
 
 def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
-    return np.asarray(np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1))
+    return np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1)
 
 
 def _reasons(columns: TableColumns, z: FloatArray, number: int | None, named: IntArray, shares: FloatArray) -> list[ColumnReason]:
@@ -333,10 +358,13 @@ class Decisions(tuple[str, ...]):
 
 
 def decisions(selection: Selection) -> Decisions:
-    data, settings, told = selection.data, selection.settings, [*selection.data.geometry.decisions]
+    data = selection.data
+    settings = selection.settings
+    told = [*selection.data.geometry.decisions]
     how = "Chosen so that the rows that belong are as similar as possible to the nearest representative."
     if settings.mode == "paper":
-        solved, ours = data.solved, settings.alpha is None and settings.lam is None
+        solved = data.solved
+        ours = settings.alpha is None and settings.lam is None
         why = "as in later work of the paper's first author" if ours else "as it was set"
         told.append(
             f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. A higher strength fits better with "
@@ -346,7 +374,9 @@ def decisions(selection: Selection) -> Decisions:
     if len(selection.chosen):
         told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     told += selection.changes
-    number, cut, about = selection.n_outliers, selection.cut, "About " if selection.is_sampled else ""
+    number = selection.n_outliers
+    cut = selection.cut
+    about = "About " if selection.is_sampled else ""
     found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
     without = {"alone": "every row has similar rows", "threshold": "no count is below the threshold"}
     why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, in_blocks, in_double, row_blocks, row_lengths, subsample
-from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
+from mosaic.arrays.xp import Matrix, as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
@@ -31,22 +31,28 @@ from mosaic.text import figure
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
 
-#: A ``mosaic.rows.encoder.TableEncoder``, or ``NumberColumns``: columns, each one of the ``blocks`` of the numbers of a row.
-TableColumns: TypeAlias = Any
 #: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
-RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
+RESEMBLED_SHARE = 0.2
+DENSE_QUANTILE = 0.75
 #: Largest number of points that the bandwidth is computed from.
 BANDWIDTH_SAMPLE = 2048
 #: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
 #: second number times the median one; they are principal components if the root mean square of their correlations is at most the
 #: third number times its value by chance, and the spread of each at most the fourth times that of the column before.
-FEW_COLUMNS, LARGEST_TO_MEDIAN, CHANCE_CORRELATION, NEXT_SPREAD = 3.0, 5.0, 2.0, 1.2
+FEW_COLUMNS = 3.0
+LARGEST_TO_MEDIAN = 5.0
+CHANCE_CORRELATION = 2.0
+NEXT_SPREAD = 1.2
 #: A spread by the middle half is at least this part of the spread by the middle nine tenths.
 LEAST_PART = 0.1
 #: Rows with at least this many columns are compared by their direction if they are word counts (non-negative, at least this share
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
 #: is longer than three times the median; otherwise length carries information.
-MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
+MANY_COLUMNS = 50
+ZERO_SHARE = 0.95
+MIXED_COLUMNS = 0.75
+EITHER_SIDE = 0.25
+LONGEST_TO_MEDIAN = 3.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Geometry:
         return getattr(self.kernel, "gamma", None)
 
 
-def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
+def preparation_of(X: Matrix, weights: FloatArray | None, settings: Settings) -> Prepare:
     if settings.scale is True and settings.kernel == "precomputed":
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
@@ -79,7 +85,7 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
     return Prepare(scale, directions)
 
 
-def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
+def column_scale(X: Matrix, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
     """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
     decides = is_auto(scale)
     scale = bool(scale) if isinstance(scale, np.bool_) else scale
@@ -106,48 +112,54 @@ def unequal(spreads: FloatArray) -> bool:
     return bool(alike < FEW_COLUMNS and s[(len(s) - 1) // 2] * LARGEST_TO_MEDIAN <= 1.0)
 
 
-def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
+def _deviations(X: Matrix, weights: FloatArray | None) -> FloatArray:
     """Standard deviations (Σ_b s_b (v_b + (m_b − m)²))^½ of the columns, from shares s_b, means m_b and variances v_b of blocks
     of rows, m = Σ_b s_b m_b; 0 where they are rounding errors.
     """
-    n, xp = X.shape[0], namespace(X)
+    n = X.shape[0]
+    xp = namespace(X)
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
 
     def of_block(part: slice) -> NDArray[Any]:
         total = share[part].sum()
-        Y, w = as_double(rows_of(X, part)), to_device_of(X, share[part] / total)
+        Y = as_double(rows_of(X, part))
+        w = to_device_of(X, share[part] / total)
         mean = w @ Y
-        found = on_host(xp.stack([mean, w @ (Y - mean) ** 2, xp.max(xp.abs(Y), axis=0)]))
-        return np.vstack([found, np.full(X.shape[1], total)])
+        variance = w @ (Y - mean) ** 2
+        largest = xp.max(xp.abs(Y), axis=0)
+        return np.vstack([on_host(xp.stack([mean, variance, largest])), np.full(X.shape[1], total)])
 
     mean, variance, largest, total = np.stack(in_blocks(of_block, n, X.shape[1], on=X), axis=1)
-    deviations = np.sqrt((total * (variance + (mean - (total * mean).sum(axis=0)) ** 2)).sum(axis=0))
+    apart = mean - (total * mean).sum(axis=0)
+    deviations = np.sqrt((total * (variance + apart**2)).sum(axis=0))
     return np.where(deviations > 1e-12 * largest.max(axis=0), deviations, 0.0)
 
 
-def _sparse_deviations(X: Any, weights: FloatArray | None) -> FloatArray:
+def _sparse_deviations(X: Matrix, weights: FloatArray | None) -> FloatArray:
     """Standard deviations of the columns of a CSR matrix, (Σ ω_i x_ij² − (Σ ω_i x_ij)²)^½ with Σ ω_i = 1."""
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
     Y = X.astype(np.float64)
     return np.asarray(np.sqrt(np.maximum(share @ Y.multiply(Y) - (share @ Y) ** 2, 0.0)))
 
 
-def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
+def _spreads(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
     """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1. They
     are rounded, so that the order of the rows does not change the last digit and thereby the order of the points.
     """
     shares = [0.05, 0.25, 0.75, 0.95]
     if is_on_device(X) and weights is None:
-        q = host_rows(namespace(X).sort(X, axis=0), [max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
+        places = np.ceil(np.array(shares) * X.shape[0]).astype(int) - 1
+        q = host_rows(namespace(X).sort(X, axis=0), places.clip(0))
     else:
         q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
-    half, most = (q[2] - q[1]) / 1.349, (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
+    half = (q[2] - q[1]) / 1.349
+    most = (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
     spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
-    return np.asarray(np.ldexp(np.round(mantissa, 8), exponent))
+    return np.ldexp(np.round(mantissa, 8), exponent)
 
 
-def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) -> bool:
+def _are_components(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> bool:
     """Whether columns look like principal components of this data, or of a larger or smaller set of such data."""
     varying = np.flatnonzero(deviations)
     if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
@@ -161,7 +173,7 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
     return bool(np.sqrt(np.mean(others**2)) < CHANCE_CORRELATION / np.sqrt(len(rows)))
 
 
-def compares_directions(X: Any) -> bool:
+def compares_directions(X: Matrix) -> bool:
     """Whether rows are word counts or embeddings, whose length carries no information."""
     n, d = X.shape
     if d < MANY_COLUMNS:
@@ -176,25 +188,32 @@ def compares_directions(X: Any) -> bool:
     return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths))
 
 
-def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int) -> Geometry:
+def geometry_of(
+    X: Matrix, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
+) -> Geometry:
     kernel = _kernel(X, points, settings, prepare, seed)
-    columns, scale = "Columns are taken as they are.", prepare.scale
+    columns = "Columns are taken as they are."
+    scale = prepare.scale
     if sp.issparse(X) and not prepare.directions and is_auto(settings.scale):
         columns = "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
     if prepare.directions:
         columns = "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is not None:
-        largest, more = np.argsort(-scale, kind="stable")[:3], " …" if len(scale) > 3 else ""
+        largest = np.argsort(-scale, kind="stable")[:3]
+        more = " …" if len(scale) > 3 else ""
         shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
         dominate = "since otherwise a few of them would dominate all distances"
         why = dominate if is_auto(settings.scale) else "because of scale=True"
         columns = f"Columns are divided by their spread, {why}: {shown}{more}."
-    gamma, ours, n = getattr(kernel, "gamma", None), is_auto(settings.gamma), points.n
+    gamma = getattr(kernel, "gamma", None)
+    ours = is_auto(settings.gamma)
+    n = points.n
     if gamma is None:
         name = settings.kernel if isinstance(settings.kernel, str) else "as given"
         return Geometry(prepare, kernel, (columns, f"Similarity: {name}, which has no bandwidth."))
     if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
-        share, number = "a fifth of all", RESEMBLED_SHARE * n
+        share = "a fifth of all"
+        number = RESEMBLED_SHARE * n
         share = f"{number:,.0f} of {n:,} points, {share}" if number >= 1 else f"{share} points"
         why = f": so that a point in a dense place resembles {share}"
     else:
@@ -203,9 +222,10 @@ def geometry_of(X: Any, points: Points, settings: Settings, prepare: Prepare, na
     return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
 
 
-def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
+def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
     """The kernel over the distinct points of prepared rows X; its bandwidth is computed if ``gamma`` is "auto"."""
-    name, gamma = settings.kernel, settings.gamma
+    name = settings.kernel
+    gamma = settings.gamma
     if isinstance(name, str) and name == "precomputed":
         kernel = make_kernel(X, "precomputed")
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
@@ -234,6 +254,25 @@ def bandwidth(kernel: StationaryKernel) -> float:
         return resolve_gamma(kernel, "median")
 
 
+class TableColumns(Protocol):
+    """Columns, each a block of the numbers of a row: those of ``mosaic.rows.Encoder``, or ``NumberColumns``."""
+
+    @property
+    def blocks(self) -> dict[str, slice]: ...
+
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]: ...
+
+
+class NamedColumns(TableColumns, Protocol):
+    """Columns that a fit has learned: their names, and whether they have rules of their own."""
+
+    @property
+    def has_rules(self) -> bool: ...
+
+    @property
+    def names(self) -> list[str] | None: ...
+
+
 @dataclass(frozen=True)
 class NumberColumns:
     """Columns of numbers that are taken as they are, or divided by their spread: the low, middle and high value of each name."""
@@ -249,7 +288,8 @@ class NumberColumns:
         return {name: f"{figure(low)} to {figure(high)}" for name, (low, _, high) in self.usual.items()}
 
     def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
-        (low, middle, high), x = self.usual[name], float(z[0])
+        (low, middle, high) = self.usual[name]
+        x = float(z[0])
         return figure(x), self._ranges[name], "high" if x > middle else "low", not low <= x <= high
 
 
@@ -265,7 +305,8 @@ class UsualRows:
 
     @classmethod
     def of(cls, selection: Selection) -> UsualRows | None:
-        kernel, data = selection.kernel, selection.data
+        kernel = selection.kernel
+        data = selection.data
         if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or data.geometry.prepare.directions:
             return None
         points = np.flatnonzero(~selection.is_outlier)
@@ -280,11 +321,14 @@ class UsualRows:
         return cls(points, kernel.take(points), middle, low, high)
 
 
-def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
+def columns_of(selection: Selection, encoder: NamedColumns) -> TableColumns | None:
     """The columns that a fit compared; None where they have no names."""
     usual = selection.usual
-    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
-        return table
+    names = encoder.names
+    if encoder.has_rules:
+        return encoder
+    if names is None or usual is None:
+        return None
     undone = selection.data.geometry.prepare.undone
     values = zip(*(undone(v).tolist() for v in (usual.low, usual.middle, usual.high)), strict=True)
-    return NumberColumns(dict(zip(map(str, names), values, strict=True)))
+    return NumberColumns(dict(zip(names, values, strict=True)))

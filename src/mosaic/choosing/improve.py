@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
-from mosaic.arrays.xp import on_host, rows_of, stacked
+from mosaic.arrays.codes import KnownRows
+from mosaic.arrays.xp import Matrix, on_host, rows_of, stacked
 from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover
 from mosaic.choosing.selection import Selection
 from mosaic.kernels import PointKernel
@@ -33,7 +34,7 @@ class Improvement:
     """
 
     cover: Cover
-    X: Any
+    X: Matrix
     weights: FloatArray
     kind: IntArray
 
@@ -50,8 +51,10 @@ class Improvement:
 
     def _cells(self, centres: Any) -> tuple[IntArray, FloatArray]:
         """For each row the nearest centre, and the distance to it in units of the reach."""
-        n, order = self.X.shape[0], self.cover.kernel.order
-        cell, distance = np.empty(n, np.intp), np.empty(n)
+        n = self.X.shape[0]
+        order = self.cover.kernel.order
+        cell = np.empty(n, np.intp)
+        distance = np.empty(n)
         distances = self._kernel.over(centres).in_single_at(self.cover.reach)
 
         def compare(rows: slice) -> None:
@@ -64,7 +67,8 @@ class Improvement:
 
     def _middles(self, cell: IntArray, pull: FloatArray, centres: Any, stays: BoolArray) -> Any:
         """Σ_i w_i x_i / Σ_i w_i over each cell; centres that stay, or have no rows, are as they were."""
-        k, n = centres.shape[0], len(cell)
+        k = centres.shape[0]
+        n = len(cell)
         total = np.bincount(cell, pull, k)
         moves = (total > 0) & ~stays
         share = pull / np.where(total > 0, total, 1.0)[cell]
@@ -97,13 +101,15 @@ class Improvement:
 
 def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Selection:
     """The selection with picks from the larger sample of its rows, if these cover it better; some picks stay."""
-    data, larger = found.data, found.data.larger
+    data = found.data
+    larger = found.data.larger
     assert larger is not None
     assert data.row_numbers is not None
     X = on_host(data.geometry.prepare(larger.rows))
     belongs = ~found.outliers_at(X) if found.rejects else np.ones(len(larger.numbers), dtype=bool)
     kind = np.where(belongs & larger.allowed, larger.group, -1)
-    places, is_there = larger.places_of(found.rows)
+    places = KnownRows.of(larger.numbers).find(found.rows)
+    is_there = places >= 0
     # Rows that constraints name, or that were drawn for a group, need not be in the larger sample: such picks stay.
     outside = found.members[~is_there]
     places[~is_there] = len(kind) + np.arange(len(outside))

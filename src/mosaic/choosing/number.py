@@ -50,7 +50,8 @@ def rows_between(D: FloatArray, most: int) -> FloatArray:
         inside = np.diag(means) / 2.0  # the mean of d²(x, c) within each cluster; means of d² are larger by it
         apart = means - inside[:, None] - inside
         far = sums / sizes[:, None] - inside[:, None]
-        own, size = far[cluster, rows], sizes[cluster]
+        own = far[cluster, rows]
+        size = sizes[cluster]
         far[cluster, rows] = np.inf
         other = far.argmin(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):  # nothing is left of a cluster of one row

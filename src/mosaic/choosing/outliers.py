@@ -36,6 +36,7 @@ from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.xp import (
+    Matrix,
     asarray_like,
     cholesky,
     namespace,
@@ -52,33 +53,43 @@ from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
 #: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
-PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
+PROGRAMS = 4
+PROGRAM_SIZE = 128
+PROGRAM_STRENGTH = 10.0
 #: Differences of squared distances below this share of them are rounding.
 ROUNDING = 1e-9
 #: The same for counts, computed in single precision where that is possible, and for similarities of rows that may be equal.
-ROUNDING_OF_COUNTS, NEARLY_SAME = 1e-4, 1e-5
+ROUNDING_OF_COUNTS = 1e-4
+NEARLY_SAME = 1e-5
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
-ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
+ALONE = 1.1
+NEARLY_ALONE = 2.0
+FAR_BELOW = 2.5
 #: Largest p-value of a valley, of which many are tested, and widths of these, as shares of the range of log m.
-VALLEY_LEVEL, VALLEY_WIDTHS = 1e-5, np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
+VALLEY_LEVEL = 1e-5
+VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
 #: Largest share of rows that is rejected unless it is given: a little more than half, so that one point decides no even split.
 LARGEST_OUTLIER_SHARE = 0.55
 #: Largest share of rows that are rejected for being alone. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
 #: A row is far if its tenth nearest row is so many deviations farther than usual.
-NEIGHBOURS, FAR = 10, 3.6
+NEIGHBOURS = 10
+FAR = 3.6
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
 #: Fewer linked rows are no group and are judged one by one. Two rows are linked if the distance is less than this times either's
 #: tenth nearest distance in the crowd.
-SMALLEST_GROUP, LINKED_WITHIN = 12, 1.5
+SMALLEST_GROUP = 12
+LINKED_WITHIN = 1.5
 #: Rows of a lower dimension are along a line.
 DIMENSION_OF_A_LINE = 1.5
 #: A group has at least this share of the rows around its middle, and less than this times the dimension of the rest.
-OWN_SHARE, HIGHER_DIMENSION = 0.5, 1.8
+OWN_SHARE = 0.5
+HIGHER_DIMENSION = 1.8
 #: Rows of a crowd that are linked to one another, others being linked to these, and rows that tell what a crowd is like.
-MOST_LINKED, MOST_ASKED = 1000, 200
+MOST_LINKED = 1000
+MOST_ASKED = 200
 #: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
 #: Similarities that are computed at once: a megabyte, which stays in the cache of one core.
@@ -113,7 +124,7 @@ class CountingPrograms:
         n_programs = PROGRAMS if kernel.n > size else 1
         drawn = [subsample_of_weights(weights, size, rng) for _ in range(n_programs)]
         # The weights of a sample are scaled by its share of the points: each point counts in proportion to its copies.
-        drawn = [(some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn]
+        drawn = [(some, stands * (len(some) / len(weights))) for some, stands in drawn]
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         check_similarities(float(reference.diagonal().max()), kernel.dtype)
@@ -136,11 +147,11 @@ class CountingPrograms:
 
         return self._in_blocks(kernel.n, count)
 
-    def at(self, Y: Any) -> FloatArray:
+    def at(self, Y: Matrix) -> FloatArray:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
         return self._in_blocks(Y.shape[0], lambda rows: np.exp(self._mean_logs(rows_of(Y, rows))))
 
-    def below(self, Y: Any, count: float) -> BoolArray:
+    def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether counts of new points are below this one. No log m is negative, so few programs decide most points."""
         least = np.log(max(count, 1.0))
 
@@ -170,7 +181,8 @@ class CountingPrograms:
     def _mean_logs(self, new: Any, enough: float = np.inf) -> FloatArray:
         """The mean of log m over the programs; of as many programs as make it larger than ``enough``."""
         programs = len(self.weights)
-        sums, undecided = np.zeros(new.shape[0]), np.arange(new.shape[0])
+        sums = np.zeros(new.shape[0])
+        undecided = np.arange(new.shape[0])
         for program, reference in enumerate(self._references):
             if not len(undecided):
                 break
@@ -180,7 +192,7 @@ class CountingPrograms:
             else:
                 sums[undecided] += self._logs_in_single(program, rows)
             undecided = undecided[sums[undecided] <= programs * enough]
-        return np.asarray(sums / programs)
+        return sums / programs
 
     def _logs_in_single(self, program: int, rows: Any) -> FloatArray:
         """Log m in single precision; in double precision for rows that may be points of the program."""
@@ -190,18 +202,20 @@ class CountingPrograms:
         none = np.zeros(0, np.intp)
         logs = self._logs(program, K, np.ones(len(K)), none, none)
         if len(same):
-            some, reference = rows_of(rows, same), self._references[program]
+            some = rows_of(rows, same)
+            reference = self._references[program]
             logs[same] = self._exact_logs(program, reference.device_cross(some), reference.diagonal_at(some))
         return logs
 
-    def _exact_logs(self, program: int, K: Any, own: FloatArray) -> FloatArray:
+    def _exact_logs(self, program: int, K: Matrix, own: FloatArray) -> FloatArray:
         return self._logs(program, K, own, *_same(K, own, self._references[program].diagonal()))
 
-    def _logs(self, program: int, K: Any, own: FloatArray, known: IntArray, place: IntArray) -> FloatArray:
+    def _logs(self, program: int, K: Matrix, own: FloatArray, known: IntArray, place: IntArray) -> FloatArray:
         """Log m of rows with similarities K to the points of a program and ``own`` to themselves; ``known`` rows are such points,
         at ``place``.
         """
-        xp, rows = namespace(K), np.arange(K.shape[0])
+        xp = namespace(K)
+        rows = np.arange(K.shape[0])
         left = K @ asarray_like(K, self.complement[program])
         # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
         explained = (left * K) @ asarray_like(K, self.strengths[program])
@@ -220,7 +234,7 @@ class CountingPrograms:
         return np.asarray(np.log(counts.clip(1.0)))
 
 
-def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
+def _same(K: Matrix, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
     """Pairs of a row and a program's point that are the same; K is rows × points."""
     longest = float(diagonal.max())
     varies = bool((diagonal != longest).any())
@@ -237,14 +251,16 @@ def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntA
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
     """Lam η and I − R of the program on some of the reference points."""
-    everyone, kernel = np.arange(len(members)), reference.take(members)
+    everyone = np.arange(len(members))
+    kernel = reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
     K = kernel.block(everyone, everyone)
     F = _factor(0.5 * (K + K.T), float(np.finfo(kernel.dtype).eps) ** 0.5)
     problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.abs(weights - 1.0).max() < 1e-12))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
-    support, complement = np.flatnonzero(eta), np.eye(len(K))
+    support = np.flatnonzero(eta)
+    complement = np.eye(len(K))
     if len(support):
         inner = with_diagonal(K[np.ix_(support, support)], 1.0 / (lam * eta[support]))
         complement[support] -= solve_with(cholesky(inner), K[support])
@@ -288,7 +304,8 @@ NO_OUTLIERS = Cut(0.0, "none")
 def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
     """The cut with a given share of the weight below it, as nearly as possible without splitting equal counts."""
     order = np.argsort(counts, kind="stable")
-    values, below = counts[order], np.cumsum(weights[order])
+    values = counts[order]
+    below = np.cumsum(weights[order])
     # A cut may follow each of these. Counts that differ by rounding only, such as those of two points that are alone together,
     # are equal.
     steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + ROUNDING_OF_COUNTS))
@@ -312,23 +329,29 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     u = np.sort(np.log(counts))
     # Points that are equal up to rounding have equal counts and are counted once; points that are alone are all counted.
     u = u[np.append(True, (np.diff(u) > ROUNDING_OF_COUNTS) | (u[1:] <= np.log(ALONE)))]
-    n, span = len(u), float(u[-1] - u[0])
+    n = len(u)
+    span = float(u[-1] - u[0])
     if span <= 0:
         return 0.0, 1.0
-    places = np.unique(np.concatenate([np.arange(min(n, 400)), np.linspace(0, n - 1, 400).astype(int)]))
+    spread = np.linspace(0, n - 1, 400).astype(int)
+    places = np.union1d(np.arange(min(n, 400)), spread)
     t = u[places]
-    best_p, best_cut = 1.0, 0.0
+    best_p = 1.0
+    best_cut = 0.0
     for w in span * VALLEY_WIDTHS:
         start = np.searchsorted(u, t - w, "left")
-        foot, far = np.searchsorted(u, t, "right"), np.searchsorted(u, t + w, "right")
-        A, B = foot - start, far - foot
+        foot = np.searchsorted(u, t, "right")
+        far = np.searchsorted(u, t + w, "right")
+        A = foot - start
+        B = far - foot
         in_window = np.searchsorted(u, u + w, "right") - np.arange(n)
         fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
         C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
         p = np.maximum(bdtr(B, A + B, 0.5), bdtr(B, B + C, 0.5))
         at = int(np.argmin(p))
         if p[at] < best_p:
-            best_p, best_cut = float(p[at]), float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))
+            best_p = float(p[at])
+            best_cut = float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))
     # A valley with too many points below it is not moved to an allowed place: that would cut a crowd in two.
     return (best_cut, best_p) if (counts < best_cut).mean() <= LARGEST_OUTLIER_SHARE else (0.0, 1.0)
 
@@ -484,7 +507,10 @@ def far_tail(counts: FloatArray, share: float) -> float:
 def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
     """The distance of each of these points to its tenth nearest point, or to the farthest of fewer."""
     place = min(NEIGHBOURS, kernel.n - 1) - 1
-    return np.concatenate([np.zeros(0), *(np.partition(D, place, axis=1)[:, place] for _, D in _to_others(kernel, points))])
+    found = np.empty(len(points))
+    for part, D in _to_others(kernel, points):
+        found[part] = np.partition(D, place, axis=1)[:, place]
+    return found
 
 
 def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -510,7 +536,8 @@ def _some(members: BoolArray, random_state: int, size: int = 500) -> IntArray:
 
 def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
     """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter."""
-    most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
+    most = min(NEIGHBOURS, kernel.n - 1)
+    found = np.empty(len(asked))
     for part, D in _to_others(kernel, asked):
         D[:, ~members] /= APART**kernel.order
         found[part] = members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean(axis=1)
@@ -550,7 +577,7 @@ class KeptGroups:
     def members(self) -> BoolArray:
         return np.asarray(self.group != 0)
 
-    def near(self, Y: Any) -> BoolArray:
+    def near(self, Y: Matrix) -> BoolArray:
         """Mask of the new points that are within the reach of a member."""
         near = np.zeros(Y.shape[0], dtype=bool)
         for part in row_blocks(Y.shape[0], self.kernel.n):
@@ -571,7 +598,8 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
     if len(outliers) > 5000:
         fault = f"looks for groups among 5,000 outliers at most, and there are {len(outliers):,}"
         raise InvalidInputError(fault, "Lower `contamination`, or leave `min_group` out.", parameter="min_group")
-    sizes, reach = np.zeros(len(low)), np.zeros(len(low))
+    sizes = np.zeros(len(low))
+    reach = np.zeros(len(low))
     if not len(outliers) or kernel.n < 2:
         return sizes, reach
     most = min(LINKED_NEIGHBOURS, kernel.n - 1)
@@ -579,13 +607,14 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
     place[outliers] = np.arange(len(outliers))
     named = []
     for part, D in _to_others(kernel, outliers):
-        rows = np.arange(len(D))[:, None]
         nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
-        among = low[nearest]
-        named.append((np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among]))
+        row, near = np.nonzero(low[nearest])
+        other = nearest[row, near]
+        named.append((part.start + row, place[other], D[row, other]))
     a, b, apart = (np.concatenate(parts) for parts in zip(*named, strict=True))
     mutual = np.isin(a * len(outliers) + b, b * len(outliers) + a)
-    a, b = a[mutual], b[mutual]
+    a = a[mutual]
+    b = b[mutual]
     links = sp.coo_array((np.ones(len(a)), (a, b)), shape=(len(outliers), len(outliers)))
     group = connected_components(links, directed=False)[1]
     sizes[outliers] = np.bincount(group, weights=weights[outliers])[group]

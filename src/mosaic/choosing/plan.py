@@ -125,7 +125,9 @@ def plan_of(settings: Settings, rows: Shape, *, passes: bool | None = None) -> P
 def needs_a_pass(settings: Settings, rows: Shape) -> bool:
     if rows.place == "array":
         return False
-    budget, n, d = budget_of(settings.memory_budget), rows.n, rows.n_features
+    budget = budget_of(settings.memory_budget)
+    n = rows.n
+    d = rows.n_features
     match rows.place:
         case "table":
             return not rows.is_weighted and settings.mode != "paper" and not may_load(8.0 * n * d, budget)
@@ -146,7 +148,8 @@ def compares_any(settings: Settings) -> bool:
 def refuse_passes(settings: Settings, rows: Shape) -> None:
     instead = "Pass an array in memory."
     if settings.mode == "paper":
-        budget, numbers = budget_of(settings.memory_budget), readable_size(8.0 * rows.n * rows.n_features)
+        budget = budget_of(settings.memory_budget)
+        numbers = readable_size(8.0 * rows.n * rows.n_features)
         fault = f"the paper's algorithm is for rows in memory; {rows} are {numbers}, "
         fault += f"and may be a quarter of the budget, {readable_size(budget / 4)}"
         raise MemoryBudgetError(fault, "Leave `algorithm` at None, or read a sample of the rows.")
@@ -160,11 +163,13 @@ def refuse_passes(settings: Settings, rows: Shape) -> None:
 
 
 def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
-    n, d = rows.n, rows.n_features
-    decisive = min(sample_size(settings, n, d), n)
+    n = rows.n
+    d = rows.n_features
+    numbers = 24.0 * n  # of every row, where a sample decides
+    decisive = min(sample_size(settings, n, d, numbers), n)
     sample = decisive if compares_any(settings) else n
     is_sampled = sample < n
-    larger = larger_sample_size(settings, n, d) if is_sampled else 0
+    larger = larger_sample_size(settings, n, d, sample) if is_sampled else 0
     picks = _memory_of_picks(settings, rows, sample, larger)
     if rows.on_device:
         memory = memory_on_device(sample, 0, rows.itemsize, d)
@@ -172,15 +177,16 @@ def _plan_in_memory(settings: Settings, rows: Shape) -> Plan:
         memory = memory_of_sample(sample, d)
     else:
         memory = memory_of_fit(decisive, rows.itemsize, d, rows.size * decisive / n)
-    memory += 24.0 * n if is_sampled else 0.0
+    memory += numbers if is_sampled else 0.0
     refuse_beyond(_budget_for(settings, rows), rows, memory, LESS_MEMORY)
     return Plan(n, memory + picks, 0, sample, larger)
 
 
 def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
-    n, d = rows.n, rows.n_features
+    n = rows.n
+    d = rows.n_features
     sample = min(sample_size(settings, n, d), n)
-    larger = larger_sample_size(settings, n, d) if sample < n else 0
+    larger = larger_sample_size(settings, n, d, sample) if sample < n else 0
     picks = _memory_of_picks(settings, rows, sample, larger)
     needed = memory_of_sample(sample, d)
     budget = budget_of(settings.memory_budget)
@@ -230,28 +236,30 @@ def rank_for(settings: Settings, n: int) -> int:
     return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 
-def sample_size(settings: Settings, n: int, n_features: int) -> int:
-    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
+def sample_size(settings: Settings, n: int, n_features: int, beside: float = 0.0) -> int:
+    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer; ``beside`` are
+    bytes that are used for something else.
+    """
     least = TARGETS_FOR_A_PICK * (settings.number(n) or 0)
     size = max(DECISION_SAMPLE, least)
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
-        if memory_of_sample(min(size, n), n_features) <= settings.memory_budget:
+        if memory_of_sample(min(size, n), n_features) + beside <= settings.memory_budget:
             break
         size = max(size // 2, SMALLEST_SAMPLE, least)
     return size
 
 
-def larger_sample_size(settings: Settings, n: int, n_features: int) -> int:
+def larger_sample_size(settings: Settings, n: int, n_features: int, sample: int) -> int:
     """Rows of the same pass that picks are improved on; 0 if they are not."""
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
-        used = memory_of_sample(min(sample_size(settings, n, n_features), n), n_features)
-        spare = (settings.memory_budget - used) / 8.0  # the rest is for what reads the rows
+        spare = (settings.memory_budget - memory_of_sample(sample, n_features)) / 8.0  # the rest is for what reads the rows
         size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
 
 
 def memory_of_sample(size: int, n_features: int) -> float:
     """Bytes at the peak of a fit by passes: that of the sample, or of the pass that draws it and holds up to three samples."""
-    points, blocks = 8.0 * size * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    points = 8.0 * size * n_features
+    blocks = 4.0 * 8 * BLOCK_ROWS * n_features
     return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
-from mosaic.arrays.xp import as_double, is_on_device, on_host, rows_of, stacked, to_device_of
+from mosaic.arrays.xp import Matrix, as_double, is_on_device, on_host, rows_of, stacked, to_device_of
 from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
@@ -41,7 +41,7 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
+    def of(cls, X: Matrix, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
         """The distinct points of X (similarities if ``pairwise``), by centrality."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
@@ -49,11 +49,12 @@ class Points:
         counted = X if len(rows) == n else rows_of(X, rows)
         codes = row_codes(counted)
         equal = equal_rows(counted, codes)
-        total = equal.sums(weights if len(rows) == n else weights[rows])
+        total = equal.sums(weights[rows])
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
             drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
-            members, share = rows[equal.first], np.zeros(X.shape[1])
+            members = rows[equal.first]
+            share = np.zeros(X.shape[1])
             share[members] = total / total.sum()
             apart = np.asarray(X.diagonal(), np.float64)[members] - 2.0 * np.asarray(X[members] @ share).ravel()  # ‖φ_i − φ̄‖² − c
             order = np.argsort(_in_steps(apart), kind="stable")
@@ -62,8 +63,6 @@ class Points:
             order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
-        if equal.is_trivial and len(rows) == n:  # at many points every step counts
-            return cls(order, number, total if sample_weight is None else total[order], drawn[order])
         point_of = np.full(n, -1, np.intp)
         point_of[rows] = number[equal.group]
         return cls(rows[equal.first[order]], point_of, total[order], drawn[order])
@@ -88,7 +87,8 @@ class Points:
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
         """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
-        priority, weights = self.priority[among], self.weights[among]
+        priority = self.priority[among]
+        weights = self.weights[among]
         total = float(weights.sum())
         if float(weights.max(initial=0.0)) * size < total:
             return priority
@@ -108,7 +108,7 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
-def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
+def _centre_distances(X: Matrix, weights: FloatArray) -> FloatArray:
     """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
     if is_on_device(X):
 
@@ -141,7 +141,8 @@ class once(Generic[Value]):  # noqa: N801 - used as a decorator
     """A property that is computed on first access and kept in ``computed`` of its object."""
 
     def __init__(self, method: Callable[[Any], Value]):
-        self.method, self.__doc__ = method, method.__doc__
+        self.method = method
+        self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, kind: type[Any] | None = None) -> Value:
         name = self.method.__name__
@@ -208,18 +209,18 @@ class FitData:
         if self.counting is not None:
             return self.counting.of_points(self.kernel)
         assert self.encoding is not None
-        return np.asarray(self.encoding.effective_count)
+        return self.encoding.effective_count
 
     @property
     def count_total(self) -> float:
         """Weight of the points that a point could resemble."""
         return self.solved.total if self.counting is None else self.counting.total
 
-    def counts_at(self, Y: Any) -> FloatArray:
+    def counts_at(self, Y: Matrix) -> FloatArray:
         """Effective counts of prepared rows; rows of the data have the same counts as in the data."""
         return self._paper_counts.counts(Y) if self.counting is None else self.counting.at(Y)
 
-    def below(self, Y: Any, count: float) -> BoolArray:
+    def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether effective counts of prepared rows are below this one."""
         return self._paper_counts.counts(Y) < count if self.counting is None else self.counting.below(Y, count)
 
@@ -240,12 +241,14 @@ class FitData:
 
     def joined(self, new: IntArray, rows: Any, allowed: BoolArray | bool, group: IntArray | int) -> FitData:
         """The same data with more rows in memory, prepared ones, which stand for themselves; their numbers are ascending."""
-        kernel, points = self.kernel, self.points
+        kernel = self.kernel
+        points = self.points
         assert self.row_numbers is not None
         assert isinstance(kernel, PointKernel)
         at = np.searchsorted(self.row_numbers, new)
         numbers = np.insert(self.row_numbers, at, new)
-        before, added = np.searchsorted(numbers, self.row_numbers), np.searchsorted(numbers, new)
+        before = np.searchsorted(numbers, self.row_numbers)
+        added = np.searchsorted(numbers, new)
         both = replace(kernel, X=stacked(kernel.X, kernel.over(rows).X))
         joined = Points(
             np.concatenate([before[points.first], added]),

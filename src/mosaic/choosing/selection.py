@@ -11,7 +11,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.xp import on_host, rows_of
+from mosaic.arrays.xp import Matrix, on_host, rows_of
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.cover import CACHED_SIMILARITIES
 from mosaic.choosing.coverage import Coverage
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 #: Outliers that are brought into memory beside a sample.
 MOST_OUTLIERS = 5000
 #: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
-NEARLY_AS_NEAR, SMALLEST_IN_SINGLE = np.float32(1.01), np.float32(1e-30)
+NEARLY_AS_NEAR = np.float32(1.01)
+SMALLEST_IN_SINGLE = np.float32(1e-30)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ class Selection:
     @cached_property
     def labels(self) -> IntArray:
         """For each point, the position of its representative; -1 for rejected outliers, or if there are no representatives."""
-        kernel, chosen = self.kernel, self.chosen
+        kernel = self.kernel
+        chosen = self.chosen
         if not len(chosen):
             return np.full(kernel.n, -1, np.intp)
 
@@ -189,24 +191,27 @@ class Selection:
     @cached_property
     def rows_for(self) -> FloatArray:
         """For each row in memory, how many rows of the data it stands for: 1, or more in a sample."""
-        group, weights = self.data.points.point_of, self.data.points.weights
+        group = self.data.points.point_of
+        weights = self.data.points.weights
         if not self.is_sampled:
             return np.ones(len(group))
         return np.asarray(weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum()))
 
     # Prepared rows, which need not be rows of the data
 
-    def places_at(self, Y: Any) -> FloatArray:
+    def places_at(self, Y: Matrix) -> FloatArray:
         """Columns: position of the representative (-1), similarity to it (NaN), error, effective count, 1 for outliers."""
         counts = self.data.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        labels, similarity = self._labels_at(Y, flagged), np.full(len(counts), np.nan)
+        labels = self._labels_at(Y, flagged)
+        similarity = np.full(len(counts), np.nan)
         for rows in row_blocks(len(counts) if len(self.chosen) else 0, len(self.chosen)):
-            K, label = self.similarities_at(rows_of(Y, rows)), labels[rows]
+            K = self.similarities_at(rows_of(Y, rows))
+            label = labels[rows]
             similarity[rows] = np.where(label >= 0, K[np.arange(len(K)), label], np.nan)
         return np.column_stack([labels, similarity, self.errors_at(Y), counts, flagged])
 
-    def outliers_at(self, Y: Any, counts: FloatArray | None = None) -> BoolArray:
+    def outliers_at(self, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
         """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
         if not self.has_cut:
             return np.zeros(Y.shape[0], dtype=bool)
@@ -216,15 +221,17 @@ class Selection:
             flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
         must = self.data.points.point_of[self.data.constraints.must]
         if len(must) and len(odd):
-            flagged[odd[(self.kernel.take(must).distances_at(rows_of(Y, odd)) <= 0).any(axis=1)]] = False
+            apart = self.kernel.take(must).distances_at(rows_of(Y, odd))
+            flagged[odd[(apart <= 0).any(axis=1)]] = False
         return flagged
 
-    def labels_at(self, Y: Any) -> IntArray:
+    def labels_at(self, Y: Matrix) -> IntArray:
         """The positions of their representatives; -1 for outliers, or if there are no representatives."""
         return self._labels_at(Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None)
 
-    def _labels_at(self, Y: Any, flagged: BoolArray | None) -> IntArray:
-        kernel, n = self.chosen_kernel, Y.shape[0]
+    def _labels_at(self, Y: Matrix, flagged: BoolArray | None) -> IntArray:
+        kernel = self.chosen_kernel
+        n = Y.shape[0]
         if not len(self.chosen):
             return np.full(n, -1, np.intp)
         single = kernel.in_single_at(kernel.unit)
@@ -243,29 +250,27 @@ class Selection:
 
         labels = _nearest(n, kernel.n, lambda rows: single(rows_of(Y, rows)), exact, kernel.X)
         if flagged is not None and self.rejects:
-            odd = np.flatnonzero(flagged)
-            nearest = [exact(odd[part]).min(axis=1) for part in row_blocks(len(odd), kernel.n)]
-            labels[odd[np.concatenate([np.zeros(0), *nearest]) > 0]] = -1  # a representative stands for itself
+            labels[flagged] = -1
         return labels
 
-    def errors_at(self, Y: Any) -> FloatArray:
+    def errors_at(self, Y: Matrix) -> FloatArray:
         return self.measure.errors_at(self.chosen_kernel, Y)
 
-    def similarities_at(self, Y: Any) -> FloatArray:
+    def similarities_at(self, Y: Matrix) -> FloatArray:
         return self.chosen_kernel.cross(Y)
 
-    def counts_at(self, Y: Any) -> FloatArray:
+    def counts_at(self, Y: Matrix) -> FloatArray:
         return self.data.counts_at(Y)
 
-    def counts_of_outliers_at(self, Y: Any) -> FloatArray:
+    def counts_of_outliers_at(self, Y: Matrix) -> FloatArray:
         """Infinite for rows that belong."""
         counts = self.counts_at(Y)
         return np.where(self.outliers_at(Y, counts), counts, np.inf)
 
-    def log_counts_at(self, Y: Any) -> FloatArray:
+    def log_counts_at(self, Y: Matrix) -> FloatArray:
         return np.log(self.data.counts_at(Y))
 
-    def errors_of_belonging_at(self, Y: Any) -> FloatArray:
+    def errors_of_belonging_at(self, Y: Matrix) -> FloatArray:
         """NaN for outliers."""
         return np.where(self.outliers_at(Y), np.nan, self.errors_at(Y))
 
@@ -274,7 +279,8 @@ class Selection:
     def _of_rows(self, values: Any, at: Callable[[Any], Any]) -> Any:
         """Values of their points for the rows in memory; rows without weight are answered ``at`` as new rows."""
         group = self.data.points.point_of
-        found, absent = np.asarray(values)[group], group < 0
+        found = np.asarray(values)[group]
+        absent = group < 0
         if absent.any():
             found[absent] = at(self.data.absent)
         return found
@@ -330,7 +336,8 @@ class Selection:
         """The same findings, of a sample with the outliers of all rows in memory, ``MOST_OUTLIERS`` with the lowest counts: one
         pass looks for them. The selection itself where all rows are in memory, or can no longer be read.
         """
-        data, kernel = self.data, self.kernel
+        data = self.data
+        kernel = self.kernel
         can_join = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
         if data.row_numbers is None or not (self.has_cut and can_join and data.all_rows.is_possible):
             return self
@@ -359,17 +366,10 @@ class Selection:
 
     @property
     def influence(self) -> FloatArray:
-        """For each row of the data, the norm of its row in the encoding; copies share it equally. Of rows that passes read, only
-        those in memory have one.
-        """
+        """For each row of the data, the norm of its row in the encoding; copies share it equally."""
         points = self.data.points
         copies = np.bincount(points.point_of[points.point_of >= 0], minlength=points.n)
-        in_memory = np.asarray(points.spread(self.program.influence / copies, 0.0))
-        if self.data.row_numbers is None:
-            return in_memory
-        influence = np.zeros(self.n_rows)
-        influence[self.data.row_numbers] = in_memory
-        return influence
+        return np.asarray(points.spread(self.program.influence / copies, 0.0))
 
     @property
     def outlier_probability(self) -> FloatArray:
@@ -388,7 +388,8 @@ class Selection:
     def kept_groups(self) -> IntArray:
         """For each row in memory the number of its group that is kept, 1 for the largest; 0 or less for rows of none."""
         points = self.data.points
-        return np.asarray(points.spread(np.zeros(points.n, np.intp) if self.groups is None else self.groups.group, 0))
+        group = np.zeros(points.n, np.intp) if self.groups is None else self.groups.group
+        return np.asarray(points.spread(group, 0))
 
     @property
     def kept_rows(self) -> tuple[IntArray, ...]:
@@ -417,9 +418,12 @@ class Selection:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know before trusting the answer."""
-        settings, n, found = self.settings, self.n_rows, []
+        settings = self.settings
+        n = self.n_rows
+        found = []
         if settings.mode == "paper":
-            k, m = settings.number(n), len(self.rows)
+            k = settings.number(n)
+            m = len(self.rows)
             if k is None or m >= k:
                 return ()
             located = int(np.count_nonzero(self.data.solved.influence))

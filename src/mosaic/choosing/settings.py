@@ -19,7 +19,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
 from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
 from mosaic.program import RowNorm, SolverName
-from mosaic.text import group_label
+from mosaic.text import group_label, listed
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
@@ -113,7 +113,8 @@ class Settings:
     def of(cls, estimator: Any, **changes: Any) -> Self:
         """The settings of an estimator, with some of them changed."""
         given = estimator.get_params(deep=False) | changes
-        algorithm, kernel = given.pop("algorithm", None), given["kernel"]
+        algorithm = given.pop("algorithm", None)
+        kernel = given["kernel"]
         if isinstance(algorithm, str):
             algorithm = Paper() if algorithm == "paper" else algorithm
         if not (algorithm is None or isinstance(algorithm, Paper)):
@@ -183,7 +184,8 @@ class Constraints:
         if candidates is not None:
             allowed[:] = False
             rows = as_indices(candidates, n, "candidates")
-            allowed[rows], named = True, len(rows)
+            allowed[rows] = True
+            named = len(rows)
         excluded = np.zeros(0, np.intp) if exclude is None else as_indices(exclude, n, "exclude")
         allowed[excluded] = False
         must = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
@@ -243,9 +245,9 @@ class Constraints:
         total = sum(fixed.values())
         if total > k or (total < k and len(fixed) == len(self.names)):
             shown = [f"{name!r}: {number}" for name, number in fixed.items()]
-            listed = " + ".join(shown[:MOST_LISTED_GROUPS]) + (" + …" if len(shown) > MOST_LISTED_GROUPS else "")
+            added = " + ".join(shown[:MOST_LISTED_GROUPS]) + (" + …" if len(shown) > MOST_LISTED_GROUPS else "")
             remedy = f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}."
-            raise InvalidInputError(f"ask for {total} ({listed}) and `n_representatives` for {k}", remedy, parameter="quotas")
+            raise InvalidInputError(f"ask for {total} ({added}) and `n_representatives` for {k}", remedy, parameter="quotas")
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
@@ -258,7 +260,8 @@ class Constraints:
             members = np.ones(len(self.allowed), dtype=bool)
             if self.quotas is not None:
                 members = np.isin(self.group, np.unique(self.group[candidates[here]]) if here.any() else [slot])
-            outliers, forbidden = (members & rejected).sum(), (members & ~self.allowed & ~rejected).sum()
+            outliers = (members & rejected).sum()
+            forbidden = (members & ~self.allowed & ~rejected).sum()
             copies = members.sum() - outliers - forbidden - available
             raise InvalidInputError(
                 f"{int(room)} representatives of {self._name_of(slot)} are asked for, but {available} are available: "
@@ -269,7 +272,8 @@ class Constraints:
         must = np.bincount(slots.of[np.isin(candidates, self.must)], minlength=len(slots.room))
         over = np.flatnonzero(must > slots.room)
         if len(over):
-            whose, wanted = self._name_of(int(over[0])), int(slots.room[over[0]])
+            whose = self._name_of(int(over[0]))
+            wanted = int(slots.room[over[0]])
             fault = f"names {int(must[over[0]])} rows of {whose}, but only {wanted} are asked for"
             raise InvalidInputError(fault, "Name fewer or ask for more.", parameter="must_include")
 
@@ -327,9 +331,8 @@ def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
         raise InvalidInputError(fault, parameter="quotas", value=quotas)
     for name, value in quotas.items():
         if name not in names:
-            more = len(names) - MOST_LISTED_GROUPS
-            listed = ", ".join(map(repr, names[:MOST_LISTED_GROUPS])) + (f" and {more} more" if more > 0 else "")
-            raise InvalidInputError(f"name the group {name!r}, which no row has", f"Groups are {listed}.", parameter="quotas")
+            there = listed([repr(known) for known in names], MOST_LISTED_GROUPS)
+            raise InvalidInputError(f"name the group {name!r}, which no row has", f"Groups are {there}.", parameter="quotas")
         if not (is_whole(value, 0) or (_is_fraction(value) and 0 <= float(value) <= 1)):
             raise InvalidInputError(
                 f"must be whole numbers >= 0 or shares between 0.0 and 1.0; that of group {name!r} is {value!r}",

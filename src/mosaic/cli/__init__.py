@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         if args is not None:
             first_line(args)
             home = "files" if args.command in ("columns", "compare", "dedup") else "commands"
-            code = getattr(import_module(f"mosaic.cli.{home}"), args.command)(args)
+            code = getattr(import_module(f"mosaic.cli.{home}"), f"run_{args.command}")(args)
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -36,7 +36,7 @@ from mosaic.text import Library, jsonable
 pa = Library("pyarrow")  # here, because some commands read arrays without it
 
 
-def select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> int:
+def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> int:
     """``mosaic select``, and with other outputs ``mosaic report`` and ``mosaic demo``."""
     check_outputs(args)
     with opened(args, open_) as run:
@@ -75,10 +75,10 @@ def select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) 
     return run.finish(show, picks if args.command == "select" else None, **answer)
 
 
-report = select
+run_report = run_select
 
 
-def demo(args: Namespace) -> int:
+def run_demo(args: Namespace) -> int:
     """``mosaic demo``: the handwritten digits of scikit-learn, and one image of noise for every twenty of them."""
     folder = Path(args.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def demo(args: Namespace) -> int:
             pictures_of=lambda rows, side: thumbnails(list(pictures[rows]), side),
         )
 
-    return select(args, digits_with_noise)
+    return run_select(args, digits_with_noise)
 
 
 def _placed(run: Run, fitted: Rows, picks: IntArray) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
     run.write_end()
 
 
-def outliers(args: Namespace) -> int:
+def run_outliers(args: Namespace) -> int:
     check_outputs(args)
     with opened(args) as run:
         model = _detector(run)
@@ -207,7 +207,7 @@ def _detector(run: Run) -> Any:
     return run.known(model.fit(run.table))
 
 
-def predict(args: Namespace) -> int:
+def run_predict(args: Namespace) -> int:
     check_outputs(args)
     model = load(args.model)
     if hasattr(args, "n_jobs"):
@@ -254,7 +254,7 @@ def open_new_rows(model: FittedAttributes, args: Namespace, bar: ProgressBar) ->
     return read(args.file, **options, progress=bar.on_read)
 
 
-def explain(args: Namespace) -> int:
+def run_explain(args: Namespace) -> int:
     with opened(args) as run:
         rows = [run.table.find(name) for name in args.rows]
         rows += as_indices(args.row, run.table.n, "row", may_repeat=True).tolist()
@@ -268,7 +268,7 @@ def explain(args: Namespace) -> int:
     return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
 
 
-def certify(args: Namespace) -> int:
+def run_certify(args: Namespace) -> int:
     with opened(args) as run:
         rows = picked_rows(run)
         if run.saved is None:
@@ -304,7 +304,7 @@ def picked_rows(run: Run) -> list[int]:
         return [run.table.find(name) for name in picks.names(rows)]
 
 
-def path(args: Namespace) -> int:
+def run_path(args: Namespace) -> int:
     check_outputs(args)
     most = whole_number("max_representatives", args.max_representatives)
     with opened(args) as run:
@@ -339,7 +339,7 @@ def path(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
 
 
-def estimate(args: Namespace) -> int:
+def run_estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
     return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))

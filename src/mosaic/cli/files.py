@@ -20,7 +20,7 @@ from mosaic.text import Library
 pa = Library("pyarrow")
 
 
-def columns(args: Namespace) -> int:
+def run_columns(args: Namespace) -> int:
     """``mosaic columns``."""
     check_outputs(args)
     with opened(args) as run:
@@ -37,7 +37,7 @@ def columns(args: Namespace) -> int:
     return run.finish(show, table, columns=found)
 
 
-def compare(args: Namespace) -> int:
+def run_compare(args: Namespace) -> int:
     """``mosaic compare``: rows of OTHER, placed by the picks of FILE."""
     check_outputs(args)
     with ExitStack() as stack:
@@ -63,7 +63,7 @@ def compare(args: Namespace) -> int:
     return run.finish(show, table, sentence=str(found), **figures, picks=records_of(without_lists(table)))
 
 
-def dedup(args: Namespace) -> int:
+def run_dedup(args: Namespace) -> int:
     """``mosaic dedup``: rows that are nearly equal to an earlier one."""
     check_outputs(args)
     with opened(args) as run:

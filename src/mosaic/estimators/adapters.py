@@ -53,5 +53,6 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
         self._set_n_classes(None)
         self.decision_scores_ = scores
         self._process_decision_scores()  # what PyOD's methods need besides
-        self.threshold_, self.labels_ = -fitted.offset_, fitted.is_outlier_.astype(np.intp)
+        self.threshold_ = -fitted.offset_
+        self.labels_ = fitted.is_outlier_.astype(np.intp)
         return self

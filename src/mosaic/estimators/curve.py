@@ -108,9 +108,10 @@ def path(
     if must > max_representatives:
         fault = f"names {must} rows, and `max_representatives` is {max_representatives}"
         raise InvalidInputError(fault, "Name fewer, or raise it.", parameter="must_include")
-    rows, similarity, coverage = rank(model.selection_, max_representatives)
+    ranking = rank(model.selection_, max_representatives)
+    rows = model.selection_.data.rows_in_data(ranking.members)
     suggested = min(len(model.selection_.rows), len(rows))
-    return CoverageCurve(model.selection_.data.rows_in_data(rows), similarity, coverage, suggested, model)
+    return CoverageCurve(rows, ranking.similarity, ranking.coverage, suggested, model)
 
 
 def certify(X: object, picks: ArrayLike, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverCertificate:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from mosaic.arrays.codes import row_codes
+from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.sources import MAPPED_BYTES, Source
 from mosaic.arrays.xp import is_on_device
 from mosaic.choosing import Constraints, FitData, Geometry, Selection, Settings, is_auto
@@ -77,7 +77,8 @@ def take(
         is_copy = shape.place not in ("array", "map") and rows.path is not None
         shape = Shape(n, d, "array", shape.is_weighted, shape.held, array=numbers)
         if is_copy:
-            settings, shape = beside(settings, shape.size), replace(shape, held=shape.held + shape.size)
+            settings = beside(settings, shape.size)
+            shape = replace(shape, held=shape.held + shape.size)
     return Taken(rows, encoder, settings, plan_of(settings, shape, passes=passes), numbers)
 
 
@@ -90,7 +91,8 @@ def beside(settings: Settings, held: float) -> Settings:
 
 def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     """What a plan has to know of rows before their numbers are there."""
-    weighted, held = rows.weights is not None, rows.held
+    weighted = rows.weights is not None
+    held = rows.held
     if rows.array is None:
         place: Place = "cluster" if hasattr(rows.table, "encoded") else "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
@@ -116,11 +118,8 @@ def learn(estimator: BaseEstimator, encoder: Encoder) -> None:
 
 def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
-    on_device = is_on_device(matrix)
-    if on_device:
-        matrix = to_kernel_device(matrix, getattr(estimator, "kernel", "rbf"))
-        on_device = is_on_device(matrix)
-    if on_device:
+    matrix = to_kernel_device(matrix, estimator.kernel)
+    if is_on_device(matrix):
         matrix = points_on_device(matrix)
         if not is_fit and matrix.shape[1] != encoder.width:
             fault = f"has {matrix.shape[1]} features, the data of fit had {encoder.width}"
@@ -149,7 +148,7 @@ def numbers_of(model: BaseEstimator, X: object) -> Any:
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
     shape = shape_of_rows(rows, encoder)
     if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
-        return encoder.source(rows, getattr(model, "n_jobs", None), is_new=True)
+        return encoder.source(rows, model.n_jobs, is_new=True)
     matrix = encoder.matrix(rows)
     encoder.warn_of(encoder.strange_cells(matrix))
     return checked_numbers(model, encoder, matrix)
@@ -159,7 +158,9 @@ def fit_data(
     estimator: BaseEstimator, taken: Taken, say: Say, *, start: object = None, quotas: object = None, **rows: object
 ) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
-    encoder, numbers, names = taken.encoder, taken.numbers, taken.encoder.number_names
+    encoder = taken.encoder
+    numbers = taken.numbers
+    names = taken.encoder.number_names
     seed = seed_of(estimator.random_state)
     build = Builder(taken.settings, taken.plan, seed, None if names is None else tuple(names), say)
     named = {name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None}
@@ -204,7 +205,8 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     if not isinstance(selection, Selection) or not len(selection.rows):
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
-    data, old = selection.data, selection.rows.tolist()
+    data = selection.data
+    old = selection.rows.tolist()
     names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
@@ -225,10 +227,9 @@ def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
-    codes, first = np.unique(row_codes(Y.astype(kernel.X.dtype, copy=False)), return_index=True)
-    wanted = row_codes(kernel.X)
-    places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-    return [int(row) if same else -1 for row, same in zip(first[places], codes[places] == wanted, strict=True)]
+    known = KnownRows.of(row_codes(Y.astype(kernel.X.dtype, copy=False)))
+    found: list[int] = known.find(row_codes(kernel.X)).tolist()
+    return found
 
 
 def seed_of(random_state: Any) -> int:

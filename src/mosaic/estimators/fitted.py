@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from operator import attrgetter
 from os import PathLike
 from typing import Any, overload
@@ -14,13 +13,12 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
-from mosaic.arrays.passes import BlockResult, PerRow
 from mosaic.arrays.sources import Source
-from mosaic.arrays.xp import as_user_array, on_host, rows_of
+from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import COVERAGE, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
+from mosaic.choosing.data import answers_by_pass
 from mosaic.choosing.explain import why_odd
-from mosaic.door import check_entries
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
@@ -49,7 +47,7 @@ def found(path: str, *, per_row: bool = False) -> Any:
 
     def get(self: FittedAttributes) -> Any:
         value = read(self._found)
-        return as_user_array(getattr(self._found.kernel, "X", value), value) if per_row else value
+        return to_device_of(getattr(self._found.kernel, "X", value), value) if per_row else value
 
     return property(get)
 
@@ -174,7 +172,7 @@ class FittedAttributes:
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_rows(self.selection_, [as_row(i, self.row_names_)], self._columns(self.encoder_))[0]
+        return explain_rows(self.selection_, [as_row(i, self.row_names_)], columns_of(self.selection_, self.encoder_))[0]
 
     def explain_new(self, X: object) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
@@ -195,17 +193,19 @@ class FittedAttributes:
         y 99, usual ... to .... No other row looks like it.
         """
         check_is_fitted(self)
-        selection, rows = self.selection_, Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
+        selection = self.selection_
+        rows = Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
         numbers = numbers_of(self, rows)
         places = answers(selection, numbers, Selection.places_at)
         label, similarity, error, count, flagged = places.T
-        is_outlier, cut = flagged > 0, selection.cut.count
+        is_outlier = flagged > 0
+        cut = selection.cut.count
         if hasattr(self, "offset_") and cut <= 0:  # only new rows that score well below all of the data are outliers
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
         encoder = replace(self.encoder_, texts={})
-        columns = self._columns(with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else []))
+        columns = columns_of(selection, with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else []))
         reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
             some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
@@ -232,9 +232,6 @@ class FittedAttributes:
 
         return plot_model(self)
 
-    def _columns(self, encoder: Encoder) -> Any:
-        return columns_of(self.selection_, encoder if encoder.has_rules else None, encoder.names)
-
     def _warn(self) -> None:
         for sentence in self.selection_.warnings:
             warn(SelectionWarning(sentence))
@@ -243,11 +240,15 @@ class FittedAttributes:
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "selection_"):
             return diagram
-        facts, words = self.facts_, [COVERAGE]
-        head, rows = ("", "row", "stands for"), [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
+        facts = self.facts_
+        words = [COVERAGE]
+        head = ("", "row", "stands for")
+        rows = [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
         if facts.detects:
-            lowest, words = enumerate(facts.outliers.lowest, 1), []
-            head, rows = ("", "row", "effective count"), [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
+            lowest = enumerate(facts.outliers.lowest, 1)
+            words = []
+            head = ("", "row", "effective count")
+            rows = [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
         return html_card(str(facts), html_table(head, rows, 6), text=words) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
@@ -268,20 +269,16 @@ def ask(model: FittedAttributes, X: object, question: Question) -> Any:
 def answers(selection: Selection, numbers: Any, question: Question) -> Any:
     if not isinstance(numbers, Source):
         return question(selection, selection.data.geometry.prepare(numbers))
-    return numbers.run(PerRow(partial(_answers_at, selection, question, numbers.names)))["answer"]
-
-
-def _answers_at(selection: Selection, question: Question, names: Any, rows: Any, start: int) -> BlockResult:
-    check_entries(rows, names, first_row=start)
-    return {"answer": question(selection, selection.data.geometry.prepare(rows))}
+    return answers_by_pass(selection, question, numbers.run, numbers.names)
 
 
 def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
-    selection, encoder = model.selection_, model.encoder_
+    selection = model.selection_
+    encoder = model.encoder_
     if selection.is_sampled and file is not None:  # rare values and texts are read from the file
         encoder = with_cells(encoder, file, np.array(rows, np.intp))
-    return explain_rows(selection, rows, model._columns(encoder), file)
+    return explain_rows(selection, rows, columns_of(selection, encoder), file)
 
 
 def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Encoder:

@@ -39,7 +39,10 @@ def listening(listener: Listener) -> Iterator[None]:
 @contextmanager
 def telling(estimator: BaseEstimator) -> Iterator[Say]:
     """Yields what reports the progress of a fit to a listener or, if ``verbose``, on stderr. An error leaves all as it was."""
-    listener, stage_before, started, before = _LISTENER.get(), "", time.monotonic(), dict(estimator.__dict__)
+    listener = _LISTENER.get()
+    stage_before = ""
+    started = time.monotonic()
+    before = dict(estimator.__dict__)
     written = started
 
     def say(stage: str, text: str | None = None, share: float | None = None) -> None:
@@ -48,7 +51,8 @@ def telling(estimator: BaseEstimator) -> Iterator[Say]:
         if listener is not None:
             listener(stage, text or stage, share)
         elif estimator.verbose and (stage != stage_before or now - written >= 5.0):
-            stage_before, written = stage, now
+            stage_before = stage
+            written = now
             sys.stderr.write(f"[{type(estimator).__name__}] {now - started:5.1f} s  {text or stage}\n")
             sys.stderr.flush()
 

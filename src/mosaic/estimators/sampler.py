@@ -84,7 +84,8 @@ def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
 
 def divided(k: int, weights: Mapping[Hashable, float], room: Numbers) -> Numbers:
     """Divide k in proportion to the weights, by largest remainders: at most the room of each class, at least one if k allows."""
-    shares, most = np.array(list(weights.values()), float), np.array([room[label] for label in weights], float)
+    shares = np.array(list(weights.values()), float)
+    most = np.array([room[label] for label in weights], float)
     least = float(k >= len(weights))
     k = min(k, int(most.sum()))
 
@@ -97,7 +98,8 @@ def divided(k: int, weights: Mapping[Hashable, float], room: Numbers) -> Numbers
 
 def reduced(word: str, counts: Numbers) -> Numbers:
     """The words of imbalanced-learn: as many rows as the rarest class has, of those classes that the word names."""
-    rarest, largest = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+    rarest = min(counts, key=counts.__getitem__)
+    largest = max(counts, key=counts.__getitem__)
     stays = {"all": (), "not majority": (largest,), "majority": set(counts) - {largest}}.get(word, (rarest,))
     return {label: count if label in stays else counts[rarest] for label, count in counts.items()}
 
@@ -257,7 +259,8 @@ verbose : as for ``MOSAIC``
         room = {label: len(here) for label, here in members.items()}
         total = Settings.of(self).number(len(y))
         self.sampling_strategy_ = numbers = self._numbers(y, counts, room, total)
-        chosen = np.concatenate([here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()])
+        by_class = [here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()]
+        chosen = np.concatenate(by_class)
         for sentence in self._notes(counts, room, total):
             warn(SelectionWarning(sentence))
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]

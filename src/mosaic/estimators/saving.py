@@ -47,7 +47,8 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT, STRUCTURE = 8, "structure"
+FORMAT = 8
+STRUCTURE = "structure"
 #: Attributes that are kept.
 KEPT: tuple[str, ...] = ("selection_", "encoder_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
 KEPT += ("sampling_strategy_", "suspects_", "kept_rows_")
@@ -111,7 +112,8 @@ def load(path: str | PathLike[str]) -> Any:
             arrays = {name: stored[name] for name in stored.files}
         content = _value(json.loads(arrays[STRUCTURE].tobytes()), arrays)
         if content["format"] == FORMAT:
-            model, fitted = ESTIMATORS[content["estimator"]](**content["parameters"]), content["fitted"]
+            model = ESTIMATORS[content["estimator"]](**content["parameters"])
+            fitted = content["fitted"]
             if not isinstance(fitted["selection_"], choosing.Selection) or not fitted.keys() <= set(KEPT):
                 raise TypeError("its attributes are not those of a fitted model")
             vars(model).update(fitted)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.xp import as_user_array
+from mosaic.arrays.xp import to_device_of
 from mosaic.choosing import CoverCertificate, Selection, Settings, certificate_for_all, certificate_of, choose
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, take
@@ -196,7 +196,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         other = copy(self)
         other.algorithm = copy(self.algorithm)
         other.set_params(**changes)
-        last, new = self.selection_, Settings.of(other)
+        last = self.selection_
+        new = Settings.of(other)
         names = [name.removeprefix("algorithm__") for name in THRESHOLDS]
         changed = replace(last.settings, **{name: getattr(new, name) for name in names})
         other.selection_ = choose(last.data.sampled or last.data, changed)
@@ -306,17 +307,17 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
         """
         check_is_fitted(self)
-        return as_user_array(X, ask(self, X, Selection.labels_at))
+        return to_device_of(X, ask(self, X, Selection.labels_at))
 
     def transform(self, X: object) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
         check_is_fitted(self)
-        return as_user_array(X, ask(self, X, Selection.similarities_at))
+        return to_device_of(X, ask(self, X, Selection.similarities_at))
 
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
-        return as_user_array(X, ask(self, X, Selection.log_counts_at))
+        return to_device_of(X, ask(self, X, Selection.log_counts_at))
 
     def score(self, X: object, y: object = None) -> float:
         """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""

@@ -18,7 +18,9 @@ from mosaic.arrays.threads import one_thread
 from mosaic.choosing import (
     CoverCertificate,
     Explanation,
+    Ranking,
     Selection,
+    TableColumns,
     columns_of,
     counted,
     coverage_bounds,
@@ -27,7 +29,7 @@ from mosaic.choosing import (
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, RowsInMemory, bins_of, changes_of, ranking_of
 from mosaic.program.encoding import Certificate
 from mosaic.rows import Rows
 from mosaic.text import jsonable
@@ -152,10 +154,9 @@ class Facts:
         return None if self.detects else finite(self.selection.coverage)
 
     @cached_property
-    def columns(self) -> Any:
+    def columns(self) -> TableColumns | None:
         """Columns that reasons name; None where they have no names."""
-        encoder = self.model.encoder_
-        return columns_of(self.selection, encoder if encoder.has_rules else None, encoder.names)
+        return columns_of(self.selection, self.model.encoder_)
 
     @cached_property
     @one_thread()
@@ -165,7 +166,9 @@ class Facts:
     @cached_property
     @one_thread()
     def outliers(self) -> Outliers:
-        selection, bins, weights = self.complete, self.bins, self.rows.weight_of
+        selection = self.complete
+        bins = self.bins
+        weights = self.rows.weight_of
         is_odd = selection.outlier_rows
         odd = np.flatnonzero(is_odd)
         listed = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:50]]
@@ -221,7 +224,9 @@ class Facts:
     @cached_property
     @one_thread()
     def map(self) -> Map:
-        selection, shown, plane = self.complete, self.shown, self.plane
+        selection = self.complete
+        shown = self.shown
+        plane = self.plane
         rest = "belongs" if self.detects else "represented"
         status = np.where(selection.is_outlier[shown], "outlier", rest)
         status = np.where(np.isin(shown, selection.chosen[: self.k]), "representative", status)
@@ -238,7 +243,8 @@ class Facts:
 
     @property
     def settings(self) -> dict[str, Any]:
-        data, constraints = self.selection.data, None
+        data = self.selection.data
+        constraints = None
         if not self.detects:
             given = data.constraints
             constraints = {
@@ -371,7 +377,8 @@ def known_of(certificate: CoverCertificate | Certificate | None, sentence: str =
         return SimpleNamespace(sentence=str(certificate), details=certificate.details(), **parts)
     if certificate is None:
         return SimpleNamespace(sentence=sentence, details="", gap=None)
-    told, numbers = f"The program behind this is {certificate}.", jsonable(asdict(certificate))
+    told = f"The program behind this is {certificate}."
+    numbers = jsonable(asdict(certificate))
     return SimpleNamespace(sentence=told, details=told, gap=finite(certificate.gap), **numbers)
 
 

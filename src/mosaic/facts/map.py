@@ -11,12 +11,13 @@ neighbours), axes against neighbours: digits 0.80 and 0.99, a swiss roll 0.91 an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row_blocks
+from mosaic.arrays.xp import Matrix
 from mosaic.choosing import Selection
 from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel
 
@@ -45,7 +46,8 @@ def plane_of(
     selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
 ) -> Plane:
     """Coordinates of points; two features keep the units of the data. The representatives are the first landmarks."""
-    kernel, chosen = selection.kernel, selection.chosen
+    kernel = selection.kernel
+    chosen = selection.chosen
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
         X = (kernel.graph if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
         if X.shape[1] == 2:
@@ -58,7 +60,7 @@ def plane_of(
     return principal_plane(nystroem(kernel, points, landmarks), belongs, "similarity", rng)
 
 
-def principal_plane(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
+def principal_plane(A: Matrix, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
     """(a_i − mean)ᵀ v for the two leading eigenvectors v of the covariance of rows that belong, named with their shares of its
     trace. Of very many columns, dense or CSR, the axes of the projection on a sample of the rows.
     """
@@ -96,13 +98,15 @@ def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start
     Each of the rest is put between the three nearest of them.
     """
     Y = 10.0 * (2.0 * start - 1.0)  # from −10 to 10, as in UMAP
-    moved, most = np.arange(len(points)), 3000
+    moved = np.arange(len(points))
+    most = 3000
     if len(points) > most:
         others = np.setdiff1d(moved, first)
         room = max(most - len(first), 0)
         moved = np.union1d(first[:most], rng.choice(others, min(room, len(others)), replace=False))
     if len(moved) > 2:
-        Y[moved] = _moved(Y[moved], *_nearest(kernel, points[moved], points[moved], min(12, len(moved) - 1)), rng)
+        near, apart = _nearest(kernel, points[moved], points[moved], min(12, len(moved) - 1))
+        Y[moved] = _moved(Y[moved], near, apart, rng)
     rest = np.setdiff1d(np.arange(len(points)), moved)
     if len(rest):
         near, _ = _nearest(kernel, points[rest], points[moved], 3)
@@ -112,7 +116,8 @@ def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start
 
 def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> tuple[IntArray, FloatArray]:
     """For each point the places of the nearest among others, itself left out, and their distances."""
-    near, apart = np.empty((len(points), number), np.intp), np.empty((len(points), number))
+    near = np.empty((len(points), number), np.intp)
+    apart = np.empty((len(points), number))
     for rows in row_blocks(len(points), len(among)):
         D = kernel.distances(points[rows], among)
         D[points[rows][:, None] == among] = np.inf
@@ -121,16 +126,19 @@ def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> 
     return near, apart
 
 
-def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator, steps: int = 150) -> FloatArray:
+def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖², w_ij =
     exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
     """
     n, number = near.shape
+    steps = 150
     spread = np.median(apart, axis=1, keepdims=True)
     w = np.exp(-np.divide(apart, spread, out=np.zeros_like(apart), where=spread > 0))
-    graph = sp.csr_array((w.ravel(), (np.repeat(np.arange(n), number), near.ravel())), shape=(n, n))
+    point = np.repeat(np.arange(n), number)
+    graph = sp.csr_array((w.ravel(), (point, near.ravel())), shape=(n, n))
     pairs = graph.maximum(graph.T).tocoo()
-    (i, j), w = pairs.coords, pairs.data
+    (i, j) = pairs.coords
+    w = pairs.data
     for step in range(steps):
         d = Y[i] - Y[j]
         pull = d * (-2.0 * w / (1.0 + np.einsum("ij,ij->i", d, d)))[:, None]
@@ -158,9 +166,11 @@ def framed(points: FloatArray, belongs: BoolArray) -> Frame:
     # Quantiles instead of extremes: with outliers='keep' there may be distant points among them.
     inner, outer = np.quantile(inside, [0.02, 0.98], axis=0)
     room = np.where(outer > inner, outer - inner, np.inf)
-    low, high = np.maximum(inside.min(axis=0), inner - room), np.minimum(inside.max(axis=0), outer + room)
+    low = np.maximum(inside.min(axis=0), inner - room)
+    high = np.minimum(inside.max(axis=0), outer + room)
     room = 0.35 * np.where(high > low, high - low, 1.0)  # the margin, as a share of their extent
-    low, high = np.maximum(low - room, points.min(axis=0)), np.minimum(high + room, points.max(axis=0))
+    low = np.maximum(low - room, points.min(axis=0))
+    high = np.minimum(high + room, points.max(axis=0))
     high = np.where(high > low, high, low + 1.0)
     shares = np.clip((points - low) / (high - low), 0.0, 1.0)
     return Frame(shares, low, high, ((points < low) | (points > high)).any(axis=1))

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from mosaic.choosing import Selection, rank
+from mosaic.choosing import Ranking, Selection, rank
 from mosaic.choosing.outliers import ROUNDING
 from mosaic.kernels import Kernel
 
@@ -23,10 +23,12 @@ class RowsInMemory:
     """
 
     def __init__(self, selection: Selection):
-        group, weights = selection.data.points.point_of, selection.data.points.weights
+        group = selection.data.points.point_of
+        weights = selection.data.points.weights
         self.point_of: IntArray = group
         self.weight_of: FloatArray = selection.rows_for.copy()
-        odd, present = selection.outlier_rows, group >= 0
+        odd = selection.outlier_rows
+        present = group >= 0
         if selection.is_sampled:
             for rows, number in ((odd, selection.n_outliers), (~odd, selection.n_rows - selection.n_outliers)):
                 self.weight_of[rows] *= number / (self.weight_of[rows].sum() or 1.0)
@@ -37,12 +39,14 @@ class RowsInMemory:
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
     """Edges t + j·w of about 120 equal bins, fewer for few values; t is the threshold, or the lowest value if there is none."""
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     start = low if threshold is None else threshold
     width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, 120)
     if width < 1e-9:  # all values are equal, and a bar needs a width
         width = 0.1
-    first, last = int(np.floor((low - start) / width)), int(np.ceil((high - start) / width))
+    first = int(np.floor((low - start) / width))
+    last = int(np.ceil((high - start) / width))
     edges = start + width * np.arange(first, max(last, first + 1) + 1)
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)  # rounding must not lose the extremes
     return np.asarray(edges)
@@ -67,31 +71,26 @@ class CountBins:
 
 
 def bins_of(selection: Selection) -> CountBins:
-    data, cut = selection.data, float(selection.cut.count)
-    group, of_rows = data.points.point_of, selection.counts_of_rows
+    data = selection.data
+    cut = float(selection.cut.count)
+    group = data.points.point_of
+    of_rows = selection.counts_of_rows
     counts = np.append(np.asarray(data.counts), of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
-    edges, threshold = np.exp(log_edges), 0
+    edges = np.exp(log_edges)
+    threshold = 0
     edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
     if cut > 0 and (counts < cut).any():
         threshold = int(np.abs(log_edges - np.log(cut)).argmin())
         edges[threshold] = cut
-    of, of_row = (np.clip(np.searchsorted(edges, some, "right") - 1, 0, len(edges) - 2) for some in (data.counts, of_rows))
+    bins = edges[1:-1]  # the first and the last bin have what is beyond
+    of = np.searchsorted(bins, data.counts, "right")
+    of_row = np.searchsorted(bins, of_rows, "right")
     must = np.zeros(len(of), dtype=bool)
     must[group[data.constraints.must]] = True
     safe = must if selection.groups is None else must | np.asarray(selection.groups.members)
     safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outlier_rows, safe[group])
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Points by rank, their rows in memory, and mean similarity and coverage of the first k for every k."""
-
-    points: IntArray
-    members: IntArray
-    similarity: FloatArray
-    coverage: FloatArray
 
 
 NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
@@ -101,8 +100,7 @@ def ranking_of(selection: Selection, suggested: int) -> Ranking:
     """The representatives by rank, and twice as many that would come next, at least up to 20 and the suggested number."""
     k = len(selection.rows)
     longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
-    members, similarity, coverage = rank(selection, longest, go_on=True)
-    return Ranking(selection.data.points.point_of[members], members, similarity, coverage)
+    return rank(selection, longest, go_on=True)
 
 
 @dataclass(frozen=True)
@@ -123,13 +121,15 @@ class Changes:
 
 def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray) -> Changes:
     """Follow all points along the ranking, by the distance of labels; those ``aside`` have no representative."""
-    n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
+    n_ranks = len(ranked)
+    place = np.full(kernel.n, -1, np.intp)
     if not n_ranks:
         return Changes(sp.csc_array((1, 0)), np.zeros(len(shown), np.intp), ranked, [], np.zeros(0))
     place[shown] = np.arange(len(shown))
     own = np.full(kernel.n, -1, np.intp)
     own[ranked] = np.arange(n_ranks)
-    moves, stands_for = np.zeros((n_ranks + 1, n_ranks)), np.zeros(k)
+    moves = np.zeros((n_ranks + 1, n_ranks))
+    stands_for = np.zeros(k)
     kept: list[tuple[IntArray, IntArray, FloatArray]] = []
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
@@ -144,7 +144,8 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
         before = np.where(np.diff(who, prepend=-1) > 0, n_ranks, np.roll(to, 1))
         np.add.at(moves, (before, to), copies[points[who]])
         on_map = place[points[who]] >= 0
-        who, to = who[on_map], to[on_map]
+        who = who[on_map]
+        to = to[on_map]
         kept.append((place[points[who]], to, D[who, to]))
     at, to, distance = (np.concatenate(each) for each in zip(*kept, strict=True))
     order = np.lexsort((at, distance, to))

@@ -12,24 +12,27 @@ from scipy.spatial import KDTree
 
 from mosaic.arrays.blocks import IntArray, row_blocks
 from mosaic.arrays.codes import rows_equal
+from mosaic.arrays.xp import Matrix
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
 from mosaic.parameters import whole_number
 
 
-def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
+def heat_features(X: Matrix, n_neighbors: int = 10, time: int = 2) -> Any:
     """Rows g_j whose inner products are a heat kernel on the neighbour graph, scaled to unit length.
     W joins every point with its nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk A = (I + S)/2 = I − L/2 is
     one Euler step of the heat equation for half a unit of time. With G = A^time, K = G Gᵀ ≈ exp(−time · L), and G is sparse.
     """
     n = X.shape[0]
-    k, time = min(whole_number("n_neighbors", n_neighbors), n - 1), whole_number("time", time)
+    k = min(whole_number("n_neighbors", n_neighbors), n - 1)
+    time = whole_number("time", time)
     if k == 0:
         return sp.csr_array(np.ones((1, 1)))
     found = nearest(X, X, k + 1)
     # With repeated points, a point need not be its own first neighbour, or a neighbour at all.
     own = found == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
-    W = sp.csr_array((np.ones(n * k), (np.repeat(np.arange(n), k), found[~own])), shape=(n, n))
+    point = np.repeat(np.arange(n), k)
+    W = sp.csr_array((np.ones(n * k), (point, found[~own])), shape=(n, n))
     W = W.maximum(W.T)
     half = sp.diags_array(1.0 / np.sqrt(np.asarray(W.sum(axis=1)).ravel()))
     A = sp.csr_array(0.5 * (sp.eye_array(n) + half @ W @ half))
@@ -39,12 +42,14 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     return normalised_rows(G)
 
 
-def nearest(X: Any, Y: Any, k: int, tree: KDTree | None = None) -> IntArray:
+def nearest(X: Matrix, Y: Matrix, k: int, tree: KDTree | None = None) -> IntArray:
     """The k rows of X nearest to every row of Y, nearest first: by a tree, or by all distances for sparse rows."""
-    m, n = Y.shape[0], X.shape[0]
+    m = Y.shape[0]
+    n = X.shape[0]
     if not sp.issparse(X):
         return np.asarray((tree or KDTree(X)).query(Y, k=k)[1]).reshape(m, k)
-    X, found = X.astype(np.float64), np.empty((m, k), dtype=np.intp)
+    X = X.astype(np.float64)
+    found = np.empty((m, k), dtype=np.intp)
     for rows in row_blocks(m, n):
         D = squared_distances(Y[rows].astype(np.float64), X)[0]
         part = np.argpartition(D, k - 1, axis=1)[:, :k]
@@ -66,7 +71,7 @@ class DiffusionKernel(Linear):
     n_neighbors: int = 10
 
     @classmethod
-    def of(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
+    def of(cls, X: Matrix, n_neighbors: int = 10, time: int = 2) -> Self:
         features = heat_features(X, n_neighbors, time)
         return cls(features, X, features, n_neighbors)
 
@@ -74,9 +79,10 @@ class DiffusionKernel(Linear):
     def _tree(self) -> KDTree | None:
         return None if sp.issparse(self.graph) else KDTree(self.graph)
 
-    def prepared(self, Y: Any) -> Any:
+    def prepared(self, Y: Matrix) -> Any:
         Y = in_format_of(self.graph, Y)
-        m, n = Y.shape[0], self.graph.shape[0]
+        m = Y.shape[0]
+        n = self.graph.shape[0]
         k = min(self.n_neighbors, n)
         found = nearest(self.graph, Y, k, self._tree)
         # Distances of sparse rows are rounded, so they do not show whether two rows are equal.

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, Seed, subsample
-from mosaic.arrays.xp import is_on_device, on_host
+from mosaic.arrays.xp import Matrix, is_on_device, on_host
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import points
@@ -54,7 +54,7 @@ Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
 Similarity: TypeAlias = str | Parameters | Callable[[Any, Any], Any]
 
 
-def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0) -> Kernel:
+def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
     Parameters
@@ -98,12 +98,12 @@ def make_kernel(X: Any, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", r
     return points.FromCallable(X, kernel)
 
 
-def stationary(X: Any, kernel: str, gamma: float = 1.0) -> StationaryKernel:
+def stationary(X: Matrix, kernel: str, gamma: float = 1.0) -> StationaryKernel:
     """A stationary kernel at a bandwidth that is known."""
     return STATIONARY_KERNELS[kernel](X, gamma)
 
 
-def to_kernel_device(X: Any, kernel: Any) -> Any:
+def to_kernel_device(X: Matrix, kernel: Any) -> Any:
     """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
     there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
     return on_host(X) if is_on_device(X) and not there else X
@@ -162,18 +162,21 @@ def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: floa
 
     # The excess falls, and the rate is near 1 in this unit. These are logarithms of rates.
     largest = 64.0
-    before, at = 0.0, float(np.sign(excess(0.0)))
+    before = 0.0
+    at = float(np.sign(excess(0.0)))
     while excess(before) * excess(at) > 0 and abs(at) < largest:
-        before, at = at, 2.0 * at
+        before = at
+        at = 2.0 * at
     if excess(before) * excess(at) < 0:
         at = brentq(excess, min(before, at), max(before, at), xtol=1e-10)
     return float(np.exp(at)) / unit if at < largest or excess(at) <= 0 else np.inf
 
 
-def variance(X: Any) -> float:
+def variance(X: Matrix) -> float:
     """Variance of all entries, as in scikit-learn's gamma='scale'."""
     if sp.issparse(X):
-        size, mean = X.shape[0] * X.shape[1], float(X.mean())
+        size = X.shape[0] * X.shape[1]
+        mean = float(X.mean())
         squares = ((X.data.astype(np.float64) - mean) ** 2).sum() + (size - X.nnz) * mean**2
         return float(squares / size)
     return float(on_host(X).var(dtype=np.float64))

@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 from mosaic.arrays import xp
 from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks, row_lengths, scaled_rows, squared_lengths
 from mosaic.arrays.xp import (
+    Matrix,
     as_double,
     at_least_zero,
     is_on_device,
@@ -35,7 +36,8 @@ Rows: TypeAlias = slice | IntArray
 FEW_FEATURES = 16
 #: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
 #: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
-ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
+ROUNDING_OF_DISTANCES = 50.0
+ERROR_OF_EXPONENT = 1e-9
 #: The largest similarity in single precision, and the inverse of the smallest: sums of squares are floats.
 LARGEST_SINGLE_SIMILARITY = 1e15
 #: Squared distances by products in single precision are known up to about 1e-6 of the squared lengths of both points. Below this
@@ -55,7 +57,7 @@ class Kernel(ABC):
     answer on the device of the points, others with NumPy arrays, in float64.
     """
 
-    X: Any  # the points, or the similarities themselves
+    X: Matrix  # the points, or the similarities themselves
     order: ClassVar[int] = 2  # ``distances`` are this power of a distance
     is_factor: ClassVar[bool] = False  # whether K = X Xᵀ
 
@@ -72,7 +74,7 @@ class Kernel(ABC):
         """K[rows][:, columns]."""
 
     @abstractmethod
-    def device_cross(self, Y: Any) -> Any:
+    def device_cross(self, Y: Matrix) -> Any:
         """k(y_i, x_j) for new points Y, len(Y) × n."""
 
     @abstractmethod
@@ -80,7 +82,7 @@ class Kernel(ABC):
         """K_jj for every j."""
 
     @abstractmethod
-    def diagonal_at(self, Y: Any) -> FloatArray:
+    def diagonal_at(self, Y: Matrix) -> FloatArray:
         """k(y_i, y_i) for new points Y."""
 
     @abstractmethod
@@ -90,7 +92,7 @@ class Kernel(ABC):
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return on_host(self.device_block(rows, columns))
 
-    def cross(self, Y: Any) -> FloatArray:
+    def cross(self, Y: Matrix) -> FloatArray:
         return on_host(self.device_cross(Y))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -100,8 +102,10 @@ class Kernel(ABC):
         return on_host(self.device_distances(rows, columns))
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        diagonal, K = self.diagonal(), self.device_block(rows, columns)
-        lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
+        diagonal = self.diagonal()
+        K = self.device_block(rows, columns)
+        lengths = to_device_of(K, diagonal[rows])
+        others = to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
     @property
@@ -121,13 +125,14 @@ class Kernel(ABC):
         """The function that gives k(y_i, x_j) for new points in single precision, up to about 1e-4; None if there is none."""
         return None
 
-    def distances_at(self, Y: Any) -> FloatArray:
+    def distances_at(self, Y: Matrix) -> FloatArray:
         """The same distance between new points and own points, len(Y) × n."""
         return on_host(self.device_distances_at(Y))
 
-    def device_distances_at(self, Y: Any) -> Any:
+    def device_distances_at(self, Y: Matrix) -> Any:
         K = self.device_cross(Y)
-        lengths, others = to_device_of(K, self.diagonal_at(Y)), to_device_of(K, self.diagonal())
+        lengths = to_device_of(K, self.diagonal_at(Y))
+        others = to_device_of(K, self.diagonal())
         return at_least_zero((lengths[:, None] + others) - 2.0 * K)
 
 
@@ -136,37 +141,35 @@ class PointKernel(Kernel):
     """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes rows like those of X of new points."""
 
     @abstractmethod
-    def _between(self, A: Any, B: Any) -> Any:
+    def _between(self, A: Matrix, B: Matrix) -> Any:
         """k(a_i, b_j) for float64 rows, dense or CSR like X, which it does not change."""
 
     @abstractmethod
-    def _with_itself(self, A: Any) -> Any:
+    def _with_itself(self, A: Matrix) -> Any:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
-    def prepared(self, Y: Any) -> Any:
+    def prepared(self, Y: Matrix) -> Any:
         return in_format_of(self.X, Y)
 
     def _rows(self, rows: Rows) -> Any:
-        if isinstance(self.X, np.ndarray):
-            return self.X[rows].astype(np.float64)
         return as_double(xp.rows_of(self.X, rows))
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
-    def device_cross(self, Y: Any) -> Any:
+    def device_cross(self, Y: Matrix) -> Any:
         return self._between(self.prepared(Y), self._rows(slice(None)))
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))
 
-    def diagonal_at(self, Y: Any) -> FloatArray:
+    def diagonal_at(self, Y: Matrix) -> FloatArray:
         return on_host(self._with_itself(self.prepared(Y)))
 
     def take(self, indices: IntArray) -> Self:
         return replace(self, X=xp.rows_of(self.X, np.arange(self.n)[indices]))
 
-    def over(self, Y: Any) -> Self:
+    def over(self, Y: Matrix) -> Self:
         return replace(self, X=self.prepared(Y))
 
 
@@ -181,10 +184,10 @@ class StationaryKernel(PointKernel):
         return float(self.gamma ** (-1.0 / self.order))
 
     @abstractmethod
-    def _distances(self, A: Any, B: Any) -> Any:
+    def _distances(self, A: Matrix, B: Matrix) -> Any:
         """D between rows, as a new array; 0 where it may be rounding alone."""
 
-    def _decayed(self, D: Any) -> Any:
+    def _decayed(self, D: Matrix) -> Any:
         with np.errstate(over="ignore"):  # exp(−∞) = 0
             D *= -self.gamma
         return xp.zero_below(xp.exponential(D), SMALLEST_SIMILARITY)
@@ -192,13 +195,13 @@ class StationaryKernel(PointKernel):
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         return self._distances(self._rows(rows), self._rows(columns))
 
-    def device_distances_at(self, Y: Any) -> Any:
+    def device_distances_at(self, Y: Matrix) -> Any:
         return self._distances(self.prepared(Y), self._rows(slice(None)))
 
-    def _between(self, A: Any, B: Any) -> Any:
+    def _between(self, A: Matrix, B: Matrix) -> Any:
         return self._decayed(self._distances(A, B))
 
-    def _with_itself(self, A: Any) -> Any:
+    def _with_itself(self, A: Matrix) -> Any:
         return np.ones(A.shape[0])
 
 
@@ -212,7 +215,7 @@ class RBF(StationaryKernel):
         some = xp.host_rows(self.X, np.arange(0, self.n, -(-self.n // 1001)))
         return to_device_of(self.X, np.median(some, axis=0))
 
-    def _distances(self, A: Any, B: Any) -> Any:
+    def _distances(self, A: Matrix, B: Matrix) -> Any:
         return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
     def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
@@ -233,13 +236,14 @@ class RBF(StationaryKernel):
         distances = self.in_single_at(self.unit)
         return lambda Y: np.exp(-distances(Y))
 
-    def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
+    def _by_products(self, A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which d has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
-            A, B = A - self._centre, B - self._centre
+            A = A - self._centre
+            B = B - self._centre
         return squared_distances(A, B)
 
-    def _between(self, A: Any, B: Any) -> Any:
+    def _between(self, A: Matrix, B: Matrix) -> Any:
         """exp(−γ d). Where γ times the rounding of d is not small, for long rows or large γ, d is computed by coordinates."""
         if _by_coordinates(A, B):
             return self._decayed(cdist(A, B, "sqeuclidean"))
@@ -256,7 +260,7 @@ class RBF(StationaryKernel):
         return self._decayed(D)
 
 
-def _certain(D: Any, lengths: Any, others: Any) -> Any:
+def _certain(D: Matrix, lengths: Any, others: Any) -> Any:
     """D, differences of squared lengths and products; 0 where they may be rounding alone."""
     share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
     if is_on_device(D):
@@ -266,7 +270,7 @@ def _certain(D: Any, lengths: Any, others: Any) -> Any:
     return D
 
 
-def _by_coordinates(A: Any, B: Any) -> bool:
+def _by_coordinates(A: Matrix, B: Matrix) -> bool:
     """Whether distances are sums over coordinates, which is cheap between few points, and not differences of products, which lose
     digits.
     """
@@ -305,7 +309,7 @@ def single_distances(A: SingleRows, B: SingleRows) -> NDArray[np.float32]:
         return np.asarray(cdist(A.exact, B.exact, "sqeuclidean"), np.float32)
 
 
-def _few_distances(A: Any, B: Any, metric: str = "sqeuclidean") -> FloatArray:
+def _few_distances(A: Matrix, B: Matrix, metric: str = "sqeuclidean") -> FloatArray:
     """Distances by coordinates, for a few rows A and any number of rows B, which may not fit into memory when dense."""
     A, D = in_double(A), np.empty((A.shape[0], B.shape[0]))
     for part in row_blocks(*B.shape):
@@ -319,7 +323,7 @@ class Laplacian(StationaryKernel):
 
     order: ClassVar[int] = 1
 
-    def _distances(self, A: Any, B: Any) -> Any:
+    def _distances(self, A: Matrix, B: Matrix) -> Any:
         if is_on_device(A):
             return sums_of_differences(A, B, 1)
         return _few_distances(A, B, "cityblock") if sp.issparse(A) else cdist(A, B, "cityblock")
@@ -331,10 +335,10 @@ class Linear(PointKernel):
 
     is_factor: ClassVar[bool] = True
 
-    def _between(self, A: Any, B: Any) -> Any:
+    def _between(self, A: Matrix, B: Matrix) -> Any:
         return product(A, B)
 
-    def _with_itself(self, A: Any) -> Any:
+    def _with_itself(self, A: Matrix) -> Any:
         return squared_lengths(A)
 
 
@@ -342,7 +346,7 @@ class Linear(PointKernel):
 class Cosine(Linear):
     """k(x, y) = xᵀy / (‖x‖ ‖y‖). The rows of ``X`` have unit length (see ``normalised_rows``)."""
 
-    def prepared(self, Y: Any) -> Any:
+    def prepared(self, Y: Matrix) -> Any:
         return normalised_rows(super().prepared(Y), "Y")
 
 
@@ -360,10 +364,10 @@ class PolynomialKernel(Linear):
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
 
-    def _between(self, A: Any, B: Any) -> Any:
+    def _between(self, A: Matrix, B: Matrix) -> Any:
         return self._power(super()._between(A, B))
 
-    def _with_itself(self, A: Any) -> Any:
+    def _with_itself(self, A: Matrix) -> Any:
         return self._power(super()._with_itself(A))
 
     def _power(self, products: Any) -> Any:
@@ -393,7 +397,7 @@ class FromCallable(PointKernel):
 
     function: Callable[[Any, Any], Any]
 
-    def _between(self, A: Any, B: Any) -> Any:
+    def _between(self, A: Matrix, B: Matrix) -> Any:
         expected = (A.shape[0], B.shape[0])
         if 0 in expected:  # some functions refuse no points
             return np.zeros(expected)
@@ -409,7 +413,7 @@ class FromCallable(PointKernel):
             )
         return values
 
-    def _with_itself(self, A: Any) -> Any:
+    def _with_itself(self, A: Matrix) -> Any:
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(A.astype(np.float64)), dtype=np.float64)
         pieces = [np.zeros(0)]
@@ -439,7 +443,7 @@ def _most(dtype: np.dtype[Any]) -> float:
     return LARGEST_SINGLE_SIMILARITY if dtype == np.float32 else LARGEST
 
 
-def in_format_of(X: Any, Y: Any) -> Any:
+def in_format_of(X: Matrix, Y: Matrix) -> Any:
     """Y in float64, dense or CSR like X. Y must have as many features as X."""
     if Y.shape[1] != X.shape[1]:
         raise InvalidInputError(
@@ -452,7 +456,7 @@ def in_format_of(X: Any, Y: Any) -> Any:
     return sp.csr_array(Y) if sp.issparse(X) else in_double(Y)
 
 
-def product(A: Any, B: Any) -> Any:
+def product(A: Matrix, B: Matrix) -> Any:
     """A Bᵀ, dense, for A and B both dense or both CSR. Of two CSR matrices, the one with fewer rows is made dense."""
     if not sp.issparse(A):
         return A @ B.T
@@ -461,16 +465,17 @@ def product(A: Any, B: Any) -> Any:
     return np.asarray(A @ B.toarray().T)
 
 
-def squared_distances(A: Any, B: Any) -> tuple[Any, Any, Any]:
+def squared_distances(A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:
     """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, never negative, and the squared lengths of both."""
-    lengths, others = squared_lengths(A), squared_lengths(B)
+    lengths = squared_lengths(A)
+    others = squared_lengths(B)
     D = product(A, -2.0 * B)
     D += lengths[:, None]
     D += others
     return at_least_zero(D), lengths, others
 
 
-def normalised_rows(X: Any, name: str = "X") -> Any:
+def normalised_rows(X: Matrix, name: str = "X") -> Any:
     """x_i / ‖x_i‖₂ for every row, in the precision of X; a zero row has no direction and is refused."""
     lengths = row_lengths(X)
     if not lengths.all():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.xp import pivoted_root
+from mosaic.arrays.xp import Matrix, pivoted_root
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.points import Kernel, Rows, check_similarities
@@ -54,14 +53,15 @@ class Precomputed(Kernel):
         return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Precomputed:
-        chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
+        chosen = np.arange(self.n)[indices]
+        (places, diagonal, known) = self._whole
         return Precomputed(self.X[chosen][:, chosen], (places[chosen], diagonal, known))
 
-    def device_cross(self, Y: Any) -> FloatArray:
+    def device_cross(self, Y: Matrix) -> FloatArray:
         self._check_new(Y)
         return in_double(Y[:, self._whole[0]])
 
-    def diagonal_at(self, Y: Any) -> FloatArray:
+    def diagonal_at(self, Y: Matrix) -> FloatArray:
         self._check_new(Y)
         _, diagonal, known = self._whole
         own = np.full(Y.shape[0], float(np.median(diagonal)))
@@ -78,7 +78,7 @@ class Precomputed(Kernel):
         diagonal = self.diagonal()
         return np.arange(self.n), diagonal, KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
 
-    def _check_new(self, Y: Any) -> None:
+    def _check_new(self, Y: Matrix) -> None:
         n = len(self._whole[1])
         if Y.shape[1] != n:
             raise InvalidInputError(
@@ -88,7 +88,7 @@ class Precomputed(Kernel):
             )
 
 
-def _check_symmetric(K: Any) -> None:
+def _check_symmetric(K: Matrix) -> None:
     """Refuse |K_ij − K_ji| above rounding."""
     allowed = 100 * np.finfo(K.dtype).eps * largest_entry(K)
     for rows in row_blocks(K.shape[0], K.shape[1]):

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
-from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
+from mosaic.arrays.xp import asarray_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 
@@ -147,7 +147,7 @@ def _extended(kernel: Kernel, Ft: FloatArray, pivots: IntArray, L: FloatArray, l
         Ft = namespace(Ft).concat([Ft, empty_on_device_of(Ft, (len(pivots), n), numpy_dtype(Ft))], axis=0)
 
     def extend(rows: slice) -> None:
-        part = astype_like(Ft, kernel.device_block(rows, pivots).T)
+        part = asarray_like(Ft, kernel.device_block(rows, pivots).T)
         new = inverse @ (part - at_pivots @ Ft[:rank, rows] if rank else part)
         Ft[rank:, rows] = new
         left[rows] -= row_norms_squared(new.T).astype(np.float64)

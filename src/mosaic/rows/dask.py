@@ -148,7 +148,7 @@ class InDask:
         numbers, back = np.unique(np.asarray(rows, np.int64), return_inverse=True)
         chosen, cuts = self._only(columns), np.searchsorted(numbers, self._ends)
         here = [(part, numbers[cuts[part] : cuts[part + 1]] - self._ends[part]) for part in np.flatnonzero(np.diff(cuts))]
-        found = [chosen.partitions[int(part)].map_partitions(rows_at, of_part, meta=chosen._meta) for part, of_part in here]
+        found = [chosen.partitions[int(part)].map_partitions(rows_of_frame, of_part, meta=chosen._meta) for part, of_part in here]
         with cluster_faults():
             frames = dask.compute(*found)
         return InMemory(cells_of(pd.concat(frames or [chosen._meta]))).take(back, columns)
@@ -168,7 +168,7 @@ class InDask:
         return DaskSource(da.Array(rows.dask, rows.name, (lengths, (meta.shape[1],)), meta=meta), "Dask dataframe")
 
 
-def rows_at(frame: Any, rows: IntArray) -> Any:
+def rows_of_frame(frame: Any, rows: IntArray) -> Any:
     return frame.iloc[rows]
 
 
