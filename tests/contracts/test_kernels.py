@@ -25,10 +25,13 @@ def product(A, B):
 
 
 def given(name, X):
-    """What a user passes for the points X: themselves, or their similarities to one another."""
-    if name != "precomputed":
+    """What a user passes for the points X: themselves, places, or their similarities to one another."""
+    if name not in ("haversine", "precomputed"):
         return X
-    K = np.exp(-0.2 * pairwise.euclidean_distances(np.asarray(X.todense() if sp.issparse(X) else X), squared=True))
+    dense = np.asarray(X.todense() if sp.issparse(X) else X)
+    if name == "haversine":
+        return dense[:, :2] / (1.0 + np.abs(dense[:, :2])) * np.array([90.0, 180.0], X.dtype)
+    K = np.exp(-0.2 * pairwise.euclidean_distances(dense, squared=True))
     return sp.csr_array(K) if sp.issparse(X) else K.astype(X.dtype)
 
 

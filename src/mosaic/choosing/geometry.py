@@ -64,8 +64,8 @@ class Geometry:
 
 
 def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
-    if settings.scale is True and settings.kernel == "precomputed":
-        fault = "divides columns of features, and with `kernel='precomputed'` there are none"
+    if settings.scale is True and settings.takes_as_given:
+        fault = f"divides columns of features, and with `kernel={settings.kernel!r}` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
     check_size(X)
     ours = settings.similarity_is_ours

@@ -76,9 +76,9 @@ class Encoder:
     text_rows: IntArray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def fit(cls, rows: Rows, *, pairwise: bool = False) -> Encoder:
+    def fit(cls, rows: Rows, *, as_given: bool = False) -> Encoder:
         """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
-        ``pairwise`` rows are similarities, and all of their numbers count.
+        numbers that are taken ``as_given``, such as similarities, all count.
         """
         table, roles = rows.table, rows.roles
         if rows.array is not None or table is None:
@@ -88,11 +88,11 @@ class Encoder:
             said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
             return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
-        plain = [name for name in cells.numbers() if pairwise or name in roles.asked_for or is_feature_name(name)]
+        plain = [name for name in cells.numbers() if as_given or name in roles.asked_for or is_feature_name(name)]
         gaps, empty = gaps_of(table, plain)
         others = [name for name in roles.compared if name not in (*plain, *empty)]
-        left_out = None if gaps and not pairwise else all_left_out(cells, [*others, *empty], roles.asked_for)
-        if pairwise or left_out is not None:
+        left_out = None if gaps and not as_given else all_left_out(cells, [*others, *empty], roles.asked_for)
+        if as_given or left_out is not None:
             features, left_out = [name for name in plain if name not in empty], left_out or []
             if not features:
                 raise nothing_left(rows, left_out)
