@@ -17,7 +17,7 @@ from mosaic.choosing.cover import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.parameters import CHOICES, TAKEN_AS_GIVEN, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
+from mosaic.parameters import CHOICES, PAIRWISE, TAKEN_AS_GIVEN, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
 from mosaic.program import RowNorm, SolverName
 from mosaic.text import group_label
 
@@ -137,6 +137,10 @@ class Settings:
         names = isinstance(self.kernel, str) and is_auto(self.gamma)
         scales = self.kernel in STATIONARY_KERNELS and not self.takes_as_given
         return names and scales and self.mode == "auto"
+
+    @property
+    def pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in PAIRWISE
 
     @property
     def takes_as_given(self) -> bool:

@@ -53,7 +53,7 @@ LONGEST_IN_SINGLE = 1e15
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y. Names with ``device_``
+    """A similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y. Names with ``device_``
     answer on the device of the points, others with NumPy arrays, in float64.
     """
 
@@ -88,6 +88,10 @@ class Kernel(ABC):
     @abstractmethod
     def take(self, indices: IntArray) -> Kernel:
         """The same similarity over these points only, renumbered, with copies of their rows."""
+
+    def refuse_indefinite(self) -> None:
+        """Raise an error if this is known not to be positive semi-definite, which the program needs, and choosing does not."""
+        return
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return on_host(self.device_block(rows, columns))
@@ -390,8 +394,7 @@ class Tanimoto(PointKernel):
     """k(x, y) = xᵀy / (‖x‖² + ‖y‖² − xᵀy): of sets, as rows of bits, the share of what either has that both have (Jaccard). Empty
     rows are equal.
 
-    It is Σ_m (xᵀy)^m / (‖x‖² + ‖y‖²)^m over m ≥ 1, and positive semi-definite because 1 / (a + b)^m is ∫ t^(m−1) e^(−at) e^(−bt) dt
-    / (m − 1)!.
+    It is Σ_m (xᵀy)^m / (‖x‖² + ‖y‖²)^m, m ≥ 1: positive semi-definite, since 1 / (a + b)^m ∝ ∫ t^(m−1) e^(−at) e^(−bt) dt.
     """
 
     def _between(self, A: Any, B: Any) -> Any:
