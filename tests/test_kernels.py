@@ -184,14 +184,19 @@ def test_rows_that_are_no_places_are_refused(rows, said):
         MOSAIC(1, kernel="haversine").fit(np.array(rows * 3))
 
 
-def test_columns_that_say_that_the_longitude_is_first_are_refused_and_places_are_never_divided_by_their_spread():
+def test_latitude_and_longitude_are_found_by_their_names_and_never_divided_by_their_spread(tmp_path):
     rng = np.random.default_rng(0)
-    places = np.c_[rng.uniform(46, 47, 60), rng.uniform(-170, 170, 60)]
-    frame = pl.DataFrame(places, schema=["lat", "lon"])
-    with pytest.raises(InvalidInputError, match="takes the latitude first; the first column is 'lon'"):
-        MOSAIC(3, kernel="haversine").fit(frame[["lon", "lat"]])
-    model = MOSAIC(3, kernel="haversine").fit(frame)
-    np.testing.assert_array_equal(model.selection_.kernel.X[model.selection_.data.points.point_of], places)
+    places = np.c_[rng.uniform(46, 47, 60), rng.uniform(-80, 80, 60)]
+    frame = pl.DataFrame(
+        {"Lng": places[:, 1], "shop": [f"s{i}" for i in range(60)], "sales": rng.random(60), "Latitude": places[:, 0]}
+    )
+    frame.write_csv(tmp_path / "shops.csv")
+    for given in (frame, frame.to_pandas(), str(tmp_path / "shops.csv")):
+        model = MOSAIC(3, kernel="haversine").fit(given)
+        np.testing.assert_allclose(model.selection_.kernel.X[model.selection_.data.points.point_of], places)
+        assert model.encoder_.names == ["Latitude", "Lng"]
+        assert "sales (is neither latitude nor longitude)" in " ".join(model.encoder_.describe())
+        np.testing.assert_array_equal(model.predict(given), model.labels_)
     with pytest.raises(InvalidInputError, match="divides columns"):
         MOSAIC(3, kernel="haversine", scale=True).fit(places)
 

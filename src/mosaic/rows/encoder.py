@@ -159,6 +159,17 @@ class Encoder:
             return [column.name for column in self.columns]
         return None if self.features is None else list(self.features)
 
+    def of_places(self) -> Encoder:
+        """The same for latitude and longitude alone, where two columns have such names."""
+        names = self.names or []
+        latitudes = [name for name in names if name.lower().startswith("lat")]
+        longitudes = [name for name in names if name.lower().startswith(("lon", "lng"))]
+        if len(latitudes) != 1 or len(longitudes) != 1:
+            return self
+        places = (*latitudes, *longitudes)
+        others = [LeftOut(name, "is neither latitude nor longitude") for name in names if name not in places]
+        return replace(self, features=places, width=2, left_out=(*self.left_out, *others))
+
     @property
     def blocks(self) -> dict[str, slice]:
         ends = np.cumsum([column.width for column in self.columns]).tolist()
