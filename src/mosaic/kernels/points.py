@@ -392,10 +392,12 @@ class Cosine(Linear):
 @dataclass(frozen=True)
 class Tanimoto(PointKernel):
     """k(x, y) = xᵀy / (‖x‖² + ‖y‖² − xᵀy): of sets, as rows of bits, the share of what either has that both have (Jaccard). Empty
-    rows are equal.
+    rows are equal. Their distance is 1 − k.
 
     It is Σ_m (xᵀy)^m / (‖x‖² + ‖y‖²)^m, m ≥ 1: positive semi-definite, since 1 / (a + b)^m ∝ ∫ t^(m−1) e^(−at) e^(−bt) dt.
     """
+
+    order: ClassVar[int] = 1
 
     def _between(self, A: Any, B: Any) -> Any:
         shared = product(A, B)
@@ -406,6 +408,12 @@ class Tanimoto(PointKernel):
 
     def _with_itself(self, A: Any) -> Any:
         return np.ones(A.shape[0])
+
+    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
+        return 0.5 * super().device_distances(rows, columns)
+
+    def device_distances_at(self, Y: Any) -> Any:
+        return 0.5 * super().device_distances_at(Y)
 
 
 @dataclass(frozen=True)
