@@ -1,6 +1,9 @@
 """Bandwidth rules, the heat kernel, and what a kernel says about bad input."""
 
+from difflib import SequenceMatcher
+
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import expm
@@ -8,7 +11,7 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
-from mosaic import EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError, solve
 from mosaic.kernels import STATIONARY_KERNELS, make_kernel
 from mosaic.kernels.diffusion import heat_features
 
@@ -30,7 +33,7 @@ def test_scale_is_that_of_support_vector_machines_and_median_the_reciprocal_medi
 @pytest.mark.parametrize("name", STATIONARY_KERNELS)
 @pytest.mark.parametrize("quantile", [0.5, 0.9])
 def test_effective_count_rule_is_met(rng, name, quantile):
-    X = rng.normal(size=(300, 3))
+    X = rng.normal(size=(300, 2 if name == "haversine" else 3))
     kernel = make_kernel(X, name, gamma=EffectiveCount(15.0, quantile))
     counts = (kernel.block(slice(None), np.arange(300)) ** 2).sum(axis=0)
     assert np.quantile(counts, quantile) == pytest.approx(15.0, rel=1e-5)
@@ -101,9 +104,12 @@ def test_precomputed_faults_are_named():
     with pytest.raises(InvalidInputError, match=r"square; got shape \(4, 3\)"):
         make_kernel(np.ones((4, 3)), "precomputed")
     distances = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
-    told = rf"smallest eigenvalue is {np.linalg.eigvalsh(distances)[0]:.3g} .*pass np.exp\(-gamma \* D\*\*2\)"
+    told = rf"smallest eigenvalue is {np.linalg.eigvalsh(distances)[0]:.3g} .*distances, use kernel='distances'"
     with pytest.raises(NotPositiveSemidefiniteError, match=told):
-        make_kernel(distances, "precomputed")
+        solve(distances, kernel="precomputed")
+    for faulty, said in ((distances - 1, "got -1, and 1"), (sp.csr_array(distances), "dense matrix"), (distances[:3], "square")):
+        with pytest.raises(InvalidInputError, match=said):
+            make_kernel(faulty, "distances")
     with pytest.raises(NotPositiveSemidefiniteError, match="diagonal entry 2 is -1"):
         make_kernel(np.diag([1.0, 1.0, -1.0]), "precomputed")
 
@@ -128,8 +134,8 @@ def test_low_rank_does_not_hide_that_a_similarity_is_indefinite(rng, n, kind):
     F, u = rng.normal(size=(n, 6)), rng.normal(size=n)
     K = F @ F.T
     for unit in (1e-12, 1.0, 1e12):
-        make_kernel(unit * K, "precomputed")
-        make_kernel(sp.csr_array((unit * K).astype(np.float32)), "precomputed")
+        make_kernel(unit * K, "precomputed").refuse_indefinite()
+        make_kernel(sp.csr_array((unit * K).astype(np.float32)), "precomputed").refuse_indefinite()
     if kind == "direction":
         K += 1e-9 * np.eye(n) - 1e-6 * np.outer(u, u) / (u @ u)
     else:  # points of next to no length that are said to resemble one another
@@ -139,7 +145,7 @@ def test_low_rank_does_not_hide_that_a_similarity_is_indefinite(rng, n, kind):
     K = 0.5 * (K + K.T)
     assert K.diagonal().min() > 0
     with pytest.raises(NotPositiveSemidefiniteError, match=f"smallest eigenvalue is {np.linalg.eigvalsh(K)[0]:.3g}"):
-        make_kernel(K, "precomputed")
+        make_kernel(K, "precomputed").refuse_indefinite()
 
 
 def test_faults_of_functions_and_points_without_direction_are_named(rng):
@@ -157,3 +163,74 @@ def test_faults_of_functions_and_points_without_direction_are_named(rng):
             make_kernel(data, "cosine")
         with pytest.raises(InvalidInputError, match="1 rows are zero, the first is row 4 of Y"):
             make_kernel(data[:4], "cosine").cross(data)
+
+
+def test_places_are_compared_on_the_sphere_and_across_the_date_line():
+    places = np.array([[0.0, 179.0], [0.0, -179.0], [90.0, 0.0], [-90.0, 50.0], [48.86, 2.35], [52.52, 13.40]])
+    D = make_kernel(places, "haversine", gamma=1.0).distances(slice(None), np.arange(6))
+    unit = np.radians(places)
+    x = np.column_stack([np.cos(unit[:, 0]) * np.cos(unit[:, 1]), np.cos(unit[:, 0]) * np.sin(unit[:, 1]), np.sin(unit[:, 0])])
+    np.testing.assert_allclose(D, np.arccos(np.clip(x @ x.T, -1, 1)), atol=3e-8)
+    assert D[0, 1] == pytest.approx(np.radians(2.0))
+    assert 6371 * D[4, 5] == pytest.approx(878, abs=1)  # Paris and Berlin
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [([[1.0, 2.0, 3.0]], "got 3 columns"), ([[100.0, 20.0]], "latitudes reach 100°"), ([[20.0, 400.0]], "longitudes 400°")],
+)
+def test_rows_that_are_no_places_are_refused(rows, said):
+    with pytest.raises(InvalidInputError, match=said):
+        MOSAIC(1, kernel="haversine").fit(np.array(rows * 3))
+
+
+def test_latitude_and_longitude_are_found_by_their_names_and_never_divided_by_their_spread(tmp_path):
+    rng = np.random.default_rng(0)
+    places = np.c_[rng.uniform(46, 47, 60), rng.uniform(-80, 80, 60)]
+    frame = pl.DataFrame(
+        {"Lng": places[:, 1], "shop": [f"s{i}" for i in range(60)], "sales": rng.random(60), "Latitude": places[:, 0]}
+    )
+    frame.write_csv(tmp_path / "shops.csv")
+    for given in (frame, frame.to_pandas(), str(tmp_path / "shops.csv")):
+        model = MOSAIC(3, kernel="haversine").fit(given)
+        np.testing.assert_allclose(model.selection_.kernel.X[model.selection_.data.points.point_of], places)
+        assert model.encoder_.names == ["Latitude", "Lng"]
+        assert "sales (is neither latitude nor longitude)" in " ".join(model.encoder_.describe())
+        np.testing.assert_array_equal(model.predict(given), model.labels_)
+    with pytest.raises(InvalidInputError, match="divides columns"):
+        MOSAIC(3, kernel="haversine", scale=True).fit(places)
+
+
+def test_sets_are_compared_by_what_they_share(rng):
+    B = rng.random((40, 30)) < 0.2
+    B[:2] = False
+    shared = (B[:, None] & B).sum(axis=-1)
+    either = (B[:, None] | B).sum(axis=-1)
+    expected = np.divide(shared, either, out=np.ones(shared.shape), where=either > 0)
+    for given in (B.astype(np.uint8), B.astype(float), sp.csr_array(B.astype(float))):
+        kernel = make_kernel(given, "tanimoto")
+        np.testing.assert_allclose(kernel.block(slice(None), np.arange(40)), expected, atol=1e-12)
+
+
+def test_what_is_chosen_from_distances_is_what_is_chosen_from_points(rng):
+    X = np.vstack([rng.normal(size=(150, 3)), [[40.0, 0.0, 0.0]]])
+    D = np.abs(X[:, None] - X).sum(axis=-1)
+    by_distance, by_points = MOSAIC(6, kernel="distances").fit(D), MOSAIC(6, kernel="laplacian", scale=False).fit(X)
+    assert {*by_distance.representative_indices_} == {*by_points.representative_indices_}
+    assert by_distance.is_outlier_[150]
+    assert by_distance.coverage_ == pytest.approx(by_points.coverage_)
+    np.testing.assert_array_equal(by_distance.predict(D), by_distance.labels_)
+    np.testing.assert_array_equal(by_distance.predict(D[:, :]), by_points.predict(X))
+
+
+def test_a_similarity_that_is_not_positive_semidefinite_is_chosen_from_and_its_program_refused(rng):
+    words = ["".join(rng.choice(list("abc"), 6)) for _ in range(60)]
+    K = np.array([[SequenceMatcher(None, a, b).ratio() for b in words] for a in words])
+    K = 0.5 * (K + K.T)
+    assert np.linalg.eigvalsh(K)[0] < -0.1
+    for kernel, given in (("precomputed", K), ("distances", 1.0 - K)):
+        assert MOSAIC(5, kernel=kernel).fit(given).certificate_.gap < 0.05
+        with pytest.raises(NotPositiveSemidefiniteError):
+            solve(given, kernel=kernel)
+        with pytest.raises(NotPositiveSemidefiniteError):
+            MOSAIC(5, kernel=kernel, algorithm="paper").fit(given)

@@ -18,8 +18,11 @@ from typing import Any, ClassVar, Self
 
 from mosaic.exceptions import InvalidInputError
 
+#: Kernels of pairs of rows, and those of numbers that are taken as they are: also degrees, bits and counts.
+PAIRWISE = ("precomputed", "distances")
+TAKEN_AS_GIVEN = (*PAIRWISE, "haversine", "tanimoto")
 #: Names that ``mosaic.kernels.make_kernel`` knows.
-KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
+KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "tanimoto", "haversine", "diffusion", "precomputed", "distances")
 #: Values of other parameters that take one of a few words.
 CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report"), "suspects": ("drop", "keep")}
 

@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise
 
 from mosaic import MOSAIC, load
 from mosaic.kernels import KERNELS, POINT_KERNELS, make_kernel
-from mosaic.parameters import BY_NAME, KERNELS_WITH_SETTINGS
+from mosaic.parameters import BY_NAME, KERNELS_WITH_SETTINGS, PAIRWISE
 
 X = np.random.default_rng(1).normal(size=(40, 5))
 WIDE = np.random.default_rng(1).normal(size=(40, 30))  # more features than the coordinate loop takes
@@ -25,10 +25,15 @@ def product(A, B):
 
 
 def given(name, X):
-    """What a user passes for the points X: themselves, or their similarities to one another."""
-    if name != "precomputed":
+    """What a user passes for the points X: themselves, places, or their similarities to or distances from one another."""
+    if name not in ("haversine", "precomputed", "distances"):
         return X
-    K = np.exp(-0.2 * pairwise.euclidean_distances(np.asarray(X.todense() if sp.issparse(X) else X), squared=True))
+    dense = np.asarray(X.todense() if sp.issparse(X) else X)
+    if name == "haversine":
+        return dense[:, :2] / (1.0 + np.abs(dense[:, :2])) * np.array([90.0, 180.0], X.dtype)
+    if name == "distances":
+        return pairwise.manhattan_distances(dense).astype(X.dtype)
+    K = np.exp(-0.2 * pairwise.euclidean_distances(dense, squared=True))
     return sp.csr_array(K) if sp.issparse(X) else K.astype(X.dtype)
 
 
@@ -41,7 +46,7 @@ def matrix(kernel):
 
 
 def test_every_kernel_has_a_name_that_users_can_write():
-    assert set(KERNELS) == {*POINT_KERNELS, "diffusion", "precomputed"}
+    assert set(KERNELS) == {*POINT_KERNELS, "diffusion", *PAIRWISE}
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -59,10 +59,10 @@ class Builder:
         if self.plan.is_sampled:
             drawn = draw_in_memory(matrix, self.plan.sample, constraints, weights, larger=self.plan.larger)
             return self._of_sample(drawn, n, constraints, AllInMemory(matrix, weights))
-        pairwise = settings.kernel == "precomputed"
+        pairwise = settings.pairwise
         if pairwise and matrix.shape[1] != n:
-            fault = f"a precomputed similarity must be square; got shape {matrix.shape}"
-            remedy = "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`."
+            fault = f"a matrix of similarities or distances must be square; got shape {matrix.shape}"
+            remedy = "To pass points instead, choose a kernel such as `kernel='rbf'`."
             raise InvalidInputError(fault, remedy)
         if settings.mode == "paper" and not pairwise:
             matrix = as_double(matrix)  # single precision does not tell which rows of R are zero

@@ -11,7 +11,7 @@ conditions hold (``docs/decisions/0017`` has the measurements):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,7 +25,16 @@ from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.kernels import STATIONARY_KERNELS, EffectiveCount, Kernel, StationaryKernel, make_kernel, resolve_gamma, stationary
+from mosaic.kernels import (
+    STATIONARY_KERNELS,
+    Distances,
+    EffectiveCount,
+    Kernel,
+    StationaryKernel,
+    make_kernel,
+    resolve_gamma,
+    stationary,
+)
 from mosaic.text import figure
 
 if TYPE_CHECKING:
@@ -70,8 +79,8 @@ class Geometry:
 
 
 def preparation_of(X: Matrix, weights: FloatArray | None, settings: Settings) -> Prepare:
-    if settings.scale is True and settings.kernel == "precomputed":
-        fault = "divides columns of features, and with `kernel='precomputed'` there are none"
+    if settings.scale is True and settings.takes_as_given:
+        fault = f"divides columns of features, and with `kernel={settings.kernel!r}` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
     check_size(X)
     ours = settings.similarity_is_ours
@@ -211,7 +220,7 @@ def geometry_of(
     if gamma is None:
         name = settings.kernel if isinstance(settings.kernel, str) else "as given"
         return Geometry(prepare, kernel, (columns, f"Similarity: {name}, which has no bandwidth."))
-    if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
+    if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel | Distances):
         share = "a fifth of all"
         number = RESEMBLED_SHARE * n
         share = f"{number:,.0f} of {n:,} points, {share}" if number >= 1 else f"{share} points"
@@ -224,12 +233,16 @@ def geometry_of(
 
 def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
     """The kernel over the distinct points of prepared rows X; its bandwidth is computed if ``gamma`` is "auto"."""
-    name = settings.kernel
-    gamma = settings.gamma
-    if isinstance(name, str) and name == "precomputed":
-        kernel = make_kernel(X, "precomputed")
+    name, gamma = settings.kernel, settings.gamma
+    if settings.pairwise:
+        kernel = make_kernel(X, name, gamma="scale" if is_auto(gamma) else gamma)
+        if settings.mode == "paper":
+            kernel.refuse_indefinite()
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
-        return kernel if same else kernel.take(points.first)
+        kernel = kernel if same else kernel.take(points.first)
+        if isinstance(kernel, Distances) and is_auto(gamma) and points.n > 1 and settings.mode == "auto":
+            kernel = replace(kernel, gamma=bandwidth(kernel.take(points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))))
+        return kernel
     rows = rows_of(X, points.first)
     formula = settings.formula or name
     if is_auto(gamma):
@@ -243,7 +256,7 @@ def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, see
     return make_kernel(rows, formula, gamma=gamma, random_state=seed)
 
 
-def bandwidth(kernel: StationaryKernel) -> float:
+def bandwidth(kernel: StationaryKernel | Distances) -> float:
     """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points."""
     wanted = max(RESEMBLED_SHARE * kernel.n, 1.5)
     if wanted >= kernel.n:

@@ -47,8 +47,8 @@ from mosaic.arrays.xp import (
     with_diagonal,
     with_entries,
 )
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import Kernel, check_eigenvalues, check_similarities
+from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
+from mosaic.kernels import DISTANCES, Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
@@ -254,8 +254,10 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
     everyone = np.arange(len(members))
     kernel = reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
-    K = kernel.block(everyone, everyone)
-    F = _factor(0.5 * (K + K.T), float(np.finfo(kernel.dtype).eps) ** 0.5)
+    K = _refused_if_no_similarity(kernel.block(everyone, everyone))
+    F = _factor(K)
+    if F.shape[1] < len(K):
+        K = F @ F.T
     problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.abs(weights - 1.0).max() < 1e-12))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
@@ -267,17 +269,25 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
     return lam * eta, complement
 
 
-def _factor(K: FloatArray, allowed: float) -> FloatArray:
-    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not. One that is below zero by more
-    than the share ``allowed`` of their sizes is refused.
-    """
+def _refused_if_no_similarity(K: FloatArray) -> FloatArray:
+    """K, symmetric; refused if a row resembles another more than both resemble themselves."""
+    K, own = 0.5 * (K + K.T), K.diagonal()
+    beyond = K - 0.5 * (own[:, None] + own)
+    if beyond.max(initial=0.0) > 1e-6 * float(np.abs(K).max()):
+        i, j = divmod(int(beyond.argmax()), len(K))
+        fault = f"a row resembles another by {K[i, j]:g}, and both resemble themselves by {own[i]:g} and {own[j]:g}"
+        raise NotPositiveSemidefiniteError(fault, DISTANCES)
+    return K
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not: without negative ones."""
     rounding = 1e-12  # as a share of the largest eigenvalue
     try:
         cholesky(with_diagonal(K.copy(), -rounding * float(np.abs(K).sum(axis=1).max())))
         return np.asarray(cholesky(K.copy()))
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(K)
-        check_eigenvalues(values, allowed * float(np.abs(values).sum()))
         kept = values > rounding * max(float(values[-1]), 0.0)
         return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 

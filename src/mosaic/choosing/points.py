@@ -42,7 +42,7 @@ class Points:
 
     @classmethod
     def of(cls, X: Matrix, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
-        """The distinct points of X (similarities if ``pairwise``), by centrality."""
+        """The distinct points of X (similarities or distances if ``pairwise``), by centrality."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
@@ -57,7 +57,8 @@ class Points:
             share = np.zeros(X.shape[1])
             share[members] = total / total.sum()
             apart = np.asarray(X.diagonal(), np.float64)[members] - 2.0 * np.asarray(X[members] @ share).ravel()  # ‖φ_i − φ̄‖² − c
-            order = np.argsort(_in_steps(apart), kind="stable")
+            is_distance = not X.diagonal().any()
+            order = np.argsort(_in_steps(-apart if is_distance else apart), kind="stable")
         else:
             drawn = priority(codes if equal.is_trivial else codes[equal.first])
             order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))

@@ -17,7 +17,7 @@ from mosaic.choosing.cover import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.parameters import CHOICES, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
+from mosaic.parameters import CHOICES, PAIRWISE, TAKEN_AS_GIVEN, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
 from mosaic.program import RowNorm, SolverName
 from mosaic.text import group_label, listed
 
@@ -136,7 +136,17 @@ class Settings:
     def similarity_is_ours(self) -> bool:
         """Whether kernel and bandwidth are left to the library."""
         names = isinstance(self.kernel, str) and is_auto(self.gamma)
-        return names and self.kernel in STATIONARY_KERNELS and self.mode == "auto"
+        scales = self.kernel in STATIONARY_KERNELS and not self.takes_as_given
+        return names and scales and self.mode == "auto"
+
+    @property
+    def pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in PAIRWISE
+
+    @property
+    def takes_as_given(self) -> bool:
+        """Whether columns are numbers that the kernel knows the meaning of."""
+        return isinstance(self.kernel, str) and self.kernel in TAKEN_AS_GIVEN
 
     def number(self, n_rows: float) -> int | None:
         k = self.n_representatives

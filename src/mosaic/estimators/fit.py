@@ -57,7 +57,9 @@ def take(
 ) -> Taken:
     """X as a fit takes it. What its columns mean becomes known to the estimator."""
     rows = Rows.of(X, groups=groups, weights=sample_weight, memory_budget=settings.memory_budget)
-    encoder = Encoder.fit(rows, pairwise=settings.kernel == "precomputed")
+    encoder = Encoder.fit(rows, as_given=settings.takes_as_given)
+    if settings.kernel == "haversine":
+        encoder = encoder.of_places()
     surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in encoder.left_out if column.remedy is not None]
     if surprising:
         warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))

@@ -23,6 +23,7 @@ from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
 from mosaic.facts import Facts
+from mosaic.parameters import PAIRWISE
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.arrays import owner_of
 from mosaic.rows.frames import cells_of
@@ -256,7 +257,7 @@ class FittedAttributes:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = bool(self.kernel == "precomputed")
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel in PAIRWISE
         tags.input_tags.sparse = True
         return tags
 

@@ -28,7 +28,7 @@ from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.parameters import CHOICES, as_bytes, is_whole, one_of, real_number
+from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, is_whole, one_of, real_number
 from mosaic.rows import Rows
 from mosaic.rows.frames import take_rows
 from mosaic.rows.rows import chosen_rows
@@ -225,7 +225,7 @@ verbose : as for ``MOSAIC``
                 rows = Rows.of(X, memory_budget=as_bytes(self.memory_budget))
                 known = {"groups": rows.groups, "sample_weight": rows.weights}  # that a file was read with
                 given = [*constraints, *(name for name, values in known.items() if values is not None)]
-                if given or self.kernel == "precomputed":
+                if given or (isinstance(self.kernel, str) and self.kernel in PAIRWISE):
                     what = ", ".join(given) or "a matrix of similarities"
                     remedy = "Leave y out, and give its values as `groups`."
                     raise InvalidInputError(f"{what} cannot be combined with labels", remedy)

@@ -31,7 +31,7 @@ from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.sampler import MOSAICSampler, Suspects
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
+from mosaic.kernels import POINT_KERNELS, DiffusionKernel, Distances, EffectiveCount, Precomputed
 from mosaic.parameters import BY_NAME, Sketch
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
@@ -62,7 +62,7 @@ CLASSES: dict[str, type[Any]] = {
         choosing.Settings, choosing.Solved, ByPasses, Category, Embedding, Certificate, CountModel, Cut, DiffusionKernel,
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
-        KnownRows, LeftOut, Number, Precomputed, Prepare, RowNames, Status, Suspects, Encoder, Text,
+        KnownRows, LeftOut, Number, Distances, Precomputed, Prepare, RowNames, Status, Suspects, Encoder, Text,
         Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip

@@ -70,9 +70,10 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
-            AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
+        X : array, CSR matrix, memory map or data frame, points × features; pairs if ``kernel="precomputed"`` or
+            ``"distances"``. Or the path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5
+            data set, AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to
+            last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
         groups : a label for every row, or the name of a column of labels, or a list of such names: then every combination that
@@ -240,7 +241,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         100; of few distinct rows all
     coverage : instead of a number: as many as needed for this coverage, between 0 and 1 (``coverage_``)
     kernel : a name (``mosaic.kernels.KERNELS``), ``Polynomial(…)``, ``Diffusion(…)``, or a function of two sets of points.
-        "precomputed" if X is the matrix of similarities, "cosine" if only directions count
+        "precomputed" or "distances" if X is the matrix of similarities or distances, "cosine" if only directions count,
+        "tanimoto" for sets of bits or counts, "haversine" for latitude and longitude
     gamma : bandwidth: "auto", "scale", "median", EffectiveCount or a number. "auto": a point in a denser place than three
         quarters of all points resembles a fifth of them, whatever the number of representatives, so that fits can be compared
     scale : True, False or "auto": whether columns are divided by their spread. "auto" does so if kernel and bandwidth are left to

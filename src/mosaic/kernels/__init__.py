@@ -14,11 +14,11 @@ from mosaic.kernels.points import (
     StationaryKernel,
     check_similarities,
 )
-from mosaic.kernels.precomputed import Precomputed, check_eigenvalues
+from mosaic.kernels.precomputed import DISTANCES, Distances, Precomputed
 from mosaic.parameters import KERNELS
 
 __all__ = [
-    "KERNELS", "POINT_KERNELS", "RBF", "STATIONARY_KERNELS", "DiffusionKernel", "EffectiveCount", "Gamma", "Kernel",
-    "PointKernel", "Precomputed", "StationaryKernel", "check_eigenvalues", "check_similarities", "decay_rate", "make_kernel",
+    "DISTANCES", "KERNELS", "POINT_KERNELS", "RBF", "STATIONARY_KERNELS", "DiffusionKernel", "Distances", "EffectiveCount",
+    "Gamma", "Kernel", "PointKernel", "Precomputed", "StationaryKernel", "check_similarities", "decay_rate", "make_kernel",
     "resolve_gamma", "stationary", "to_kernel_device",
 ]  # fmt: skip

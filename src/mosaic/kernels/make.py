@@ -18,8 +18,8 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import points
 from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.points import POINT_KERNELS, RBF, STATIONARY_KERNELS, Kernel, StationaryKernel
-from mosaic.kernels.precomputed import Precomputed
-from mosaic.parameters import Diffusion, Parameters, Polynomial, check_kernel, name_of, real_number
+from mosaic.kernels.precomputed import Distances, Precomputed
+from mosaic.parameters import PAIRWISE, Diffusion, Parameters, Polynomial, check_kernel, name_of, real_number
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
@@ -59,11 +59,11 @@ def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale"
 
     Parameters
     ----------
-    X : array or CSR matrix, n × d (n × n for ``"precomputed"``)
+    X : array or CSR matrix, n × d (n × n for ``"precomputed"`` and ``"distances"``)
     kernel : one of ``mosaic.kernels.KERNELS``, or one with its settings (``Polynomial(degree=2)``), or a function f(A, B)
     gamma : float, "scale", "median" or EffectiveCount
         For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
-        ``"median"`` is 1 / median distance, both in the distance of the kernel.
+        ``"median"`` is 1 / median distance, both in the distance of the kernel; of given distances ``"scale"`` is that, too.
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
 
     Examples
@@ -74,10 +74,13 @@ def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale"
     [1.0, 0.368, 0.0]
     """
     check_kernel(kernel)
-    X = as_points(to_kernel_device(X, kernel), "K" if kernel == "precomputed" else "X")
+    X = as_points(to_kernel_device(X, kernel), "K" if kernel in PAIRWISE else "X")
     match kernel:
         case "precomputed":
             return Precomputed(X)
+        case "distances":
+            given = Distances(X)
+            return replace(given, gamma=resolve_gamma(given, "median" if gamma == "scale" else gamma, random_state))
         case "cosine":
             return points.Cosine(points.normalised_rows(X))
         case "diffusion" | Diffusion():
@@ -109,7 +112,7 @@ def to_kernel_device(X: Matrix, kernel: Any) -> Any:
     return on_host(X) if is_on_device(X) and not there else X
 
 
-def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
+def resolve_gamma(kernel: StationaryKernel | Distances, gamma: Gamma, random_state: Seed = 0) -> float:
     """The number γ of a bandwidth rule (see ``make_kernel``); 1 for constant data, which has no scale."""
     if isinstance(gamma, EffectiveCount):
         return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
@@ -127,7 +130,7 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
     return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
 
 
-def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
+def _effective_count_gamma(kernel: StationaryKernel | Distances, rule: EffectiveCount, rng: np.random.Generator) -> float:
     """Solve quantile_j(1 + Σ_{i≠j} k_ij²) = m0 for γ, for 512 of 2048 points; their sums are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:

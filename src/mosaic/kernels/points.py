@@ -47,13 +47,15 @@ NEAR_IN_SINGLE = 1e-3
 FEW_IN_SINGLE = 4
 #: Similarities below this are 0: products of subnormal numbers take some processors 20 times as long.
 SMALLEST_SIMILARITY = 1e-30
+#: A degree.
+RADIAN = float(np.pi) / 180.0
 #: Largest length of a point, in units of the distance, whose products are taken in single precision.
 LONGEST_IN_SINGLE = 1e15
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y. Names with ``device_``
+    """A similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y. Names with ``device_``
     answer on the device of the points, others with NumPy arrays, in float64.
     """
 
@@ -88,6 +90,10 @@ class Kernel(ABC):
     @abstractmethod
     def take(self, indices: IntArray) -> Kernel:
         """The same similarity over these points only, renumbered, with copies of their rows."""
+
+    def refuse_indefinite(self) -> None:
+        """Raise an error if this is known not to be positive semi-definite, which the program needs, and choosing does not."""
+        return
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return on_host(self.device_block(rows, columns))
@@ -330,6 +336,43 @@ class Laplacian(StationaryKernel):
 
 
 @dataclass(frozen=True)
+class Haversine(StationaryKernel):
+    """k(x, y) = exp(−γ d), d the angle between two places on a sphere; rows are latitude and longitude in degrees.
+
+    d = 2 arcsin √(sin²(Δφ / 2) + cos φ cos φ' sin²(Δλ / 2)), in radians: 6371 km on Earth. Of this distance, unlike of its
+    square, the exponential is positive semi-definite on every sphere (Gangolli 1967).
+    """
+
+    order: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_places(self.X)
+
+    def prepared(self, Y: Any) -> Any:
+        Y = super().prepared(Y)
+        check_places(Y)
+        return Y
+
+    def _distances(self, A: Any, B: Any) -> Any:
+        xp = namespace(A)
+        latitudes, others = xp.asarray(A[:, :1]) * RADIAN, xp.asarray(B[:, :1]).T * RADIAN
+        apart = (xp.asarray(A[:, 1:]) - xp.asarray(B[:, 1:]).T) * RADIAN
+        squares = xp.sin(0.5 * (latitudes - others)) ** 2 + xp.cos(latitudes) * xp.cos(others) * xp.sin(0.5 * apart) ** 2
+        return 2.0 * xp.asin(xp.sqrt(xp.where(squares < 1.0, squares, xp.ones_like(squares))))
+
+
+def check_places(X: Any) -> None:
+    """Refuse rows that are not latitude and longitude in degrees."""
+    remedy = "Pass two columns in degrees: latitude, then longitude."
+    if X.shape[1] != 2 or sp.issparse(X):
+        raise InvalidInputError(f"`kernel='haversine'` compares places; got {X.shape[1]} columns", remedy)
+    latitudes, longitudes = on_host(abs(X)).max(axis=0, initial=0.0)
+    if latitudes > 90.0 or longitudes > 360.0:
+        fault = f"`kernel='haversine'` compares places; latitudes reach {latitudes:.4g}° and longitudes {longitudes:.4g}°"
+        raise InvalidInputError(fault, remedy)
+
+
+@dataclass(frozen=True)
 class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
@@ -348,6 +391,33 @@ class Cosine(Linear):
 
     def prepared(self, Y: Matrix) -> Any:
         return normalised_rows(super().prepared(Y), "Y")
+
+
+@dataclass(frozen=True)
+class Tanimoto(PointKernel):
+    """k(x, y) = xᵀy / (‖x‖² + ‖y‖² − xᵀy): of sets, as rows of bits, the share of what either has that both have (Jaccard). Empty
+    rows are equal. Their distance is 1 − k.
+
+    It is Σ_m (xᵀy)^m / (‖x‖² + ‖y‖²)^m, m ≥ 1: positive semi-definite, since 1 / (a + b)^m ∝ ∫ t^(m−1) e^(−at) e^(−bt) dt.
+    """
+
+    order: ClassVar[int] = 1
+
+    def _between(self, A: Any, B: Any) -> Any:
+        shared = product(A, B)
+        either = squared_lengths(A)[:, None] + squared_lengths(B) - shared
+        xp = namespace(shared)
+        is_empty = either <= 0
+        return xp.where(is_empty, xp.ones_like(shared), shared / xp.where(is_empty, xp.ones_like(shared), either))
+
+    def _with_itself(self, A: Any) -> Any:
+        return np.ones(A.shape[0])
+
+    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
+        return 0.5 * super().device_distances(rows, columns)
+
+    def device_distances_at(self, Y: Any) -> Any:
+        return 0.5 * super().device_distances_at(Y)
 
 
 @dataclass(frozen=True)
@@ -382,12 +452,13 @@ class PolynomialKernel(Linear):
 
 #: Kernels that are a formula of two points, by name: new points can be put to them, so that passes take them, and bandwidths
 #: of stationary ones are found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
-STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
+STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian, "haversine": Haversine}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
     "polynomial": PolynomialKernel,
     "linear": Linear,
     "cosine": Cosine,
+    "tanimoto": Tanimoto,
 }
 
 

@@ -1,18 +1,24 @@
-"""A similarity matrix given by the user, checked and used like any other kernel."""
+"""A matrix of similarities, or of distances, given by the user: checked, and used like any other kernel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.xp import Matrix, pivoted_root
+from mosaic.arrays.xp import Matrix, pivoted_root, zero_below
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.points import Kernel, Rows, check_similarities
+from mosaic.kernels.points import SMALLEST_SIMILARITY, Kernel, Rows, check_similarities
+
+#: What to do with distances that were taken for similarities, and with points.
+POINTS = "To pass points instead, choose a kernel such as `kernel='rbf'`."
+DISTANCES = "If these are distances, use `kernel='distances'`."
 
 
 @dataclass(frozen=True)
@@ -26,25 +32,24 @@ class Precomputed(Kernel):
     taken_from: tuple[IntArray, FloatArray, KnownRows | None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.taken_from is not None:
-            return
-        K = self.X
-        if K.shape[0] != K.shape[1]:
-            raise InvalidInputError(
-                f"a precomputed similarity must be square; got shape {K.shape}",
-                "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
-            )
-        _check_symmetric(K)
+        if self.taken_from is None:
+            self._check()
+
+    def _check(self) -> None:
+        _check_square_and_symmetric(self.X, "similarity", POINTS)
         diagonal = self.diagonal()
         if diagonal.min() < 0:
             j = int(diagonal.argmin())
             raise NotPositiveSemidefiniteError(
-                f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}",
-                "If this is a distance matrix D, pass np.exp(-gamma * D**2) instead.",
+                f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}", DISTANCES
             )
-        check_similarities(largest_entry(K), self.dtype)
+        check_similarities(largest_entry(self.X), self.dtype)
+
+    def refuse_indefinite(self) -> None:
         if self.n <= 5000:
-            _check_definite(in_double(K), 100 * float(np.finfo(K.dtype).eps) * float(diagonal.sum()))
+            everyone = np.arange(self.n)
+            K = self.block(everyone, everyone)
+            _check_definite(K, 100 * float(np.finfo(self.dtype).eps) * float(K.diagonal().sum()))
 
     def device_block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return in_double(self.X[rows][:, columns])
@@ -52,10 +57,9 @@ class Precomputed(Kernel):
     def diagonal(self) -> FloatArray:
         return np.asarray(self.X.diagonal(), dtype=np.float64)
 
-    def take(self, indices: IntArray) -> Precomputed:
-        chosen = np.arange(self.n)[indices]
-        (places, diagonal, known) = self._whole
-        return Precomputed(self.X[chosen][:, chosen], (places[chosen], diagonal, known))
+    def take(self, indices: IntArray) -> Self:
+        chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
+        return replace(self, X=self.X[chosen][:, chosen], taken_from=(places[chosen], diagonal, known))
 
     def device_cross(self, Y: Matrix) -> FloatArray:
         self._check_new(Y)
@@ -88,8 +92,61 @@ class Precomputed(Kernel):
             )
 
 
-def _check_symmetric(K: Matrix) -> None:
+@dataclass(frozen=True)
+class Distances(Precomputed):
+    """k_ij = exp(−γ d_ij) for a matrix of distances; a new point is given by its distances to all points of the matrix.
+
+    Note 1. It need not be positive semi-definite. Choosing asks for distances only; the program refuses what is not.
+    """
+
+    order: ClassVar[int] = 1
+    gamma: float = 1.0
+
+    def _check(self) -> None:
+        D = self.X
+        if sp.issparse(D):
+            raise InvalidInputError(
+                "distances are a dense matrix; got a sparse one", "Pass `D.toarray()`, if absent entries are 0."
+            )
+        _check_square_and_symmetric(D, "matrix of distances", POINTS)
+        if D.min() < 0 or D.diagonal().any():
+            fault = (
+                f"distances are not negative, and 0 between a row and itself; got {D.min():g}, and {abs(D.diagonal()).max():g}"
+            )
+            raise InvalidInputError(fault, "To pass similarities, use `kernel='precomputed'`.")
+        check_similarities(largest_entry(D), self.dtype)
+
+    @property
+    def unit(self) -> float:
+        return 1.0 / self.gamma
+
+    def device_block(self, rows: Rows, columns: IntArray) -> FloatArray:
+        return self._decayed(self.device_distances(rows, columns))
+
+    def device_cross(self, Y: Matrix) -> FloatArray:
+        return self._decayed(self.device_distances_at(Y))
+
+    def device_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        return super().device_block(rows, columns)
+
+    def device_distances_at(self, Y: Matrix) -> FloatArray:
+        return super().device_cross(Y)
+
+    def diagonal(self) -> FloatArray:
+        return np.ones(self.n)
+
+    def diagonal_at(self, Y: Matrix) -> FloatArray:
+        self._check_new(Y)
+        return np.ones(Y.shape[0])
+
+    def _decayed(self, D: FloatArray) -> FloatArray:
+        return np.asarray(zero_below(np.exp(-self.gamma * D), SMALLEST_SIMILARITY))
+
+
+def _check_square_and_symmetric(K: Matrix, what: str, remedy: str) -> None:
     """Refuse |K_ij − K_ji| above rounding."""
+    if K.shape[0] != K.shape[1]:
+        raise InvalidInputError(f"a precomputed {what} must be square; got shape {K.shape}", remedy)
     allowed = 100 * np.finfo(K.dtype).eps * largest_entry(K)
     for rows in row_blocks(K.shape[0], K.shape[1]):
         difference = abs(K[rows] - K[:, rows].T)
@@ -97,7 +154,7 @@ def _check_symmetric(K: Matrix) -> None:
             row, j = divmod(int(difference.argmax()), K.shape[1])
             i, j = sorted((rows.start + row, j))
             raise NotPositiveSemidefiniteError(
-                f"a precomputed similarity must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}",
+                f"a precomputed {what} must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}",
                 "Use (K + K.T) / 2 if the difference is noise.",
             )
 
@@ -121,5 +178,5 @@ def check_eigenvalues(eigenvalues: FloatArray, tolerance: float) -> None:
         raise NotPositiveSemidefiniteError(
             f"a similarity must be positive semi-definite; the smallest eigenvalue is {eigenvalues[0]:.3g} "
             f"and the largest {eigenvalues[-1]:.3g}",
-            "If this is a distance matrix D, pass np.exp(-gamma * D**2); otherwise clip the negative eigenvalues.",
+            f"{DISTANCES} Otherwise clip the negative eigenvalues.",
         )

@@ -18,7 +18,7 @@ from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
-from mosaic.parameters import check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
+from mosaic.parameters import PAIRWISE, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
 from mosaic.program import RowNorm, SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
@@ -107,7 +107,7 @@ def solve(
     if row_norm == "linf" and sample_weight is not None:
         raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
     check_kernel(kernel)
-    X = as_points(to_kernel_device(X, kernel), "K" if kernel == "precomputed" else "X")
+    X = as_points(to_kernel_device(X, kernel), "K" if kernel in PAIRWISE else "X")
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
     if not 1.0 / LARGEST_WEIGHT <= float(weights.max()) <= LARGEST_WEIGHT:
@@ -117,6 +117,7 @@ def solve(
     groups = EqualRows.trivial(n) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
+    similarity.refuse_indefinite()
     with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
         program = Program(distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, random_state)

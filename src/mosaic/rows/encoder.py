@@ -76,9 +76,9 @@ class Encoder:
     text_rows: IntArray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def fit(cls, rows: Rows, *, pairwise: bool = False) -> Encoder:
+    def fit(cls, rows: Rows, *, as_given: bool = False) -> Encoder:
         """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
-        ``pairwise`` rows are similarities, and all of their numbers count.
+        numbers that are taken ``as_given``, such as similarities, all count.
         """
         table = rows.table
         roles = rows.roles
@@ -89,11 +89,11 @@ class Encoder:
             said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
             return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
-        plain = [name for name in cells.numbers() if pairwise or name in roles.asked_for or is_feature_name(name)]
+        plain = [name for name in cells.numbers() if as_given or name in roles.asked_for or is_feature_name(name)]
         gaps, empty = gaps_of(table, plain)
         others = [name for name in roles.compared if name not in (*plain, *empty)]
-        left_out = None if gaps and not pairwise else all_left_out(cells, [*others, *empty], roles.asked_for)
-        if pairwise or left_out is not None:
+        left_out = None if gaps and not as_given else all_left_out(cells, [*others, *empty], roles.asked_for)
+        if as_given or left_out is not None:
             features = [name for name in plain if name not in empty]
             left_out = left_out or []
             if not features:
@@ -160,6 +160,17 @@ class Encoder:
         if self.columns:
             return [column.name for column in self.columns]
         return None if self.features is None else list(self.features)
+
+    def of_places(self) -> Encoder:
+        """The same for latitude and longitude alone, where two columns have such names."""
+        names = self.names or []
+        latitudes = [name for name in names if name.lower().startswith("lat")]
+        longitudes = [name for name in names if name.lower().startswith(("lon", "lng"))]
+        if len(latitudes) != 1 or len(longitudes) != 1:
+            return self
+        places = (*latitudes, *longitudes)
+        others = [LeftOut(name, "is neither latitude nor longitude") for name in names if name not in places]
+        return replace(self, features=places, width=2, left_out=(*self.left_out, *others))
 
     @property
     def blocks(self) -> dict[str, slice]:
