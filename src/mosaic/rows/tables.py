@@ -163,11 +163,6 @@ def pandas_columns(schema: pyarrow.Schema) -> tuple[list[str], list[str]]:
     return index, [column["field_name"] for column in categories if column["field_name"]]
 
 
-def without_categories(column: pyarrow.ChunkedArray) -> Any:
-    """A column of categories as a column of their values; other columns as they are."""
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
 def values_of(column: pyarrow.ChunkedArray) -> list[Any]:
     """The values of a column, as text where Python has none, as for the year 14645."""
     try:

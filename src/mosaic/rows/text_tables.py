@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
-from mosaic.rows.faults import FileFault, close_to, no_rows, readable
+from mosaic.rows.faults import FileFault, no_rows, readable
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import InMemory
@@ -375,8 +375,7 @@ def open_workbook(request: Request) -> Rows:
         sheets = list(book.sheet_names)
         name = request.sheet if request.sheet is not None else next(iter(sheets), None)
         if name not in sheets:
-            there = f"It has {listed(sheets)}." if sheets else "It has none."
-            raise FileFault(path, f"has no sheet {name!r} (`sheet`)", close_to(name or "", sheets) + there)
+            raise request.unknown("sheet", name or "", sheets, "sheet")
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
     request = replace(request, others=[other for other in sheets if other != name])
     rows = [row for row in rows if any(cell != "" for cell in row)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic.exceptions import NotWrittenError, SelectionWarning, warn
 from mosaic.rows.faults import FileFault
-from mosaic.rows.tables import values_of, without_categories
+from mosaic.rows.tables import values_of
 from mosaic.text import Library, json_text, jsonable
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _as_text(column: pyarrow.ChunkedArray) -> list[str | None]:
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if isinstance(column.type, pa.BaseExtensionType):  # a cast to text would give its bytes
             raise pa.ArrowNotImplementedError
-        return list(without_categories(column).cast(pa.large_string()).to_pylist())
+        return list(column.cast(pa.large_string()).to_pylist())
     return [value.hex() if isinstance(value, bytes) else None if value is None else str(value) for value in column.to_pylist()]
 
 

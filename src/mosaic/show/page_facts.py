@@ -101,7 +101,7 @@ def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
         return of_point, None
     texts = [shortened(label, LONGEST_NAME) for label in labels]
     sizes: Counter[str] = Counter()
-    if facts.scaled and rows.groups is not None:  # of all rows, not only of those in memory
+    if rows.groups is not None:  # of all rows, not only of those in memory
         for label, number in Counter(map(str, rows.groups)).items():
             sizes[shortened(label, LONGEST_NAME)] += number
     else:
