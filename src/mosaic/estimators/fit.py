@@ -24,6 +24,7 @@ from mosaic.kernels import PointKernel, to_kernel_device
 from mosaic.parameters import check_seed
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.names import as_rows
+from mosaic.rows.parts import InParts
 
 NAME_PICKS = "Give the rows of its picks instead."
 #: How scikit-learn reads an array.
@@ -92,7 +93,7 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     """What a plan has to know of rows before their numbers are there."""
     weighted, held = rows.weights is not None, rows.held
     if rows.array is None:
-        place: Place = "cluster" if hasattr(rows.table, "encoded") else "file" if rows.stays else "table"
+        place: Place = "cluster" if isinstance(rows.table, InParts) else "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
         return Shape(rows.n, encoder.width, place, weighted, held, buffers)
     if isinstance(rows.array, Source):
@@ -147,8 +148,7 @@ def numbers_of(model: BaseEstimator, X: object) -> Any:
     """The numbers of new rows as the fit of the model made them: an array, or a source of rows that are read in passes."""
     encoder: Encoder = model.encoder_
     rows = Rows.of(X, memory_budget=model.selection_.settings.memory_budget)
-    shape = shape_of_rows(rows, encoder)
-    if rows.stays or (shape.place == "table" and needs_a_pass(model.selection_.settings, shape)):
+    if rows.stays or (rows.array is None and needs_a_pass(model.selection_.settings, shape_of_rows(rows, encoder))):
         return encoder.source(rows, getattr(model, "n_jobs", None), is_new=True)
     matrix = encoder.matrix(rows)
     encoder.warn_of(encoder.strange_cells(matrix))

@@ -260,9 +260,16 @@ class FittedAttributes:
         return tags
 
 
-def ask(model: FittedAttributes, X: object, question: Question) -> Any:
-    """The answers of the model's selection for the rows of X, which are read in passes where they are large."""
-    return answers(model.selection_, numbers_of(model, X), question)
+def ask(model: FittedAttributes, X: Any, question: Question, none: Any = None) -> Any:
+    """The answers of the model's selection for the rows of X, which are read in passes where they are large. With the answer for
+    no rows, those of a Dask array are one, too.
+    """
+    if none is None or owner_of(X) != "dask" or getattr(X, "ndim", 0) != 2 or not hasattr(X, "map_blocks"):
+        return answers(model.selection_, numbers_of(model, X), question)
+    from mosaic.rows.dask import answers_of_chunks
+
+    numbers_of(model, np.zeros((1, X.shape[1])))  # refuses other columns than those of fit
+    return answers_of_chunks(X, PerRow(partial(_answers_at, model.selection_, question, None)), none)
 
 
 def answers(selection: Selection, numbers: Any, question: Question) -> Any:

@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import is_on_device, rows_of
+from mosaic.choosing.budget import budget_of
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
+from mosaic.rows.parts import InParts
 from mosaic.rows.roles import Request, Roles, roles_of
 from mosaic.rows.tables import InArray, InMemory, Table, rows_at, shape_of
 from mosaic.text import group_label, listed
@@ -181,10 +183,8 @@ class Rows:
     @property
     def held(self) -> float:
         """Bytes of a file that are in memory."""
-        if self.path is None:
-            return 0.0
         X = self.array.data if hasattr(self.array, "indptr") else self.array
-        in_array = 0.0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
+        in_array = 0.0 if self.path is None or isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
         return in_array + (0.0 if self.table is None else self.table.held)
 
     @property
@@ -267,6 +267,8 @@ class Rows:
         assert table is not None
         if isinstance(table, InMemory):
             return table.cells(columns), np.arange(table.n), True
+        if isinstance(table, InParts) and table.only_numbers(columns):
+            return table.empty.only(columns), np.arange(0), False
         starts, length = np.zeros(1, np.int64), table.n
         if table.n > DECIDING_ROWS:
             length = DECIDING_ROWS // 50
@@ -357,7 +359,7 @@ def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
 
 def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     """The only place that asks what X is."""
-    from mosaic.rows import arrays, open  # they make rows
+    from mosaic.rows import arrays, arrow, open  # they make rows
 
     if isinstance(X, Rows):
         return X
@@ -367,11 +369,12 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         return Rows(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), array=X)
     if isinstance(X, list | tuple):
         return Rows(Request(kind="list"), array=array_of(X))
-    if arrays.owner_of(X) == "dask" and type(X).__name__ == "DataFrame":
-        from mosaic.rows.dask import InDask
-
-        return Rows.of_table(Request(kind="Dask dataframe"), InDask(X))
-    source = arrays.stored_source(X)
+    if (kind := arrays.arrow_kind(X)) is not None:
+        return arrow.rows_of_arrow(X, Request(kind=kind, budget=budget_of(memory_budget)))
+    source: Source | InParts | None = collection(X, memory_budget)
+    if isinstance(source, InParts):
+        return Rows.of_table(Request(kind=source.kind), source)
+    source = arrays.stored_source(X) if source is None else source
     if source is not None and arrays.owner_of(X) == "anndata":
         for sentence in arrays.hint_at_components(X.X, X.obsm):
             warn(SelectionWarning(sentence))
@@ -379,8 +382,7 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows(Request(kind="AnnData"), obs, source, source.names, index=names)
     if source is not None:
-        roles = Roles(left_out=getattr(source, "left_out", ()))
-        return Rows(Request(kind=source.kind), array=source, array_names=source.names, roles=roles)
+        return Rows(Request(kind=source.kind), array=source, array_names=source.names)
     if isinstance(X, Mapping):
         raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     cells = cells_if_frame(X)
@@ -399,6 +401,26 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     rows = Rows.of_table(request, table)
     is_better = not rows.has_names and len(set(texts)) == len(texts)
     return replace(rows, index=names) if is_better else rows
+
+
+def collection(X: Any, memory_budget: float | None) -> Source | InParts | None:
+    """The rows of what Dask, Ray or Spark holds; None for all else."""
+    from mosaic.rows.arrays import owner_of
+
+    match owner_of(X):
+        case "dask":
+            from mosaic.rows.dask import rows_of_dask
+
+            return rows_of_dask(X, memory_budget)
+        case "ray":
+            from mosaic.rows.ray import rows_of_ray
+
+            return rows_of_ray(X, memory_budget)
+        case "pyspark":
+            from mosaic.rows.spark import rows_of_spark
+
+            return rows_of_spark(X, memory_budget)
+    return None
 
 
 def array_of(X: Any) -> Any:
