@@ -26,7 +26,7 @@ from mosaic.door import check_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Cells, cells_of, is_feature_name
 from mosaic.rows.tables import InMemory, Outside
-from mosaic.text import Library
+from mosaic.text import Library, listed
 
 pa, pd = Library("pyarrow"), Library("pandas")
 
@@ -59,14 +59,21 @@ class Collection(ABC):
 
 @dataclass(frozen=True)
 class Look:
-    """The first read: lengths and marks of the parts, how many numbers of each column are missing, and a draw that a fit may use."""
+    """The first read: lengths and marks of the parts, how many numbers of each column are missing, and a draw for a fit. Parts have
+    these ``columns``; arrays have none.
+    """
 
-    numbers_of: Callable[[Any], Any] | None = None
-    draw: Draw | None = None
-    share: float = 1.0
+    columns: Sequence[str]
+    numbers_of: Callable[[Any], Any] | None
+    draw: Draw | None
+    share: float
 
     def of_part(self, part: Any, number: int) -> dict[str, Any]:
         found = {"lengths": [part.shape[0]], "marks": [mark_of(part)], "missing": 0, "draw": None, "is_clean": True}
+        odd = sorted(set(cells_of(part)) ^ set(self.columns)) if is_frame(part) else []
+        if odd:
+            fault = f"part {number:,} of X has other columns than X says: {listed([repr(name) for name in odd], 5)}"
+            raise InvalidInputError(fault, "Make all parts with the same columns.")
         if self.numbers_of is None:
             return found
         rows = self.numbers_of(part)
@@ -228,7 +235,8 @@ def looked_at(
         max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1)), LARGER_SAMPLE, int(budget_of(budget) / (32 * width + 1))
     )
     draw = Draw((size,)) if width and size else None
-    found = collection.run(Look(numbers_of, draw, SKEW / collection.n_parts))
+    columns = [] if collection.empty is None else list(cells_of(collection.empty))
+    found = collection.run(Look(columns, numbers_of, draw, SKEW / collection.n_parts))
     layout = Layout.of(found["lengths"], found["marks"])
     drawn = found["draw"] if found["is_clean"] else None
     if drawn is not None:

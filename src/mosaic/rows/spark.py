@@ -9,7 +9,7 @@ from functools import partial, reduce
 from typing import Any
 
 from mosaic.arrays.threads import one_thread
-from mosaic.exceptions import MosaicError
+from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.parts import Collection, InParts, Job
 
 #: Results that are merged at a time, by an executor or here.
@@ -44,6 +44,8 @@ class InSpark(Collection):
 
 
 def rows_of_spark(X: Any, budget: float | None = None) -> InParts:
+    if not hasattr(X, "mapInArrow"):
+        raise InvalidInputError(f"X must be a Spark dataframe; got {type(X).__name__}", "Convert it, for example with rdd.toDF.")
     return InParts(InSpark(X), budget)
 
 
