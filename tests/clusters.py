@@ -4,10 +4,12 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from mosaic import MOSAIC, SelectionWarning
 
 N = 9000
+pa = pytest.importorskip("pyarrow")
 #: Rows of the parts: one after the other empty, a single row, most of the rows, and some.
 SKEWED = np.cumsum([0, 0, 1, 6000, 1, 0, 700, 2298])
 
@@ -40,8 +42,9 @@ def table(kind, n=N):
 def folder_of(frame, folder, cuts=SKEWED):
     """A folder of Parquet files with these rows."""
     folder.mkdir()
+    schema = pa.Schema.from_pandas(frame, preserve_index=False)  # also of parts without any value
     for i in range(len(cuts) - 1):
-        frame.iloc[cuts[i] : cuts[i + 1]].to_parquet(folder / f"part-{i}.parquet")
+        frame.iloc[cuts[i] : cuts[i + 1]].to_parquet(folder / f"part-{i}.parquet", schema=schema, index=False)
     return folder
 
 

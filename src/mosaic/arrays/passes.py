@@ -23,8 +23,6 @@ BlockResult: TypeAlias = dict[str, Any]
 BLOCK_ROWS = 8192
 
 Value = TypeVar("Value")
-#: A node of the tree: its level, and the result for its blocks.
-Node: TypeAlias = tuple[int, Value]
 
 
 class Task(Protocol):
@@ -37,21 +35,15 @@ class Task(Protocol):
         """Merge the results of two neighbours; ``left`` holds the lower row numbers."""
 
 
-def merge_nodes(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> list[Node[Value]]:
-    """Merge siblings among neighbouring nodes, in their order; the first must be a left child, or the root. At most one node of
-    every level is held at a time.
-    """
-    merged: list[Node[Value]] = []
-    for level, value in nodes:
+def merge_all(merge: Callable[[Value, Value], Value], values: Iterable[Value]) -> Value:
+    """Merge neighbours, at most one node of every level being held at a time: a … g become ((((a b) (c d)) (e f)) g)."""
+    merged: list[tuple[int, Value]] = []
+    for value in values:
+        level = 0
         while merged and merged[-1][0] == level:
             value, level = merge(merged.pop()[1], value), level + 1
         merged.append((level, value))
-    return merged
-
-
-def merge_all(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> Value:
-    """Merge nodes that hold all blocks, in their order, into one value: a … g become ((((a b) (c d)) (e f)) g)."""
-    return reduce(merge, (value for _, value in merge_nodes(merge, nodes)))
+    return reduce(merge, (value for _, value in merged))
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
             path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
-            AnnData, Dask array, data frame of Dask or Spark, Ray data set, ``pyarrow.dataset.Dataset``. What does not fit into memory is read once, from first to last row
+            AnnData, Dask array, data frame of Dask or Spark, Ray data set, dataset of pyarrow. What does not fit into memory is
+            read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
         groups : a label for every row, or the name of a column of labels, or a list of such names: then every combination that
@@ -206,8 +207,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     def select(self, X: object, *, with_reasons: bool = False) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
-        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file, a data
-        frame of Dask or Spark, or a Ray data set, the answer is a ``pyarrow.Table`` of its cells, or an array.
+        X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file or a
+        table on a cluster, the answer is a ``pyarrow.Table`` of its cells, or an array.
         ``with_reasons``: a data frame, or ``obs`` of AnnData, gets the columns mosaic_rank, mosaic_stands_for and mosaic_reason.
 
         Examples

@@ -185,7 +185,8 @@ def rows_of_arrow(X: Any, request: Request) -> Rows:
     batches = X.to_batches() if hasattr(X, "to_batches") else X.iter_batches() if hasattr(X, "iter_batches") else X
 
     def read() -> Iterator[Any]:
-        with readable(f"the {request.kind}"):
+        remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
+        with readable(f"the {request.kind}", remedy):
             for batch in batches:
                 yield valid(batch).cast(without_views(batch.schema))
 

@@ -45,8 +45,8 @@ class InDask(Collection):
             import distributed  # noqa: F401
 
         name, payload = f"mosaic-{uuid4().hex}", cloudpickle.dumps(job)
-        # The graph holds the job once, so that it survives the loss of a worker; as bytes, since arrays that are sent directly may
-        # end up at unaligned addresses, where products round differently.
+        # The graph holds the job once, so that it survives the loss of a worker; as bytes, since arrays that are sent directly
+        # may end up at unaligned addresses, where products round differently.
         shared = delayed(payload, name=f"job-{name}", traverse=False)
         mapped, merged = delayed(of_part, pure=False), delayed(merge_parts, pure=False)
         numbers = range(self.n_parts) if parts is None else parts

@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -59,9 +58,7 @@ class Collection(ABC):
 
 @dataclass(frozen=True)
 class Look:
-    """The first read: lengths and marks of the parts, how many numbers of each column are missing, and a draw for a fit. Parts have
-    these ``columns``; arrays have none.
-    """
+    """The first read: lengths and marks of parts with these ``columns``, how many numbers of each are missing, and a draw."""
 
     columns: Sequence[str]
     numbers_of: Callable[[Any], Any] | None
@@ -80,7 +77,10 @@ class Look:
         values = rows.data if sp.issparse(rows) else np.asarray(rows)
         if values.dtype.kind == "f":
             found["missing"] = 0 if sp.issparse(rows) else (~np.isfinite(values)).sum(axis=0)
-            found["is_clean"] = is_clean(rows)
+            try:
+                check_entries(rows, None)
+            except InvalidInputError:  # with the number of its row, a pass will say so
+                found["is_clean"] = False
         if self.draw is not None and found["is_clean"] and part.shape[0]:
             found["draw"] = self.draw.fewest(map_part(self.draw, rows, number * APART), self.share)
         return found
@@ -99,8 +99,8 @@ Piece: TypeAlias = BlockResult | tuple[int, Any]
 
 @dataclass(frozen=True)
 class Mapped:
-    """A pass. Where answers depend on blocks in their last bits, the rows of one that lies in two parts meet when these are merged;
-    with parts of 131 072 rows they are one in sixteen.
+    """A pass. Last bits of answers depend on blocks, so the rows of one that lies in two parts meet when these are merged; with
+    parts of 131 072 rows they are one in sixteen.
     """
 
     task: Task
@@ -206,13 +206,6 @@ def mark_of(part: Any) -> int:
         return zlib.crc32(repr(some.take(places, some.columns).to_pylist()).encode())
     rows = part[places]
     return zlib.crc32(np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows).tobytes())
-
-
-def is_clean(rows: Any) -> bool:
-    with suppress(InvalidInputError):
-        check_entries(rows, None)
-        return True
-    return False
 
 
 def is_frame(part: Any) -> bool:

@@ -100,9 +100,10 @@ def merge_parts(job: Job, *found: Any) -> Any:
 
 
 def plain(block: Any) -> Any:
-    """A block whose columns of vectors are lists, which everybody knows, instead of Ray's tensors."""
+    """A block in one chunk, of which Ray makes one for each row, and with lists where it has tensors of its own."""
     import pyarrow as pa
 
+    block = block.combine_chunks()
     for place, field in enumerate(block.schema):
         shape: Sequence[int] = getattr(field.type, "shape", ())
         if len(shape) == 1:

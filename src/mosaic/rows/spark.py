@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial, reduce
 from typing import Any
 
@@ -27,7 +28,7 @@ class InSpark(Collection):
     def __init__(self, X: Any):
         if not (X.storageLevel.useMemory or X.storageLevel.useDisk):
             X = X.select("*")  # another one, so that the user's own is not released
-            weakref.finalize(self, X.persist().unpersist).atexit = False
+            weakref.finalize(self, release, X.persist()).atexit = False
         self._frame, self.n_parts = X, X.rdd.getNumPartitions()
         self.empty = X.limit(0).toArrow()
 
@@ -47,6 +48,11 @@ def rows_of_spark(X: Any, budget: float | None = None) -> InParts:
     if not hasattr(X, "mapInArrow"):
         raise InvalidInputError(f"X must be a Spark dataframe; got {type(X).__name__}", "Convert it, for example with rdd.toDF.")
     return InParts(InSpark(X), budget)
+
+
+def release(frame: Any) -> None:
+    with suppress(Exception):  # the session may be over
+        frame.unpersist()
 
 
 def of_partition(payload: bytes, empty: Any, chosen: frozenset[int] | None, batches: Iterator[Any]) -> Iterator[Any]:
