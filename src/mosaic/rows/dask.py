@@ -60,7 +60,7 @@ class InDask(Collection):
             return found[0].compute()
 
 
-def rows_of_dask(X: Any, budget: float | None = None) -> InParts | PartsSource:
+def rows_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
     """A table of a Dask data frame, or a source of the rows of an array. Only what is not known of them is computed."""
     import dask.array as da
     import dask.dataframe as dd
@@ -86,8 +86,8 @@ def rows_of_dask(X: Any, budget: float | None = None) -> InParts | PartsSource:
         layout, _, drawn = looked_at(chunks, as_it_is, width, budget)
     else:
         layout, drawn = Layout.of(X.chunks[0]), None
-    size = readable_size(layout.longest * width * X.dtype.itemsize)
-    chunks.size = f"; a part has {layout.longest:,} rows, {size}"
+    longest = int(np.diff(layout.ends).max())
+    chunks.size = f"; a part has {longest:,} rows, {readable_size(longest * width * X.dtype.itemsize)}"
     return PartsSource(chunks, as_it_is, layout, width, drawn)
 
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ from mosaic.rows.frames import Cells, cells_of, is_feature_name
 from mosaic.rows.tables import InMemory, Outside
 from mosaic.text import Library, listed
 
-pa, pd = Library("pyarrow"), Library("pandas")
+pa = Library("pyarrow")
 
 #: Where the numbers of a part's rows begin as long as lengths are not known: its own number times this.
 APART = 1 << 40
@@ -71,7 +72,7 @@ class Look:
         if odd:
             fault = f"part {number:,} of X has other columns than X says: {listed([repr(name) for name in odd], 5)}"
             raise InvalidInputError(fault, "Make all parts with the same columns.")
-        if self.numbers_of is None:
+        if self.numbers_of is None or not part.shape[0]:
             return found
         rows = self.numbers_of(part)
         values = rows.data if sp.issparse(rows) else np.asarray(rows)
@@ -81,7 +82,7 @@ class Look:
                 check_entries(rows, None)
             except InvalidInputError:  # with the number of its row, a pass will say so
                 found["is_clean"] = False
-        if self.draw is not None and found["is_clean"] and part.shape[0]:
+        if self.draw is not None and found["is_clean"]:
             found["draw"] = self.draw.fewest(map_part(self.draw, rows, number * APART), self.share)
         return found
 
@@ -116,18 +117,14 @@ class Mapped:
             found = map_part(self.task, rows, start)
             fewest = getattr(self.task, "fewest", None)
             return [found if fewest is None else fewest(found, n / self.layout.n)]
-        first, last = -start % BLOCK_ROWS, n if start + n == self.layout.n else n - (start + n) % BLOCK_ROWS
-        if first >= last:
-            return self.merge([], [(start, rows)])
-        ends = [(start, rows[:first]), (start + last, rows[last:])]
-        middle = map_part(self.task, rows[first:last], start + first)
-        return [piece for piece in (ends[0], middle, ends[1]) if isinstance(piece, dict) or piece[1].shape[0]]
+        cuts = sorted({0, n, min(-start % BLOCK_ROWS, n), max(n - (start + n) % BLOCK_ROWS, 0)})
+        return self.merge([], [(start + a, rows[a:b]) for a, b in pairwise(cuts)])
 
     def merge(self, left: list[Piece], right: list[Piece]) -> list[Piece]:
         pieces = left[:]
         for piece in right:
             last = pieces[-1] if pieces else None
-            if isinstance(last, tuple) and isinstance(piece, tuple):  # of one block
+            if isinstance(last, tuple) and isinstance(piece, tuple) and piece[0] % BLOCK_ROWS:
                 piece = (last[0], joined([last[1], piece[1]]))
                 pieces.pop()
             if isinstance(piece, tuple) and self._is_block(*piece):
@@ -150,22 +147,26 @@ def joined(rows: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Cut:
-    """Some rows of every part, as a list of frames."""
+    """Some rows of every part, as a table of Arrow."""
 
     rows: Mapping[int, IntArray]
-    columns: Sequence[Any]
+    columns: Sequence[str]
     layout: Layout
 
-    def of_part(self, part: Any, number: int) -> list[Any]:
+    def of_part(self, part: Any, number: int) -> Any:
         self.layout.start(part, number)
-        rows = self.rows.get(number)
-        if rows is None:
-            return []
-        chosen = part[list(self.columns)] if hasattr(part, "iloc") else part.select(list(self.columns))
-        return [chosen.iloc[rows] if hasattr(part, "iloc") else chosen.take(pa.array(rows))]
+        return InMemory(cells_of(part)).take(self.rows[number], self.columns)
 
-    def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
-        return left + right
+    def merge(self, left: Any, right: Any) -> Any:
+        return together(left, right)
+
+
+def together(first: Any, second: Any) -> Any:
+    """Two tables as one; a column that holds nothing in one of them has the type of the other."""
+    try:
+        return pa.concat_tables([first, second], promote_options="permissive")
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        raise InvalidInputError(f"parts of X have columns of different types: {error}", "Convert them first.") from error
 
 
 @dataclass(frozen=True)
@@ -182,10 +183,6 @@ class Layout:
     @property
     def n(self) -> int:
         return int(self.ends[-1])
-
-    @property
-    def longest(self) -> int:
-        return int(np.diff(self.ends).max(initial=0))
 
     def start(self, part: Any, number: int) -> int:
         """The first row of a part, if it is the one that was there before."""
@@ -297,16 +294,13 @@ class InParts(Outside):
         return InMemory(self._some(numbers, columns)).take(back, columns)
 
     def _some(self, numbers: IntArray, columns: Sequence[str]) -> Cells:
-        cuts = np.searchsorted(numbers, self.layout.ends)
+        ends = self.layout.ends
+        cuts = np.searchsorted(numbers, ends)
         parts = np.flatnonzero(np.diff(cuts)).tolist()
-        rows = {part: numbers[cuts[part] : cuts[part + 1]] - self.layout.ends[part] for part in parts}
-        named = [self.empty.columns[name].name for name in columns]
-        found = self._collection.run(Cut(rows, named, self.layout), parts) if parts and columns else []
-        empty = self._collection.empty
-        empty = empty[named] if hasattr(empty, "iloc") else empty.select(named)
-        frames = found or [empty]
-        whole = pd.concat(frames) if hasattr(empty, "iloc") else pa.concat_tables(frames, promote_options="permissive")
-        return cells_of(whole, levels=self.levels)
+        rows = {part: numbers[cuts[part] : cuts[part + 1]] - ends[part] for part in parts}
+        none = InMemory(self.empty).take(np.arange(0), columns)
+        found = self._collection.run(Cut(rows, columns, self.layout), parts) if parts and columns else none
+        return cells_of(found, levels=self.levels)
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
         yield self._some(np.arange(start, self.n if stop is None else stop), columns)

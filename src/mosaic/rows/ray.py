@@ -12,7 +12,7 @@ from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of
-from mosaic.rows.parts import Collection, InParts, Job, PartsSource, looked_at
+from mosaic.rows.parts import Collection, InParts, Job, PartsSource, looked_at, together
 
 
 class InRay(Collection):
@@ -28,18 +28,17 @@ class InRay(Collection):
         finally:
             options.preserve_order = before
         self.n_parts = len(self._blocks)
-        empties = self.run(Empty()) if self._blocks else []
-        if not empties:  # column types are not known either
+        self.empty = self.run(Empty()) if self._blocks else None
+        if self.empty is None:  # column types are not known either
             check_shape((0, 0))
-        self.empty = empties[0]
 
     def run(self, job: Job, parts: Sequence[int] | None = None) -> Any:
         import ray
         from ray.exceptions import RayTaskError
 
-        shared = ray.put(job)
+        shared, empty = ray.put(job), ray.put(self.empty)
         numbers = range(self.n_parts) if parts is None else parts
-        tasks = found = [_remote(of_part).remote(shared, self._blocks[i], i) for i in numbers]
+        tasks = found = [_remote(of_part).remote(shared, empty, self._blocks[i], i) for i in numbers]
         while len(found) > 1:
             found = [_remote(merge_parts).remote(shared, *found[i : i + 8]) for i in range(0, len(found), 8)]
             tasks = tasks + found
@@ -54,16 +53,16 @@ class InRay(Collection):
 
 
 class Empty:
-    """No rows of the first part that has columns."""
+    """A table without rows that has the columns of all parts."""
 
-    def of_part(self, part: Any, number: int) -> list[Any]:
-        return [part.slice(0, 0)] if part.num_columns and part.num_rows else []
+    def of_part(self, part: Any, number: int) -> Any:
+        return part.slice(0, 0) if part.num_columns and part.num_rows else None
 
-    def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
-        return left or right
+    def merge(self, left: Any, right: Any) -> Any:
+        return right if left is None else left if right is None else together(left, right)
 
 
-def rows_of_ray(X: Any, budget: float | None = None) -> InParts | PartsSource:
+def rows_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
     """A table of a data set, or a source of its rows if it has one column, of vectors."""
     import ray.data
 
@@ -89,9 +88,11 @@ def vectors(name: str, part: Any) -> Any:
     return cells_of(part).only([name]).matrix()
 
 
-def of_part(job: Job, block: Any, number: int) -> Any:
+def of_part(job: Job, empty: Any, block: Any, number: int) -> Any:
     with one_thread():
-        return job.of_part(plain(block), number)
+        part = plain(block)
+        is_like = empty is not None and set(empty.column_names) == set(part.column_names)
+        return job.of_part(together(empty, part) if is_like else part, number)
 
 
 def merge_parts(job: Job, *found: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -407,20 +408,8 @@ def collection(X: Any, memory_budget: float | None) -> Source | InParts | None:
     """The rows of what Dask, Ray or Spark holds; None for all else."""
     from mosaic.rows.arrays import owner_of
 
-    match owner_of(X):
-        case "dask":
-            from mosaic.rows.dask import rows_of_dask
-
-            return rows_of_dask(X, memory_budget)
-        case "ray":
-            from mosaic.rows.ray import rows_of_ray
-
-            return rows_of_ray(X, memory_budget)
-        case "pyspark":
-            from mosaic.rows.spark import rows_of_spark
-
-            return rows_of_spark(X, memory_budget)
-    return None
+    engine = {"dask": "dask", "ray": "ray", "pyspark": "spark"}.get(owner_of(X))
+    return None if engine is None else import_module(f"mosaic.rows.{engine}").rows_of(X, memory_budget)
 
 
 def array_of(X: Any) -> Any:

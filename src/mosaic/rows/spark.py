@@ -44,7 +44,7 @@ class InSpark(Collection):
         return merge_all(job, [(row["number"], row["found"]) for row in found.collect()])
 
 
-def rows_of_spark(X: Any, budget: float | None = None) -> InParts:
+def rows_of(X: Any, budget: float | None = None) -> InParts:
     if not hasattr(X, "mapInArrow"):
         raise InvalidInputError(f"X must be a Spark dataframe; got {type(X).__name__}", "Convert it, for example with rdd.toDF.")
     return InParts(InSpark(X), budget)
