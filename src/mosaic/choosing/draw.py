@@ -61,7 +61,9 @@ class Draw:
         if complete < HIGHEST:
             there = both["priority"] < complete
             kept, both = kept[there], {name: values[there] for name, values in both.items()} | {"complete": complete}
-        both["buckets"] = left["buckets"] + right["buckets"]
+        both["buckets"] = np.add(left["buckets"], right["buckets"], dtype=np.float64)
+        if left["buckets"].dtype.kind == "u":
+            both["buckets"] = _in_few_bytes(both["buckets"])
         if "rows" in left:
             n_left, here = len(left["first"]), kept < len(left["first"])
             rows = np.empty((len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
@@ -73,6 +75,7 @@ class Draw:
         """Of what a part with this share of all rows gives, about as much as the sample will hold of it; ``complete`` is the
         priority from which on rows may be missing.
         """
+        found = found | {"buckets": _in_few_bytes(found["buckets"])}
         expected = self.sizes[0] * min(share, 1.0)
         most = int(expected + 8.0 * expected**0.5) + 64
         if not self.may_miss or len(self.sizes) > 1 or self.among is not None or len(found["priority"]) <= most:
@@ -217,6 +220,10 @@ def _named(n: int, size: int, larger: int, constraints: Constraints | None) -> t
     # A restricted pool, and every group with a quota, has an eighth of the sample, or their number's part of it.
     each = max(size // max(8, len(constraints.names)), 1)
     return kinds, (most, *[each] * len(constraints.names)), named
+
+
+def _in_few_bytes(counts: FloatArray) -> Any:
+    return counts.astype(np.min_scalar_type(int(counts.max())))
 
 
 def _bucket(priority: NDArray[np.uint64]) -> IntArray:
