@@ -35,12 +35,16 @@ class InSpark(Collection):
     def run(self, job: Job, parts: Sequence[int] | None = None) -> Any:
         from pyspark.sql import functions
 
-        chosen = None if parts is None else frozenset(parts)
-        found = self._frame.mapInArrow(partial(of_partition, pickle.dumps(job), self.empty, chosen), FOUND)
+        payload, chosen = pickle.dumps(job), None if parts is None else frozenset(parts)
+
+        def merge(table: Any) -> Any:
+            return merged(payload, table)
+
+        found = self._frame.mapInArrow(partial(of_partition, payload, self.empty, chosen), FOUND)
         left = self.n_parts
         while left > MERGED:
             group = functions.floor(functions.col("number") / MERGED)
-            found, left = found.groupBy(group).applyInArrow(partial(merged, pickle.dumps(job)), FOUND), -(-left // MERGED)
+            found, left = found.groupBy(group).applyInArrow(merge, FOUND), -(-left // MERGED)
         return merge_all(job, [(row["number"], row["found"]) for row in found.collect()])
 
 
