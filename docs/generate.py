@@ -139,7 +139,7 @@ data that comes with scikit-learn or that is made on the spot, and take a few se
 {chr(10).join(cards)}
 </div>
 
-Those who keep their rows in Spark find the passes over a Spark frame in [spark.py](spark.md).
+[spark.py](spark.md) fits a Spark data frame.
 
 ```{{toctree}}
 :hidden:

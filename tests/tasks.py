@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together
 from mosaic.arrays.sources import ArraySource
+from mosaic.choosing.draw import Draw
 from mosaic.exceptions import InvalidInputError
 
 X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
@@ -29,12 +30,34 @@ class Sums:
         return {"sum": left["sum"] + right["sum"], "gram": left["gram"] + right["gram"], "each": each}
 
 
-@dataclass(frozen=True)
-class Refusing(Sums):
-    def map_block(self, rows, start):
-        if start == 2 * BLOCK_ROWS:
-            raise InvalidInputError(f"row {start} is odd. Drop it.")
-        return super().map_block(rows, start)
+def products(rows, start):
+    """Answers whose last bits depend on where a row lies in its block."""
+    return {"each": rows @ np.cos(np.arange(rows.shape[1] * 7.0)).reshape(rows.shape[1], 7), "row": start + np.arange(len(rows))}
+
+
+def odd(rows, start):
+    if start <= 2 * BLOCK_ROWS < start + len(rows):
+        raise InvalidInputError("row 16384 is odd. Drop it.")
+    return {"each": rows[:, 0]}
+
+
+def passes(n):
+    """The passes that fits make: answers for all rows, a sample, and rows by their numbers."""
+    return [
+        PerRow(products),
+        Together({"draw": Draw((700,)), "named": TakeRows(np.array([0, 3, n // 2, n - 1]))}),
+        Together({"draw": Draw((n,)), "named": TakeRows(np.zeros(0, np.intp))}),
+    ]
+
+
+def same_passes(source, X):
+    for task in passes(len(X)):
+        expected, found = ArraySource(X).run(task), source.run(task)
+        if "draw:buckets" in found:  # in as few bytes as they need
+            found["draw:buckets"] = found["draw:buckets"].astype(float)
+        agree({name: found[name] for name in expected}, expected)
+    for numbers in (np.array([1, len(X) - 1]), np.arange(0, len(X), 37)):
+        np.testing.assert_array_equal(source.take(numbers), ArraySource(X).take(numbers))
 
 
 EXPECTED = ArraySource(X).run(Sums())

@@ -1,5 +1,6 @@
-"""Blocks of a Ray data set give, bit for bit, what the same rows in memory give, in whatever order they are done."""
+"""A Ray data set gives what the same rows in memory give, in whatever order its blocks are done, and is computed once."""
 
+import itertools
 import os
 import signal
 import time
@@ -10,19 +11,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.arrays.sources import ArraySource
+from clusters import SKEWED, folder_of, same_fit, table
+from mosaic import MOSAIC
+from mosaic.arrays.passes import PerRow, TakeRows
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows import Rows
 from sources import open_source
-from tasks import Refusing, Sums, X, agree
+from tasks import X, odd, same_passes
 
 pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
-from mosaic.rows.ray import RaySource  # noqa: E402
-
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.xdist_group("ray"),  # one cluster for all
     # Ray Data warns of settings that it makes itself.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context"),
@@ -30,141 +32,136 @@ pytestmark = [
 
 
 @dataclass(frozen=True)
-class Dying(Sums):
+class Dying(TakeRows):
     """Kills the process that maps one block, the first time."""
 
     notes: Path = Path()
 
     def map_block(self, rows, start):
-        if start == 2 * BLOCK_ROWS and not self.notes.exists():
+        if start == 0 and not self.notes.exists():
             self.notes.touch()
             os.kill(os.getpid(), signal.SIGKILL)
+        return super().map_block(rows, start)
+
+
+@dataclass(frozen=True)
+class Slow(TakeRows):
+    def map_block(self, rows, start):
+        time.sleep(5)
         return super().map_block(rows, start)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def cluster():
     settings = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    here = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}  # workers do not know the folder of the tests
+    here = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}}
     ray.init(**settings, object_store_memory=150_000_000, runtime_env=here)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
 
 
-def parts(k):
-    return ray.data.from_numpy(np.array_split(X, k))
+@pytest.fixture
+def few_rows_decide(monkeypatch):
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
 
 
-def lazy(function, blocks=6, cpus=1.0):
-    """A data set that is computed anew in every pass."""
-    return ray.data.range(len(X), override_num_blocks=blocks).map_batches(function, batch_size=None, num_cpus=cpus)
-
-
-@pytest.mark.parametrize("k", [1, 5, 17, 60, [1, 2, 8192, 8193, 8193, 30_000]], ids=str)  # one is empty
+@pytest.mark.parametrize("k", [1, 17, [1, 2, 8192, 8193, 8193, 30_000]], ids=str)  # one is empty
 def test_any_number_of_blocks_gives_what_the_array_gives(k):
-    source = open_source(parts(k))
-    assert isinstance(source, RaySource)
+    source = open_source(ray.data.from_numpy(np.array_split(X, k)))
     assert (source.kind, source.n, source.n_features, source.names) == ("Ray data set", 40_001, 3, None)
-    seen = []
-    agree(source.run(Sums(), watch=seen.append))
-    assert (len(seen), seen[-1]) == (5, len(X))  # blocks
-    assert seen == sorted(seen)
+    same_passes(source, X)
 
 
-def test_blocks_that_are_done_in_another_order_give_what_the_array_gives(tmp_path):
-    values, armed, others = X, tmp_path / "armed", tmp_path / "others"
+@pytest.mark.parametrize("dtype", ["f4", "i8", "u1", "?"])
+def test_vectors_of_any_type_give_what_the_array_gives(dtype):
+    other = np.abs(X[:9000] * [50.0, 1e-5, 1e7]).astype(dtype)
+    same_passes(open_source(ray.data.from_numpy(np.array_split(other, 3))), other)
 
-    def first_one_last(batch):
-        patience = time.monotonic() + 20
-        if batch["id"][0] > 0:
-            others.touch()
-        elif armed.exists():
-            while not others.exists() and time.monotonic() < patience:
-                time.sleep(0.05)
-            time.sleep(0.5)
-        return {"x": values[batch["id"]]}
 
-    data = lazy(first_one_last, cpus=0.5)  # two at a time
-    source = RaySource.of(data)
-    others.unlink()
-    armed.touch()
-    agree(source.run(Sums()))
+@pytest.mark.usefixtures("few_rows_decide")
+@pytest.mark.parametrize("kind", ["numbers", "mixed", "vectors"])
+def test_a_folder_of_files_with_empty_skewed_and_single_row_parts_gives_what_the_frame_gives(kind, tmp_path):
+    frame = table(kind)
+    given = ray.data.read_parquet(str(folder_of(frame, tmp_path / "rows")))
+    model = same_fit(given, frame)
+    assert model.select(given).column_names == list(frame.columns)
+
+
+@pytest.mark.usefixtures("few_rows_decide")
+def test_groups_of_a_column_give_what_the_frame_gives():
+    frame = table("mixed")
+    given = ray.data.from_pandas([frame.iloc[a:b] for a, b in itertools.pairwise(SKEWED)])
+    same_fit(given, frame, groups="city", quotas="equal")
+
+
+def test_a_data_set_is_computed_once_in_its_order(tmp_path):
+    values = table("numbers")
+
+    def rows(batch):
+        number = int(batch["id"][0])
+        (tmp_path / f"{number}-{time.time_ns()}").touch()
+        time.sleep(1.0 if number == 0 else 0.0)  # the first one is done last
+        return values.iloc[number * 1500 : (number + 1) * 1500].to_dict("list")
+
+    data = ray.data.range(6, override_num_blocks=6).map_batches(rows, batch_size=None)
+    same_fit(data, values)
+    assert len(list(tmp_path.iterdir())) <= 7  # Ray looks for the columns in the first block
     assert not data.context.execution_options.preserve_order  # as the user has left it
 
 
-def test_vectors_of_any_type_and_columns_of_numbers_of_data_frames_give_what_the_array_gives():
-    for dtype in ("f4", "i8", "u1"):
-        other = np.abs(X * [50.0, 1e-5, 1e7]).astype(dtype)
-        agree(RaySource.of(ray.data.from_numpy(np.array_split(other, 5))).run(Sums()), ArraySource(other).run(Sums()))
-    frame = pd.DataFrame({"a": X[:, 0], "name": "Ada", "b": np.arange(len(X)), "c": X[:, 1] > 0, "d": X[:, 2]})
-    frame.loc[7, "d"] = np.nan
-    numbers = frame.drop(columns="name").to_numpy(dtype=float)
-    source = RaySource.of(ray.data.from_pandas([frame[:10_000], frame[10_000:30_000], frame[30_000:]]))
-    assert source.names == ["a", "b", "c", "d"]
-    agree(source.run(Sums()), ArraySource(np.ascontiguousarray(numbers)).run(Sums()))
+def test_a_worker_that_is_killed_changes_nothing(tmp_path):
+    found = open_source(ray.data.from_numpy(np.array_split(X, 4))).run(Dying(np.arange(len(X)), tmp_path / "killed"))
+    assert (tmp_path / "killed").exists()
+    np.testing.assert_array_equal(found["rows"], X)
 
 
-def test_items_and_arrow_tables_give_their_numbers_and_missing_ones_are_nan():
-    items = [{"name": str(i), "b": i / 3, "a": None if i % 2 else i} for i in range(300)]
-    numbers = np.array([[item["b"], np.nan if item["a"] is None else item["a"]] for item in items])
-    source = RaySource.of(ray.data.from_items(items, override_num_blocks=7))
-    assert source.names == ["b", "a"]
-    agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
-    first = pa.table({"a": pa.array([1, 2], pa.decimal128(5, 2)), "b": pa.array([0.5, 1.5])})
-    second = pa.table({"a": pa.array([3, 4], pa.decimal128(5, 2)), "b": pa.array([None, None], pa.float64())})
-    numbers = np.array([[1, 0.5], [2, 1.5], [3, np.nan], [4, np.nan]])
-    agree(RaySource.of(ray.data.from_arrow([first, second])).run(Sums()), ArraySource(numbers).run(Sums()))
+def test_an_interrupted_pass_frees_the_cluster(monkeypatch):
+    source = open_source(ray.data.from_numpy(np.array_split(X, 20)))
 
-
-def test_an_interrupted_pass_frees_the_cluster():
-    def interrupt(rows):
+    def interrupt(reference):
+        time.sleep(2)
         raise KeyboardInterrupt
 
-    values = X
-    source = RaySource.of(lazy(lambda batch: {"x": values[batch["id"]]}, blocks=30))
-    with pytest.raises(KeyboardInterrupt):
-        source.run(Sums(seconds=0.2), watch=interrupt)
+    with monkeypatch.context() as patch:
+        patch.setattr(ray, "get", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            source.run(Slow(np.arange(3)))
     patience = time.monotonic() + 30
     while ray.available_resources().get("CPU", 0) < 2 and time.monotonic() < patience:
         time.sleep(0.1)
     assert ray.available_resources()["CPU"] == 2
-    agree(source.run(Sums()))
 
 
-@pytest.mark.parametrize("k", [2, 60], ids=["whole blocks", "blocks that are joined"])
-def test_a_worker_that_is_killed_changes_nothing_and_a_fault_that_the_task_finds_comes_out_as_it_is(k, tmp_path):
-    task = Dying(notes=tmp_path / "died")
-    agree(RaySource.of(parts(k)).run(task))
-    assert task.notes.exists()
-    with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$") as caught:
-        RaySource.of(parts(k)).run(Refusing())
-    assert type(caught.value) is InvalidInputError
-
-
-def test_data_that_have_other_rows_than_when_they_were_opened_are_refused(tmp_path):
-    notes = tmp_path / "opened"
-    source = RaySource.of(lazy(lambda batch: {"x": np.ones((len(batch["id"]) - notes.exists(), 2))}))
-    notes.touch()
-    with pytest.raises(InvalidInputError, match=r"40001 rows when it was opened and has 3999\d now.*materialize"):
-        source.run(Sums())
+def test_other_columns_and_faults_are_told():
+    odd_columns = [pa.table({"a": [1.0, 2.0], "b": [0.5, 1.5]}), pa.table({"a": [1.0], "z": [0.5]})]
+    with pytest.raises(InvalidInputError, match=r"part \d of X has other columns than X says: '[bz]'"):
+        Rows.of(ray.data.from_arrow(odd_columns)).n  # noqa: B018
+    other_types = [pa.table({"a": [1.0, 2.0], "b": [None, None]}), pa.table({"a": ["x"], "b": [0.5]})]
+    with pytest.raises(InvalidInputError, match="columns of different types"):
+        Rows.of(ray.data.from_arrow(other_types))
+    halves = [pa.table({"a": np.arange(20.0), "b": [None] * 20}), pa.table({"a": np.arange(20), "b": np.arange(20.0)})]
+    same_fit(ray.data.from_arrow(halves), pa.concat_tables(halves, promote_options="permissive"))
+    with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
+        open_source(ray.data.from_numpy(np.array_split(X, 4))).run(PerRow(odd))
 
 
 @pytest.mark.parametrize(
     ("bad", "fault"),
     [
         (lambda: ray.data.from_numpy(np.zeros((4, 3, 2))), r"'data' .*shape \(3, 2\); vectors are needed\. Reshape"),
-        (lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})), r"no column of numbers .* it has 'name'.*Convert"),
+        (lambda: ray.data.from_pandas(pd.DataFrame({"name": ["Ada"]})), r"no column of numbers .* it has name"),
         (lambda: ray.data.from_items([]), r"at least one point"),
         (lambda: ray.data.from_numpy(np.zeros((0, 3))), r"at least one point"),
-        (lambda: ray.data.from_numpy(np.zeros((3, 2), dtype="?")).map_batches(both), r"'x'.*'data'.*select_columns"),
-        (lambda: "points", r"ray\.data\.Dataset; got str\. Make one"),
+        (lambda: ray.data.from_numpy(np.zeros((3, 2))).iterator(), r"must be a ray\.data\.Dataset; got DataIterator"),
     ],
 )
 def test_data_without_rows_of_numbers_are_refused(bad, fault):
     with pytest.raises(InvalidInputError, match=fault):
-        RaySource.of(bad())
+        MOSAIC(2).fit(bad())
 
 
-def both(batch):
-    return {"x": batch["data"], "data": batch["data"][:, 0].astype(int)}
+def test_answers_per_part_as_the_guide_has_them():
+    model = MOSAIC(5).fit(table("numbers"))
+    told = ray.data.from_pandas(table("numbers")).map_batches(lambda batch: {"pick": model.predict(batch)}, batch_format="pandas")
+    assert [row["pick"] for row in told.take_all()] == model.predict(table("numbers")).tolist()

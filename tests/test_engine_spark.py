@@ -1,21 +1,25 @@
-"""The recipe for Spark gives, bit for bit, what the same rows in memory give."""
+"""A Spark data frame gives what the same rows in memory give, on one machine and on executors of their own."""
 
+import gc
 import os
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from mosaic.arrays.sources import ArraySource
+import clusters
+from clusters import N, folder_of, same_fit, table
+from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError
-from tasks import Refusing, Sums, X, agree
+from mosaic.rows import Rows
+from sources import open_source
+from tasks import odd, same_passes
 
 pytest.importorskip("pyarrow")
 pyspark = pytest.importorskip("pyspark")
-
-from examples.spark import SparkSource, numbered, run_on_spark  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,53 +28,112 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def spark():
+@pytest.fixture(scope="module", params=["local[2]", "local-cluster[2,1,700]"])  # the second: a master and two workers
+def spark(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))  # workers know these tests
-        builder = pyspark.sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
+        builder = pyspark.sql.SparkSession.builder.master(request.param).config("spark.ui.enabled", "false")
+        builder = builder.config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"]).config("spark.executor.memory", "600m")
+        builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.driver.memory", "1g")
         session = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
         yield session
         session.stop()
         pyspark.SparkContext._gateway.shutdown()
         pyspark.SparkContext._gateway.proc.stdin.close()
         pyspark.SparkContext._gateway.proc.wait(30)
+        pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
 
 
-@pytest.fixture(scope="module")
-def frame(spark):
-    table = pd.DataFrame(X, columns=list("abc")).assign(name="Ada", row=np.arange(len(X)))
-    return spark.createDataFrame(table)
+def parts_of(frame, cuts):
+    """A function that makes the rows between the cuts, one part each."""
+
+    def rows(batches):
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from frame_batches(frame.iloc[cuts[number] : cuts[number + 1]])
+
+    return rows
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 5])
-def test_partitions_of_neighbours_give_what_the_array_gives(frame, partitions):
-    source = SparkSource(frame.repartitionByRange(partitions, "row"))
-    assert (source.n, source.n_features, source.names) == (40_001, 3, ["a", "b", "c"])
-    agree(source.run(Sums()))
+def frame_batches(frame):
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(frame, preserve_index=False).to_batches(3000)
 
 
-def test_rows_may_be_scattered_over_partitions_and_get_numbers_in_their_order(frame):
-    agree(run_on_spark(frame.repartition(3), Sums()))
-    seen = []
-    agree(SparkSource(numbered(frame.orderBy("row").drop("row"))).run(Sums(), watch=seen.append))
-    assert seen == [len(X)]
+def spark_frame(spark, frame, cuts=clusters.SKEWED):
+    """A Spark data frame whose partitions are these, computed by the executors."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = from_arrow_schema(pa.Schema.from_pandas(frame, preserve_index=False))
+    numbers = spark.range(0, len(cuts) - 1, numPartitions=len(cuts) - 1)
+    return numbers.mapInArrow(parts_of(frame, cuts), schema)
 
 
-def test_missing_and_other_numbers_are_taken_as_in_any_data_frame(spark):
-    rows = [(0, 1, True, None), (1, 2, False, 0.5), (2, None, True, 1.5)]
-    source = SparkSource(spark.createDataFrame(rows, "row long, a int, b boolean, c double"))
-    numbers = np.array([[1, 1, np.nan], [2, 0, 0.5], [np.nan, 1, 1.5]])
-    agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
+@pytest.mark.parametrize("kind", ["numbers", "mixed", "vectors"])
+def test_empty_skewed_and_single_row_partitions_give_what_the_frame_gives(spark, kind):
+    frame = table(kind)
+    given = spark_frame(spark, frame)
+    assert given.rdd.getNumPartitions() == 7
+    model = same_fit(given, frame)
+    chosen = model.select(given)
+    assert chosen.column_names == list(frame.columns)
+    assert str(chosen.to_pandas()[frame.columns[0]].tolist()) == str(
+        frame[frame.columns[0]].iloc[model.representative_indices_].tolist()
+    )
 
 
-def test_frames_without_row_numbers_or_numbers_are_refused_and_a_fault_of_the_task_comes_out_as_it_is(frame):
-    with pytest.raises(InvalidInputError, match=r"no column 'row'.*numbered"):
-        SparkSource(frame.drop("row"))
-    with pytest.raises(InvalidInputError, match=r"one feature; got shape \(40001, 0\)"):
-        SparkSource(frame.select("name", "row"))
-    with pytest.raises(InvalidInputError, match=r"'row' does not hold each number from 0 to 29999 once. Use numbered"):
-        run_on_spark(frame.where("row != 7"), Sums())
+def test_a_folder_of_files_and_groups_of_a_column_give_what_the_frame_gives(spark, tmp_path):
+    frame = table("mixed")
+    rows = spark.read.parquet(str(folder_of(frame, tmp_path / "rows")))
+    same_fit(rows, rows.toPandas(), groups="city", quotas="equal")
+
+
+def test_passes_give_what_the_array_gives_however_many_partitions_there_are(spark):
+    frame = table("numbers")
+    X = frame.to_numpy()
+    for cuts in (clusters.SKEWED, np.linspace(0, N, 71).astype(int)):  # more than are merged at a time
+        same_passes(open_source(spark_frame(spark, frame, cuts)), X)
+
+
+def test_the_frame_of_the_user_is_kept_by_executors_as_long_as_it_is_needed(spark):
+    given = spark_frame(spark, table("numbers"))
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    rows = Rows.of(given)
+    assert rows.n == N
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before + 1
+    del rows
+    gc.collect()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= before
+    given.persist()
+    rows = Rows.of(given)
+    assert rows.n == N
+    del rows
+    assert given.storageLevel.useMemory
+
+
+def test_faults_are_told(spark):
+    frame = table("numbers")
+    given = spark_frame(spark, frame)
+    with pytest.raises(InvalidInputError, match="X must be a Spark dataframe; got RDD"):
+        MOSAIC(3).fit(given.rdd)
+    with pytest.raises(InvalidInputError, match=r"at least one point and one feature; got shape \(0, 4\)"):
+        MOSAIC(3).fit(given.where("a > 1e9"))
+    from mosaic.arrays.passes import PerRow
+
+    frame = table("numbers", 20_000)
     with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
-        SparkSource(frame.repartitionByRange(2, "row")).run(Refusing())
+        open_source(spark_frame(spark, frame, [0, 15_000, 20_000])).run(PerRow(odd))
+
+
+def test_the_example_runs(tmp_path):
+    table("numbers").to_parquet(tmp_path / "rows.parquet")
+    example = Path(__file__).parents[1] / "examples" / "spark.py"
+    settings = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "MASTER": "local[2]"}
+    done = subprocess.run([sys.executable, example, tmp_path / "rows.parquet"], env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "of 9,000 rows are outliers" in done.stdout

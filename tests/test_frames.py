@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from mosaic import MOSAIC, datasets
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import Encoder, Rows
-from mosaic.rows.frames import cells_of, features_of, n_rows, take_rows, to_matrix
+from mosaic.rows.frames import cells_of, features_of, n_rows, take_rows
 
 PEOPLE = {
     "name": ["Ada", "Max", "Eva"],
@@ -39,18 +39,18 @@ def features(X) -> list[str]:
 @pytest.mark.parametrize("X", frames())
 def test_columns_of_numbers_are_a_matrix_by_rows_and_those_that_are_missing_are_named(X):
     assert features(X) == ["height", "age", "member"]
-    matrix = to_matrix(X, features(X))
+    matrix = cells_of(X).only(features(X)).matrix()
     np.testing.assert_array_equal(matrix, NUMBERS)
     assert matrix.dtype == np.float64
     assert matrix.flags.c_contiguous
-    np.testing.assert_array_equal(to_matrix(X, ["age", "height"]), NUMBERS[:, [1, 0]])
+    np.testing.assert_array_equal(cells_of(X).only(["age", "height"]).matrix(), NUMBERS[:, [1, 0]])
     encoder = Encoder((), ("age", "weight"), 2)
     with pytest.raises(InvalidInputError, match=r"^column 'weight' was there in fit and is missing now; X has 'name', "):
         encoder.matrix(Rows.of(X))
     with pytest.raises(InvalidInputError, match=r"^column 'weight' was there in fit and is missing now, like 'iq'; X has"):
         Encoder((), ("weight", "age", "iq"), 3).matrix(Rows.of(X))
     with pytest.raises(InvalidInputError, match="column 'name' is of type String"):
-        to_matrix(X, ["height", "name"])
+        cells_of(X).only(["height", "name"]).matrix()
 
 
 def test_dates_durations_categories_lists_and_structs_are_no_numbers_and_spans_of_time_are_compared():
@@ -99,7 +99,7 @@ def test_column_of_plain_numbers_kept_as_objects_is_converted_and_one_of_other_o
 def test_column_names_that_are_no_strings_pass():
     X = pd.DataFrame({0: ["a", "b"] * 20, 10: range(40), 20: pd.Series([3, 5, 1, 2] * 10, dtype=object)})
     assert features(X) == ["10", "20"]
-    assert to_matrix(X, ["20", "10"])[:2].tolist() == [[3, 0], [5, 1]]
+    assert cells_of(X).only(["20", "10"]).matrix()[:2].tolist() == [[3, 0], [5, 1]]
     model = MOSAIC(3).fit(X[[10, 20]])
     assert not hasattr(model, "feature_names_in_")
     np.testing.assert_array_equal(model.predict(X[[10, 20]]), model.labels_)
@@ -115,7 +115,7 @@ def test_single_precision_stays_only_where_all_columns_have_it_and_sparse_column
         assert cells_of(pd.DataFrame(singles | {"c": np.ones(2, other)})).matrix().dtype == np.float64
     assert cells_of(pd.DataFrame({"a": np.ones(2, np.float16)})).matrix().dtype == np.float64
     X = pd.DataFrame.sparse.from_spmatrix(sp.csr_array([[0.0, 2.0], [0.0, 0.0], [np.nan, 0.0]]), columns=["a", "b"])
-    matrix = to_matrix(X.assign(name=["x", "y", "z"]), ["a", "b"])
+    matrix = cells_of(X).only(["a", "b"]).matrix()
     assert (matrix.format, matrix.nnz) == ("csr", 2)
     np.testing.assert_array_equal(matrix.toarray(), X.to_numpy())
     assert cells_of(X.astype(pd.SparseDtype(np.float32, 0))).matrix().dtype == np.float32
@@ -126,7 +126,7 @@ def test_arrow_tables_are_frames():
     pa = pytest.importorskip("pyarrow")
     X = pa.table(PEOPLE | {"price": pa.array([Decimal(1), None, Decimal(3)]), "none": pa.nulls(3)})
     assert features(X) == ["height", "age", "member", "price"]
-    np.testing.assert_array_equal(to_matrix(X, features(X)), np.column_stack([NUMBERS, [1, np.nan, 3]]))
+    np.testing.assert_array_equal(cells_of(X).only(features(X)).matrix(), np.column_stack([NUMBERS, [1, np.nan, 3]]))
     assert take_rows(X, [2, 0, 2])["name"].to_pylist() == ["Eva", "Ada", "Eva"]
     assert n_rows(X) == n_rows(X["age"]) == 3
     with pytest.raises(InvalidInputError, match="more than one is called 'age'"):

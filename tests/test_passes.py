@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together, merge_all, part_of
-from mosaic.arrays.sources import LocalSource, map_run, merge_last, merge_runs
+from mosaic.arrays.sources import LocalSource, map_part
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
 from sources import open_source
@@ -28,15 +28,15 @@ class Brackets:
         return {"text": f"({left['text']} {right['text']})"}
 
 
-@given(n_blocks=st.integers(1, 70), levels=st.integers(0, 4), fan_in=st.sampled_from([2, 4, 8]))
+@given(n_blocks=st.integers(1, 70))
 @settings(max_examples=60, deadline=None)
-def test_runs_of_any_length_and_trees_of_any_width_merge_in_the_same_order(n_blocks, levels, fan_in):
-    rows = np.broadcast_to(np.ones(1), (n_blocks * BLOCK_ROWS - 5, 1))
-    task, length = Brackets(), BLOCK_ROWS << levels
-    runs = [map_run(task, rows[a : a + length], a) for a in range(0, len(rows), length)]
-    while len(runs) > fan_in:
-        runs = [merge_runs(task, runs[i : i + fan_in]) for i in range(0, len(runs), fan_in)]
-    assert merge_last(task, runs) == merge_all(task.merge, ((0, {"text": str(i)}) for i in range(n_blocks)))
+def test_blocks_of_rows_are_merged_along_one_tree(n_blocks):
+    rows, texts = np.broadcast_to(np.ones(1), (n_blocks * BLOCK_ROWS - 5, 1)), [str(i) for i in range(n_blocks)]
+    assert map_part(Brackets(), rows, 0)["text"] == merge_all("({} {})".format, texts)
+
+
+def test_the_tree_of_seven():
+    assert merge_all("({} {})".format, "abcdefg") == "((((a b) (c d)) (e f)) g)"
 
 
 def test_sums_are_right_and_rows_done_are_told_block_by_block_whatever_the_threads():

@@ -23,8 +23,6 @@ BlockResult: TypeAlias = dict[str, Any]
 BLOCK_ROWS = 8192
 
 Value = TypeVar("Value")
-#: A node of the tree: its level, and the result for its blocks.
-Node: TypeAlias = tuple[int, Value]
 
 
 class Task(Protocol):
@@ -37,22 +35,16 @@ class Task(Protocol):
         """Merge the results of two neighbours; ``left`` holds the lower row numbers."""
 
 
-def merge_nodes(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> list[Node[Value]]:
-    """Merge siblings among neighbouring nodes, in their order; the first must be a left child, or the root. At most one node of
-    every level is held at a time.
-    """
-    merged: list[Node[Value]] = []
-    for level, value in nodes:
+def merge_all(merge: Callable[[Value, Value], Value], values: Iterable[Value]) -> Value:
+    """Merge neighbours, at most one node of every level being held at a time: a … g become ((((a b) (c d)) (e f)) g)."""
+    merged: list[tuple[int, Value]] = []
+    for value in values:
+        level = 0
         while merged and merged[-1][0] == level:
             value = merge(merged.pop()[1], value)
             level = level + 1
         merged.append((level, value))
-    return merged
-
-
-def merge_all(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> Value:
-    """Merge nodes that hold all blocks, in their order, into one value: a … g become ((((a b) (c d)) (e f)) g)."""
-    return reduce(merge, (value for _, value in merge_nodes(merge, nodes)))
+    return reduce(merge, (value for _, value in merged))
 
 
 @dataclass(frozen=True)
@@ -90,12 +82,20 @@ class Together:
     tasks: dict[str, Task]
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        found = {name: task.map_block(rows, start) for name, task in self.tasks.items()}
-        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
+        return _named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        found = {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
-        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
+        return _named({name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()})
+
+    def fewest(self, found: BlockResult, share: float) -> BlockResult:
+        """What a part with this share of all rows has to send."""
+        each = {name: part_of(found, name) for name in self.tasks}
+        fewer = {name: task.fewest(each[name], share) for name, task in self.tasks.items() if hasattr(task, "fewest")}
+        return _named(each | fewer)
+
+
+def _named(found: dict[str, BlockResult]) -> BlockResult:
+    return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
 
 
 def part_of(small: BlockResult, name: str) -> BlockResult:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import mmap
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from mosaic.arrays.blocks import IntArray, check_numbers, check_shape
-from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, TakeRows, Task, merge_all, merge_nodes
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, TakeRows, Task, merge_all
 from mosaic.arrays.threads import one_thread, thread_imap, using_threads
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import check_jobs
@@ -136,17 +135,17 @@ class LocalSource(Source):
         few = 1 if self.n <= BLOCK_ROWS else max(2, (1 << 26) // (8 * BLOCK_ROWS * self.n_features))
         most = few if self.most_threads is None else min(few, self.most_threads)
 
-        def nodes() -> Iterator[Node[BlockResult]]:
+        def results() -> Iterator[BlockResult]:
             found = thread_imap(lambda block: task.map_block(block[1], block[0]), self._blocks(), most)
             for number, result in enumerate(found):
                 done = min((number + 1) * BLOCK_ROWS, self.n)
                 self.release(done)
                 if watch is not None:
                     watch(done)
-                yield 0, result
+                yield result
 
         with using_threads(effective_n_jobs(self.n_jobs)):
-            return merge_all(task.merge, nodes())
+            return merge_all(task.merge, results())
 
     def _blocks(self) -> Iterator[tuple[int, Any]]:
         """First row and rows of every block, in order. Pieces are cut into blocks; the rest of one is joined with the next."""
@@ -194,18 +193,8 @@ def dense_rows(rows: Any) -> Any:
     return np.require(rows, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
-def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
-    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense."""
+def map_part(task: Task, rows: Any, start: int) -> BlockResult:
+    """The result for consecutive rows that begin with row ``start``; of sparse ones, one block at a time is made dense."""
     with one_thread():
-        blocks = ((a, dense_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
-        return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
-
-
-def merge_runs(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> list[Node[BlockResult]]:
-    with one_thread():
-        return merge_nodes(task.merge, chain.from_iterable(runs))
-
-
-def merge_last(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> BlockResult:
-    with one_thread():
-        return merge_all(task.merge, chain.from_iterable(runs))
+        blocks = (slice(a, a + BLOCK_ROWS) for a in range(0, rows.shape[0], BLOCK_ROWS))
+        return merge_all(task.merge, (task.map_block(dense_rows(rows[block]), start + block.start) for block in blocks))

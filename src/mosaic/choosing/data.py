@@ -216,7 +216,11 @@ def answers_by_pass(
     selection: Selection, question: Question, run: Callable[[Task], BlockResult], names: Sequence[str] | None = None
 ) -> FloatArray:
     """What a selection answers for all rows of a pass; ``names`` are of their columns."""
-    return np.asarray(run(PerRow(partial(_answers_at, selection, question, names)))["answer"])
+    return np.asarray(run(answers_task(selection, question, names))["answer"])
+
+
+def answers_task(selection: Selection, question: Question, names: Sequence[str] | None = None) -> PerRow:
+    return PerRow(partial(_answers_at, selection, question, names))
 
 
 def _answers_at(selection: Selection, question: Question, names: Sequence[str] | None, rows: Any, start: int) -> BlockResult:

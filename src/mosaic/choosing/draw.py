@@ -9,7 +9,7 @@ bucket of priorities has so many rows that were not drawn, a second pass counts 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -25,13 +25,16 @@ from mosaic.choosing.settings import Constraints
 Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
 #: Buckets of priorities: the first 16 of their 64 bits.
 BUCKETS = 1 << 16
+#: The last priority.
+HIGHEST = np.uint64(np.iinfo(np.uint64).max)
 
 
 @dataclass
 class Draw:
     """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
     are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
-    ``limits``, the highest priorities that may still be among the lowest, only save work.
+    ``limits``, the highest priorities that may still be among the lowest, only save work. Parts of a collection send no more
+    than the sample will hold, as long as it ``may_miss`` some.
     """
 
     sizes: tuple[int, ...]
@@ -39,10 +42,11 @@ class Draw:
     weights: FloatArray | None = None
     among: BoolArray | None = None
     check: Check | None = None
+    may_miss: bool = True
     limits: NDArray[np.uint64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.limits = np.full(len(self.sizes), np.iinfo(np.uint64).max)
+        self.limits = np.full(len(self.sizes), HIGHEST)
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
         if self.check is not None:
@@ -53,7 +57,13 @@ class Draw:
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         names = ("kinds", "priority", "first", "copies")
         kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
-        both["buckets"] = left["buckets"] + right["buckets"]
+        complete = min(left.get("complete", HIGHEST), right.get("complete", HIGHEST))
+        if complete < HIGHEST:
+            there = both["priority"] < complete
+            kept, both = kept[there], {name: values[there] for name, values in both.items()} | {"complete": complete}
+        both["buckets"] = np.add(left["buckets"], right["buckets"], dtype=np.float64)
+        if left["buckets"].dtype.kind == "u":
+            both["buckets"] = _in_few_bytes(both["buckets"])
         if "rows" in left:
             n_left = len(left["first"])
             here = kept < len(left["first"])
@@ -61,6 +71,18 @@ class Draw:
             rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
             both["rows"] = rows
         return both
+
+    def fewest(self, found: BlockResult, share: float) -> BlockResult:
+        """Of what a part with this share of all rows gives, about as much as the sample will hold of it; ``complete`` is the
+        priority from which on rows may be missing.
+        """
+        found = found | {"buckets": _in_few_bytes(found["buckets"])}
+        expected = self.sizes[0] * min(share, 1.0)
+        most = int(expected + 8.0 * expected**0.5) + 64
+        if not self.may_miss or len(self.sizes) > 1 or self.among is not None or len(found["priority"]) <= most:
+            return found
+        kept = {name: found[name][:most] for name in ("kinds", "priority", "first", "copies", "rows")}
+        return found | kept | {"complete": found["priority"][most]}
 
     def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
         """What consecutive rows with these priorities have of them, without the rows."""
@@ -133,6 +155,21 @@ class MoreRows:
     group: IntArray
 
 
+def drawn_before(task: Task, found: BlockResult, size: int) -> BlockResult | None:
+    """What a look gives by an earlier draw of ``size`` rows of all; None if it asks for more than that."""
+    if not isinstance(task, Together) or "draw" not in task.tasks:
+        return None
+    draw, named = task.tasks["draw"], task.tasks["named"]
+    assert isinstance(draw, Draw)
+    assert isinstance(named, TakeRows)
+    few = draw.sizes[0]
+    is_whole = len(found["priority"]) >= few or found.get("complete", HIGHEST) == HIGHEST
+    if draw.kinds is not None or few > size or len(named.numbers) or not is_whole:
+        return None
+    kept = {f"draw:{name}": found[name][:few] for name in ("kinds", "priority", "first", "copies", "rows")}
+    return kept | {"draw:buckets": found["buckets"], "named:rows": found["rows"][:0]}
+
+
 def draw_by_passes(
     run: Callable[[str, Task], BlockResult],
     n: int,
@@ -188,6 +225,10 @@ def _named(n: int, size: int, larger: int, constraints: Constraints | None) -> t
     return kinds, (most, *[each] * len(constraints.names)), named
 
 
+def _in_few_bytes(counts: FloatArray) -> Any:
+    return counts.astype(np.min_scalar_type(int(counts.max())))
+
+
 def _bucket(priority: NDArray[np.uint64]) -> IntArray:
     return (priority >> np.uint64(48)).astype(np.intp)
 
@@ -195,6 +236,8 @@ def _bucket(priority: NDArray[np.uint64]) -> IntArray:
 def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) -> tuple[BlockResult, float]:
     """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
     found = look(task)
+    if found.get("complete", HIGHEST) < HIGHEST and len(found["priority"]) < task.sizes[0]:  # parts were not alike
+        found = look(replace(task, may_miss=False))
     enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)  # so many rows are rarely in a bucket by chance
     sampled = found["kinds"] == 0
     drawn = found["priority"][sampled]

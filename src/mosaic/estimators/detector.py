@@ -103,7 +103,8 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
-        return np.asarray(ask(self, X, partial(log_counts_near_groups, floor=self.offset_)))
+        scores: FloatArray = ask(self, X, partial(log_counts_near_groups, floor=self.offset_), np.zeros(0))
+        return scores
 
     def decision_function(self, X: object) -> FloatArray:
         """``score_samples(X) − offset_``; negative for outliers."""

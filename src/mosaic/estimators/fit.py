@@ -24,6 +24,7 @@ from mosaic.kernels import PointKernel, to_kernel_device
 from mosaic.parameters import check_seed
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.names import as_rows
+from mosaic.rows.parts import InParts
 
 NAME_PICKS = "Give the rows of its picks instead."
 #: How scikit-learn reads an array.
@@ -96,7 +97,7 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     weighted = rows.weights is not None
     held = rows.held
     if rows.array is None:
-        place: Place = "cluster" if hasattr(rows.table, "encoded") else "file" if rows.stays else "table"
+        place: Place = "cluster" if isinstance(rows.table, InParts) else "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
         return Shape(rows.n, encoder.width, place, weighted, held, buffers)
     if isinstance(rows.array, Source):

@@ -17,7 +17,7 @@ from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import COVERAGE, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.data import answers_by_pass
+from mosaic.choosing.data import answers_by_pass, answers_task
 from mosaic.choosing.explain import why_odd
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
@@ -262,9 +262,16 @@ class FittedAttributes:
         return tags
 
 
-def ask(model: FittedAttributes, X: object, question: Question) -> Any:
-    """The answers of the model's selection for the rows of X, which are read in passes where they are large."""
-    return answers(model.selection_, numbers_of(model, X), question)
+def ask(model: FittedAttributes, X: Any, question: Question, none: Any = None) -> Any:
+    """The answers of the model's selection for the rows of X, which are read in passes where they are large. With the answer for
+    no rows, those of a Dask array are one, too.
+    """
+    if none is None or owner_of(X) != "dask" or getattr(X, "ndim", 0) != 2 or not hasattr(X, "map_blocks"):
+        return answers(model.selection_, numbers_of(model, X), question)
+    from mosaic.rows.dask import answers_of_chunks
+
+    numbers_of(model, np.zeros((1, X.shape[1])))  # refuses other columns than those of fit
+    return answers_of_chunks(X, answers_task(model.selection_, question), none)
 
 
 def answers(selection: Selection, numbers: Any, question: Question) -> Any:

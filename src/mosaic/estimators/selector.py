@@ -72,8 +72,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; pairs if ``kernel="precomputed"`` or
             ``"distances"``. Or the path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5
-            data set, AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to
-            last row
+            data set, AnnData, Dask array, data frame of Dask or Spark, Ray data set, dataset of pyarrow. What does not fit into
+            memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
         groups : a label for every row, or the name of a column of labels, or a list of such names: then every combination that
@@ -209,7 +209,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
         X is the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images). Of a file or a
-        Dask data frame, the answer is a ``pyarrow.Table`` of its cells, or an array.
+        table on a cluster, the answer is a ``pyarrow.Table`` of its cells, or an array.
         ``with_reasons``: a data frame, or ``obs`` of AnnData, gets the columns mosaic_rank, mosaic_stands_for and mosaic_reason.
 
         Examples
@@ -307,19 +307,20 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
 
         The answer for a point depends on the point alone, not on the other rows of X. Files are read in passes as by ``fit``.
+        Of a Dask array the answer is one, as of ``transform`` and ``score_samples``: its chunks are computed where they are.
         """
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.labels_at))
+        return to_device_of(X, ask(self, X, Selection.labels_at, np.zeros(0, np.intp)))
 
     def transform(self, X: object) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.similarities_at))
+        return to_device_of(X, ask(self, X, Selection.similarities_at, np.zeros((0, self.n_representatives_))))
 
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.log_counts_at))
+        return to_device_of(X, ask(self, X, Selection.log_counts_at, np.zeros(0)))
 
     def score(self, X: object, y: object = None) -> float:
         """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""

@@ -38,24 +38,22 @@ def owner_of(X: object) -> str:
     return type(X).__module__.partition(".")[0]
 
 
+def arrow_kind(X: object) -> str | None:
+    """What X of pyarrow is called if its rows are still to be read; None for all else."""
+    kinds = ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader") if owner_of(X) == "pyarrow" else ()
+    return next((f"pyarrow {each.__name__}" for each in type(X).__mro__ if each.__name__ in kinds), None)
+
+
 def is_stored(X: object) -> bool:
     """Whether X is an array or a collection that stays where it is. Memory maps are arrays."""
-    return isinstance(X, Source) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS)
+    return isinstance(X, Source) or arrow_kind(X) is not None or owner_of(X) in ("dask", "ray", "pyspark", *ARRAY_KINDS)
 
 
 def stored_source(X: Any) -> Source | None:
-    """The rows of a Zarr array, HDF5 data set, AnnData, Dask array or data frame, or Ray data set; None for all else."""
+    """The rows of a Zarr array, HDF5 data set or AnnData; None for all else."""
     if isinstance(X, Source):
         return X
     owner = owner_of(X)
-    if owner == "dask":
-        from mosaic.rows.dask import DaskSource
-
-        return DaskSource.of(X)
-    if owner == "ray":
-        from mosaic.rows.ray import RaySource
-
-        return RaySource.of(X)
     if owner == "anndata" and hasattr(X, "var_names"):
         stored = X.X.tocsr() if sp.issparse(X.X) else X.X
         return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", [str(name) for name in X.var_names])

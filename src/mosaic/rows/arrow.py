@@ -180,8 +180,23 @@ def rows_of_batches(
                 kept.append(batch)
         pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
-        said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
+        said = f"The rows are many: all {store.n:,} were written to a temporary Parquet file."
         return Rows.of_table(request, store, notes=[*notes, said], line=line, closers=[scratch.close])
+
+
+def rows_of_arrow(X: Any, request: Request) -> Rows:
+    """The rows of a Dataset, Scanner, ParquetFile or RecordBatchReader, which are read once."""
+    if hasattr(X, "scanner"):  # a few ahead of what is looked at, wherever they are stored
+        X = X.scanner(batch_readahead=4, fragment_readahead=2)
+    batches = X.to_batches() if hasattr(X, "to_batches") else X.iter_batches() if hasattr(X, "iter_batches") else X
+
+    def read() -> Iterator[Any]:
+        remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
+        with readable(f"the {request.kind}", remedy):
+            for batch in batches:
+                yield valid(batch).cast(without_views(batch.schema))
+
+    return rows_of_batches(request, read())
 
 
 def open_feather(request: Request) -> Rows:

@@ -31,6 +31,7 @@ from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
+from mosaic.rows.parts import InParts
 from mosaic.rows.rules import LeftOut, are_copies, notes_of, rule_of, signature_of
 from mosaic.rows.tables import InMemory, Table, shape_of
 from mosaic.text import listed
@@ -227,9 +228,12 @@ class Encoder:
     def source(self, rows: Rows, n_jobs: int | None = None, *, is_new: bool = False) -> Source:
         """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""
         if rows.array is None:
-            encoded = getattr(rows.table, "encoded", None)  # where the rows are
-            of_cells = replace(self, texts={}, text_rows=None).encode
-            source: Source = EncodedRows(self, rows, is_new) if encoded is None else encoded(of_cells, self.known_columns(rows))
+            table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
+            source: Source = (
+                table.encoded(of_cells, self.known_columns(rows), self.width, has_rules=self.has_rules)
+                if isinstance(table, InParts)
+                else EncodedRows(self, rows, is_new)
+            )
         elif isinstance(array := self._array_of(rows), Source):
             source = copy(array)
         else:
@@ -372,19 +376,17 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
-    if not columns:
-        return set(), []
-    missing = np.zeros(len(columns), np.intp)
-    if hasattr(table, "missing"):  # counted where the rows are
-        missing = table.missing(columns)
-    else:
-        for cells in table.blocks(columns):
-            matrix = cells.matrix()
-            if not hasattr(matrix, "indptr"):
-                missing += (~np.isfinite(matrix)).sum(axis=0)
-    counts = dict(zip(columns, missing.tolist(), strict=True))
-    empty = [name for name, count in counts.items() if count == table.n > 0]
-    return {name for name, count in counts.items() if 0 < count < table.n}, empty
+    seen, missing = 0, np.zeros(len(columns), np.intp)
+    if columns and isinstance(table, InParts):  # where the rows are
+        seen, missing = table.n, table.missing(columns)
+    for cells in table.blocks(columns) if columns and not isinstance(table, InParts) else ():
+        matrix = cells.matrix()
+        if not hasattr(matrix, "indptr"):
+            missing += (~np.isfinite(matrix)).sum(axis=0)
+        seen += matrix.shape[0]
+    empty = [name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0]
+    some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
+    return some, empty
 
 
 def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str]) -> list[LeftOut] | None:

@@ -86,9 +86,11 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
 
 
 def refuse_address(path: str | PathLike[str]) -> None:
-    scheme, there, _ = str(path).partition("://")
+    scheme, there, place = str(path).partition("://")
     if there and scheme.isalnum() and len(scheme) > 1:
-        remedy = "Download it first, or pipe it into the command (curl … | mosaic select -)."
+        place = str(path) if scheme.startswith("http") else place
+        opened = f"pyarrow.dataset.dataset({place!r}, filesystem=fsspec.filesystem({scheme!r}))"
+        remedy = f"Pass {opened} instead of the address, or pipe it into the command (curl … | mosaic select -)."
         raise FileFault(path, "is an address, and nothing is fetched from the network", remedy)
 
 

@@ -308,11 +308,6 @@ def cells_if_frame(X: object, levels: Collection[str] = ()) -> Cells | None:
     return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
 
 
-def to_matrix(frame: object, names: Sequence[str]) -> Any:
-    """The named columns of a data frame, all of numbers, as a matrix, see ``Cells.matrix``."""
-    return cells_of(frame).only(names).matrix()
-
-
 def features_of(cells: Cells) -> list[str]:
     """The columns of numbers that are not called as ids are; refused if there is none."""
     features = [name for name in cells.numbers() if is_feature_name(name)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -17,11 +18,13 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import is_on_device, rows_of
+from mosaic.choosing.budget import budget_of
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
+from mosaic.rows.parts import InParts
 from mosaic.rows.roles import Request, Roles, roles_of
 from mosaic.rows.tables import InArray, InMemory, Table, as_texts, rows_at
 from mosaic.text import Library, group_label, listed
@@ -181,10 +184,8 @@ class Rows:
     @property
     def held(self) -> float:
         """Bytes of a file that are in memory."""
-        if self.path is None:
-            return 0.0
         X = self.array.data if hasattr(self.array, "indptr") else self.array
-        in_array = 0.0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
+        in_array = 0.0 if self.path is None or isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
         return in_array + self.table.held
 
     @property
@@ -269,6 +270,8 @@ class Rows:
         table = self.table
         if isinstance(table, InMemory):
             return table.cells(columns), np.arange(table.n), True
+        if isinstance(table, InParts) and table.only_numbers(columns):
+            return table.empty.only(columns), np.arange(0), False
         numbers = np.arange(table.n)
         if table.n > DECIDING_ROWS:
             length = DECIDING_ROWS // 50
@@ -354,7 +357,7 @@ def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
 
 def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     """The only place that asks what X is."""
-    from mosaic.rows import arrays, open  # they make rows
+    from mosaic.rows import arrays, arrow, open  # they make rows
 
     if isinstance(X, Rows):
         return X
@@ -362,11 +365,12 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         return open.read(X, memory_budget=memory_budget)
     if isinstance(X, np.ndarray) or sp.issparse(X) or is_on_device(X):
         return Rows.of_array(Request(kind="memory map" if isinstance(X, np.memmap) else "array"), X)
-    if arrays.owner_of(X) == "dask" and type(X).__name__ == "DataFrame":
-        from mosaic.rows.dask import InDask
-
-        return Rows.of_table(Request(kind="Dask dataframe"), InDask(X))
-    source = arrays.stored_source(X)
+    if (kind := arrays.arrow_kind(X)) is not None:
+        return arrow.rows_of_arrow(X, Request(kind=kind, budget=budget_of(memory_budget)))
+    source: Source | InParts | None = collection(X, memory_budget)
+    if isinstance(source, InParts):
+        return Rows.of_table(Request(kind=source.kind), source)
+    source = arrays.stored_source(X) if source is None else source
     if source is not None and arrays.owner_of(X) == "anndata":
         for sentence in arrays.hint_at_components(X.X, X.obsm):
             warn(SelectionWarning(sentence))
@@ -374,8 +378,7 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows.of_array(Request(kind="AnnData"), source, obs, array_names=source.names, index=names)
     if source is not None:
-        roles = Roles(left_out=getattr(source, "left_out", ()))
-        return Rows.of_array(Request(kind=source.kind), source, array_names=source.names, roles=roles)
+        return Rows.of_array(Request(kind=source.kind), source, array_names=source.names)
     if isinstance(X, Mapping):
         raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
     cells = cells_if_frame(X)
@@ -395,6 +398,14 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     rows = Rows.of_table(request, table)
     is_better = not rows.has_names and len(set(texts)) == len(texts)
     return replace(rows, index=names) if is_better else rows
+
+
+def collection(X: Any, memory_budget: float | None) -> Source | InParts | None:
+    """The rows of what Dask, Ray or Spark holds; None for all else."""
+    from mosaic.rows.arrays import owner_of
+
+    engine = {"dask": "dask", "ray": "ray", "pyspark": "spark"}.get(owner_of(X))
+    return None if engine is None else import_module(f"mosaic.rows.{engine}").rows_of(X, memory_budget)
 
 
 def array_of(X: Any) -> Any:
