@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS
@@ -124,7 +125,7 @@ class InFile:
         return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
 
 
-def check_array(shape: Any, dtype: Any, path: Path) -> None:
+def check_array(shape: Sequence[int], dtype: DTypeLike, path: Path) -> None:
     try:
         check_numbers(np.dtype(dtype))
         check_shape(tuple(shape))

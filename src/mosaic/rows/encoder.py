@@ -405,10 +405,9 @@ def nothing_left(rows: Rows, left_out: Sequence[LeftOut]) -> InvalidInputError:
     kinds = rows.table.kinds()
     shown = listed([f"{name} ({kind})" for name, kind in kinds.items()])
     lists = [name for name, kind in kinds.items() if holds_vectors(kind)]
-    if lists:
-        remedy = f"Are these embeddings? Use `embedding={lists[0]!r}`."
-        return rows.request.fault(f"has no column of numbers to compare rows by; it has {shown}", remedy)
     why = listed([f"{column.name!r} {column.why}" for column in left_out])
     remedy = "Convert columns that stand for numbers, and rename those that have the name of an id but say something about a row."
+    if lists:
+        remedy = f"Are these embeddings? Use `embedding={lists[0]!r}`."
     said = f"has no column of numbers to compare rows by; it has {shown or 'no columns'}"
     return rows.request.fault(f"{said}{': ' if why else ''}{why}", remedy)

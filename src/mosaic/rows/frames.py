@@ -175,7 +175,7 @@ def _truth(column: Series) -> Values:
     return Values("truth", None, ("false", "true"), codes)
 
 
-def _vectors(there: Any, missing: BoolArray) -> Values:
+def _vectors(there: ArrayLike, missing: BoolArray) -> Values:
     """The cells that are not missing as vectors, if they are lists of equally many finite numbers."""
     with suppress(ValueError):  # lists of different lengths
         matrix = np.asarray(there)

@@ -26,6 +26,13 @@ NO_ROWS = np.zeros(0, np.intp)
 SHOWN_FEATURES = 50
 
 
+class Shaped(Protocol):
+    """An array of any library, or a sparse matrix."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
 class Table(Protocol):
     """Cells of rows; ``held`` is how many bytes of a file are in memory."""
 
@@ -102,7 +109,7 @@ class Outside:
 class InArray(Outside):
     """An array or source, whose features are shown as columns, unless they are too many to look at."""
 
-    def __init__(self, X: Any, names: Sequence[str] | None):
+    def __init__(self, X: Source | Shaped, names: Sequence[str] | None):
         self._X = X
         self.n = shape_of(X)[0]
         width = shape_of(X)[1]
@@ -115,7 +122,7 @@ class InArray(Outside):
         return table_of({name: pa.array(native(values[:, self.columns.index(name)])) for name in columns}, len(rows))
 
 
-def rows_at(X: Any, rows: IntArray) -> Any:
+def rows_at(X: Source | Shaped, rows: IntArray) -> Any:
     """The rows of an array or a source with these numbers, in any order and repeated at will."""
     if not isinstance(X, Source):
         return take_rows(X, rows)
@@ -123,7 +130,7 @@ def rows_at(X: Any, rows: IntArray) -> Any:
     return X.take(numbers)[back]
 
 
-def shape_of(X: Any) -> tuple[int, int]:
+def shape_of(X: Source | Shaped) -> tuple[int, int]:
     if isinstance(X, Source):
         return X.n, X.n_features
     rows, *width = (*X.shape, 0, 0)[: max(len(X.shape), 2)]
