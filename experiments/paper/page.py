@@ -103,8 +103,7 @@ def _row(number: int, claim: Claim, found: Found) -> list[str]:
     link = f"[{number}]({DETAILS}#claim-{number})"
     missing = sum(reading.outcome == "absent" for reading in found.readings)
     verdict = f"**{found.status}**" + (f"; readings without runs: {missing}" if missing else "")
-    cells = (claim.text, claim.rule, verdict, figure_of(found), default_of(found))
-    return [link, *map(escaped, cells)]
+    return [link, *map(escaped, (claim.text, claim.rule, verdict, figure_of(found), default_of(found)))]
 
 
 def _proven_row(claim: Proven) -> list[str]:
