@@ -46,7 +46,8 @@ INTRODUCTION = """\
 What the paper claims, and what came out when we ran it. `algorithm="paper"` is its algorithm as written, beside the best of the
 methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a range of readings,
 and a claim counts as reproduced if it holds in all that can tell. Two numbers are level where they differ, run by run, by no more
-than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is."""
+than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is. A single
+run has no standard error: it decides without one."""
 FOOT = f"""\
 The paper's words, readings and all tables are in the [details]({DETAILS}). `python -m experiments.paper.page` makes both pages
 from the lines of all runs, which are kept beside it; `make experiments-all` makes the runs again, `make experiments` a few.
@@ -119,7 +120,7 @@ def figure_of(found: Found) -> str:
     mine, theirs = (number_range([getattr(r, side) for r in known], found.digits) for side in ("paper", "other"))
     names = list(dict.fromkeys(reading.whose for reading in known if reading.whose))
     text = f"{mine} ({theirs}, {' or '.join(names)})" if names else mine
-    errors = [reading.error for reading in known if reading.error is not None]
+    errors = [reading.error for reading in known if reading.error]
     text += f" ± {max(errors):.{found.digits}f}" if errors else ""
     return f"{text}; {found.note}" if found.note else text
 
