@@ -28,8 +28,8 @@ TABLE_RATIOS = (1.0, 2.0, 3.0, 4.0, 5.0)
 STRUCTURED_RATIOS = (0.1, 1.0, 3.0, 5.0)
 #: Inliers of the last two, few: detectors that solve a program of all points take the cube of their number.
 DETECTED = 100
-#: "A high-dimensional space": dimensions that the text allows; and three, which users may meet.
-AMBIENT, FLAT = (10, 50, 20, 100), 3
+#: "A high-dimensional space": dimensions that the text allows.
+AMBIENT = (10, 50, 20, 100)
 #: Dimensions of the table, which states none either.
 TABLE_AMBIENT = (5, 7, 10, 20)
 CLASSIFIED = ("usps", "mnist", "isolet", "yaleb", "digits")
@@ -145,10 +145,10 @@ def ambient(name: str, d: int) -> str:
 
     Examples
     --------
-    >>> ambient("sphere", 50), ambient("sphere", 3)
-    ('sphere/50', 'sphere')
+    >>> ambient("sphere", 50)
+    'sphere/50'
     """
-    return name if d == FLAT else f"{name}/{d}"
+    return f"{name}/{d}"
 
 
 #: Sets with classes beyond those of the paper, and sets whose classes are looked at among outliers.

@@ -10,7 +10,6 @@ has been run, how well we choose.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
@@ -41,19 +40,18 @@ TITLES = {
 KINDS = ("reproduced", "in some readings", "level", "not reproduced", "cannot be told", "no runs")
 #: Where the lines of all runs are kept.
 KEPT = Path(__file__).parent
-#: Claim → verdict, figure and MOSAIC() of runs whose lines were not kept; shown where there are no others.
-EARLIER: Mapping[str, Sequence[str]] = json.loads((KEPT / "earlier.json").read_text())
 INTRODUCTION = """\
 # Results
 
 What the paper claims, and what came out when we ran it. `algorithm="paper"` is its algorithm as written, beside the best of the
 methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a range of readings,
 and a claim counts as reproduced if it holds in all that can tell. Two numbers are level where they differ, run by run, by no more
-than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is. Verdicts
-marked "earlier" are of runs whose lines were not kept, by rules without a third outcome ([their tables](results-earlier.md))."""
+than the standard error of that (±, the largest of all readings), or where both are at most 0.005 from the best there is. A single
+run has no standard error: it decides without one."""
 FOOT = f"""\
 The paper's words, readings and all tables are in the [details]({DETAILS}). `python -m experiments.paper.page` makes both pages
 from the lines of all runs, which are kept beside it; `make experiments-all` makes the runs again, `make experiments` a few.
+[Earlier results](results-earlier.md) are of older code, up to 50 runs of a case, and rules without a third outcome.
 
 ## How well we choose
 
@@ -79,7 +77,8 @@ def summary(lines: Sequence[Line]) -> str:
     found = {claim: claim.decide(lines) for claim in CLAIMS}
     counts = Counter(_kind(f.status) for f in found.values())
     words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
-    words = f"Of {len(found)} claims that runs can decide: {words}."
+    runs = number_range([len({line["seed"] for line in latest(lines, item)}) or None for item in PAPER], 0)
+    words = f"Of {len(found)} claims that runs can decide: {words}. Runs of a case: {runs}; the text has 50."
     rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
     header = ["", "claim", "rule", "verdict", 'algorithm="paper" (best other)', "MOSAIC()"]
     reasons = _reasons(found)
@@ -103,11 +102,9 @@ def _kind(status: str) -> str:
 
 def _row(number: int, claim: Claim, found: Found) -> list[str]:
     link = f"[{number}]({DETAILS}#claim-{number})"
-    results = [f"**{found.status}**", figure_of(found), default_of(found)]
-    if found.status == "no runs" and claim.text in EARLIER:
-        verdict, *numbers = EARLIER[claim.text]
-        results = [f"earlier: {verdict}", *numbers]
-    return [link, *map(escaped, (claim.text, claim.rule, *results))]
+    missing = sum(reading.outcome == "absent" for reading in found.readings)
+    verdict = f"**{found.status}**" + (f"; readings without runs: {missing}" if missing else "")
+    return [link, *map(escaped, (claim.text, claim.rule, verdict, figure_of(found), default_of(found)))]
 
 
 def _proven_row(claim: Proven) -> list[str]:
@@ -123,7 +120,7 @@ def figure_of(found: Found) -> str:
     mine, theirs = (number_range([getattr(r, side) for r in known], found.digits) for side in ("paper", "other"))
     names = list(dict.fromkeys(reading.whose for reading in known if reading.whose))
     text = f"{mine} ({theirs}, {' or '.join(names)})" if names else mine
-    errors = [reading.error for reading in known if reading.error is not None]
+    errors = [reading.error for reading in known if reading.error]
     text += f" ± {max(errors):.{found.digits}f}" if errors else ""
     return f"{text}; {found.note}" if found.note else text
 

@@ -218,7 +218,7 @@ def fewer_outliers(lines: Sequence[Line], name: str) -> Found:
     mine = latest(lines, "robustness")
     sets = {"frey": "560 dimensions"} if name == "frey" else {ambient(name, d): f"{d} dimensions" for d in sorted(AMBIENT)}
     columns, picks = (
-        {heading: each[dataset,] for dataset, heading in sets.items() if (dataset,) in each}
+        {heading: each.get((dataset,), {}) for dataset, heading in sets.items()}
         for each in (cells(mine, m, ["dataset"]) for m in (OUTLIER_SHARE, PICKS))
     )
     readings = contest(columns, OUTLIER_SHARE, SELECTION_RIVALS, tiers(mine), substantial=SUBSTANTIAL)

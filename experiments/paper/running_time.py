@@ -45,6 +45,8 @@ constraint, and its last step, differ by at most 10⁻³ of its norm; K-medoids 
 adds 10 in each of two further rounds. With this library's solver: the same programs by working set and interior point, DS3 by a
 linear program, K-medoids by FasterPAM.
 Below a hundredth of a second the clock is too coarse to compare."""
+#: Seconds.
+COARSE = 0.01
 
 Outcome: TypeAlias = Literal["fails", "open", "level", "holds", "absent"]
 
@@ -130,14 +132,14 @@ def _middle(cell: Cell | None) -> float | None:
 
 
 def _text(cell: Cell | None, notes: Footnotes) -> str:
-    middle = _middle(cell)
     if cell is None:
         return ABSENT + notes.mark(NOT_RUN)
     reasons = "; ".join(cell.reasons)
-    if middle is None:
+    if not cell.values:
         return ABSENT + notes.mark(reasons)
+    seconds = median(cell.values)
     few = "" if cell.complete else notes.mark(f"{len(cell.values)} of {cell.wanted} seeds only: {reasons}")
-    return rounded(middle) + few
+    return (rounded(seconds) if seconds >= COARSE else f"< {COARSE}") + few
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path:

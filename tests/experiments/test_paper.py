@@ -304,16 +304,10 @@ def test_first_page_has_a_line_for_each_claim_and_says_where_the_default_is_behi
     scores = {"MOSAIC (paper)": [0.0], "SMRS": [0.3], "MOSAIC": [0.2]}
     text = page.summary([one for method, values in scores.items() for one in shares(method, values, "sphere/10")])
     assert text.count("(results-details.md#claim-") == len(CLAIMS)
-    assert "| **reproduced** | 0.000 (0.300, SMRS) ± 0.000; 20 picks | 0.200 |" in text
+    assert "| **reproduced**; readings without runs: 3 | 0.000 (0.300, SMRS); 20 picks | 0.200 |" in text
     assert f"Of {len(CLAIMS)} claims that runs can decide: 1 reproduced, {len(CLAIMS) - 1} no runs." in text
+    assert "Runs of a case: 1; the text has 50." in text
     assert f"- 1: {CLAIMS[0].why}." in text
-
-
-def test_a_claim_without_runs_has_its_earlier_verdict(monkeypatch):
-    monkeypatch.setattr(page, "EARLIER", {CLAIMS[0].text: ["in 3 of 4", "0.1 (0.2, SMRS)", "0.3"]})
-    row = f"| {CLAIMS[0].text} | {CLAIMS[0].rule} | earlier: in 3 of 4 | 0.1 (0.2, SMRS) | 0.3 |"
-    assert row in page.summary([])
-    assert row not in page.summary([*shares("MOSAIC (paper)", [0.1], "sphere/10"), *shares("SMRS", [0.3], "sphere/10")])
 
 
 def test_second_page_has_sentence_reading_rule_and_what_is_missing():

@@ -110,6 +110,7 @@ def test_tables_have_medians_over_seeds_and_the_numbers_of_picks():
     assert row_of(mine, "SMRS") == ["100", "10000", "40000", "20"]
     assert row_of(mine, "DS3") == ["—<sup>1</sup>", "—<sup>2</sup>", "—<sup>2</sup>", "—"]
     assert "<sup>1</sup> not run.  \n<sup>2</sup> took more than 60 s." in mine
+    assert row_of(rt.parts([line("SMRS", 25, 0.0)])[2], "SMRS") == ["< 0.01", "20"]
 
 
 def test_both_pages_say_on_what_machine_the_times_were_measured():
