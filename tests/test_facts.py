@@ -17,6 +17,7 @@ import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, show
 from mosaic.choosing import counted, percent
 from mosaic.exceptions import InvalidInputError
+from mosaic.facts import coverage_text
 from mosaic.facts import map as facts_map
 from mosaic.facts.map import framed
 from mosaic.facts.ranks import histogram_edges
@@ -294,3 +295,8 @@ def test_one_distant_row_does_not_flatten_the_map_where_outliers_are_not_looked_
     frame = framed(facts.plane.points, facts.belongs)
     assert facts.map.row[frame.outside].tolist() == [0]
     assert np.ptp(frame.shares[~frame.outside], axis=0).min() > 0.3
+
+
+def test_a_coverage_below_one_does_not_read_as_everything():
+    assert coverage_text(0.9996, 0.9999) == "99.9 % of at most 100 %"
+    assert coverage_text(1.0, None) == "100 %"
