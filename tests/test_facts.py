@@ -17,7 +17,9 @@ import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, show
 from mosaic.choosing import counted, percent
 from mosaic.exceptions import InvalidInputError
+from mosaic.facts import coverage_text
 from mosaic.facts import map as facts_map
+from mosaic.facts.map import framed
 from mosaic.facts.ranks import histogram_edges
 
 BLOBS = datasets.blobs_with_gross_outliers()
@@ -284,3 +286,17 @@ def test_explanation_of_a_detector_says_count_and_rule_and_rows_that_are_not_the
 def test_numbers_in_sentences():
     assert [percent(share) for share in (0.0283, 14.42, 2e-9, 0.0)] == ["2.8 %", "1,442 %", "less than 0.001 %", "0 %"]
     assert [counted(number, "point") for number in (1, 1887)] == ["1 point", "1,887 points"]
+
+
+def test_one_distant_row_does_not_flatten_the_map_where_outliers_are_not_looked_for(rng):
+    X = rng.normal(size=(200, 2))
+    X[0] = 1000.0
+    facts = MOSAIC(5, outliers="keep").fit(X).facts_
+    frame = framed(facts.plane.points, facts.belongs)
+    assert facts.map.row[frame.outside].tolist() == [0]
+    assert np.ptp(frame.shares[~frame.outside], axis=0).min() > 0.3
+
+
+def test_a_coverage_below_one_does_not_read_as_everything():
+    assert coverage_text(0.9996, 0.9999) == "99.9 % of at most 100 %"
+    assert coverage_text(1.0, None) == "100 %"

@@ -366,10 +366,17 @@ class Chooser:
         for row in start.tolist():
             if row in kept or row in dict(found.replaced):
                 continue
-            why = "since they are outliers now" if self.rejected[point_of[row]] else "since there is no place for them"
-            why = why if constraints.allowed[row] else "since they may not be chosen"
-            why = "since they are equal to another pick" if point_of[row] in point_of[kept] else why
-            dropped.setdefault("since their weight is 0" if point_of[row] < 0 else why, []).append(called(row))
+            if point_of[row] < 0:
+                why = "since their weight is 0"
+            elif point_of[row] in point_of[kept]:
+                why = "since they are equal to another pick"
+            elif not constraints.allowed[row]:
+                why = "since they may not be chosen"
+            elif self.rejected[point_of[row]]:
+                why = "since they are outliers now"
+            else:
+                why = "since there is no place for them"
+            dropped.setdefault(why, []).append(called(row))
         told += [f"Not kept, {why}: {listed(rows)}." for why, rows in dropped.items()]
         if constraints.gone:
             told.append(f"Not among the rows any more: {listed(constraints.gone)}.")

@@ -201,34 +201,43 @@ def geometry_of(
     X: Matrix, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
 ) -> Geometry:
     kernel = _kernel(X, points, settings, prepare, seed)
-    columns = "Columns are taken as they are."
+    decisions = (_about_columns(X, settings, prepare, names), _about_bandwidth(kernel, settings, points.n))
+    return Geometry(prepare, kernel, decisions)
+
+
+def _about_columns(X: Matrix, settings: Settings, prepare: Prepare, names: Sequence[str] | None) -> str:
     scale = prepare.scale
-    if sp.issparse(X) and not prepare.directions and is_auto(settings.scale):
-        columns = "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
-    if prepare.directions:
-        columns = "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is not None:
+        why = "since otherwise a few of them would dominate all distances"
+        if not is_auto(settings.scale):
+            why = "because of scale=True"
         largest = np.argsort(-scale, kind="stable")[:3]
+        shown = [f"{f'column {j}' if names is None else names[j]} by {scale[j]:.3g}" for j in largest]
         more = " …" if len(scale) > 3 else ""
-        shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
-        dominate = "since otherwise a few of them would dominate all distances"
-        why = dominate if is_auto(settings.scale) else "because of scale=True"
-        columns = f"Columns are divided by their spread, {why}: {shown}{more}."
+        return f"Columns are divided by their spread, {why}: {', '.join(shown)}{more}."
+    if prepare.directions:
+        return "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
+    if sp.issparse(X) and is_auto(settings.scale):
+        return "Columns are taken as they are: those of a sparse matrix are not divided by their spread."
+    return "Columns are taken as they are."
+
+
+def _about_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
     gamma = getattr(kernel, "gamma", None)
-    ours = is_auto(settings.gamma)
-    n = points.n
     if gamma is None:
         name = settings.kernel if isinstance(settings.kernel, str) else "as given"
-        return Geometry(prepare, kernel, (columns, f"Similarity: {name}, which has no bandwidth."))
-    if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel | Distances):
-        share = "a fifth of all"
-        number = RESEMBLED_SHARE * n
-        share = f"{number:,.0f} of {n:,} points, {share}" if number >= 1 else f"{share} points"
-        why = f": so that a point in a dense place resembles {share}"
+        return f"Similarity: {name}, which has no bandwidth."
+    if not is_auto(settings.gamma):
+        why = ", as it was set"
+    elif not isinstance(kernel, StationaryKernel | Distances):
+        why = ", by gamma='scale'"
+    elif settings.mode == "paper":
+        why = ", by gamma='median'"
     else:
-        rule = "median" if settings.mode == "paper" and isinstance(kernel, StationaryKernel) else "scale"
-        why = f", by gamma='{rule}'" if ours else ", as it was set"
-    return Geometry(prepare, kernel, (columns, f"Bandwidth {gamma:.3g}{why}."))
+        number = RESEMBLED_SHARE * n
+        share = f"{number:,.0f} of {n:,} points, a fifth of all" if number >= 1 else "a fifth of all points"
+        why = f": so that a point in a dense place resembles {share}"
+    return f"Bandwidth {gamma:.3g}{why}."
 
 
 def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
