@@ -68,6 +68,11 @@ def test_an_address_is_refused_with_the_line_that_reads_it(folder):
             MOSAIC(10).fit("memory:///rows")
         (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
         same_fit(eval(line, {"pyarrow": pa, "fsspec": fsspec}), FRAME)
+        store.pipe("/rows.csv", FRAME[["a", "b", "city"]].to_csv(index=False).encode())
+        with pytest.raises(FileFault, match="is an address") as refused:
+            MOSAIC(10).fit("memory:///rows.csv")
+        (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
+        assert Rows.of(eval(line, {"pyarrow": pa, "fsspec": fsspec})).columns == ["a", "b", "city"]
         with pytest.raises(FileFault, match="is an address") as refused:
             MOSAIC(10).fit(f"file://{folder}")
         (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))

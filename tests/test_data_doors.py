@@ -99,7 +99,7 @@ def test_a_format_tells_what_a_name_does_not_and_an_address_is_no_name(csv):
     with pytest.raises(FileFault, match="no sheets"):
         read(odd, format="csv", sheet="A")
     for address in ("https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"):
-        with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Download it first") as told:
+        with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Pass pyarrow.dataset.dataset\(") as told:
             MOSAIC(3).fit(address)
         assert told.value.file == address
 

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from clusters import N, folder_of, same_fit, table
 from mosaic import MOSAIC, MOSAICOutlierDetector
-from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together
-from mosaic.arrays.sources import ArraySource, map_part
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows
+from mosaic.arrays.sources import ArraySource
 from mosaic.choosing.draw import Draw, draw_by_passes
 from mosaic.exceptions import InvalidInputError, MosaicError
 from sources import open_source
@@ -169,29 +169,29 @@ def test_sparse_chunks_give_what_the_matrix_gives():
     same_fit(da.from_array(matrix.toarray(), chunks=(2100, 17)).map_blocks(sp.csr_matrix), matrix.toarray())
 
 
-def test_parts_that_send_too_few_rows_are_asked_again():
-    """Copies of rows in other parts, which no part knows of, and rows that are all in one part."""
-    half = np.random.default_rng(0).normal(size=(20_000, 3))
-    for rows, chunks in ((np.vstack([half, half]), 5000), (np.vstack([half, half[:100].repeat(200, axis=0)]), (100, 39_900))):
-        seen = []
-        source = open_source(da.from_array(rows, chunks=(chunks, 3)))
-        task = Together({"draw": Draw((18_000,)), "named": TakeRows(np.zeros(0, np.intp))})
-        drawn = draw_by_passes(lambda name, task, s=source, seen=seen: (seen.append(name), s.run(task))[1], len(rows), 18_000)
-        expected = ArraySource(rows).run(task)
-        order = np.sort(expected["draw:first"])
-        np.testing.assert_array_equal(drawn.numbers, np.union1d(order, drawn.numbers))
-        assert np.isin(order, drawn.numbers).all()
-        assert len(drawn.rows) >= 18_000
-
-
-def test_parts_send_about_as_many_rows_as_the_sample_has_of_them():
-    draw = Draw((1000,))
-    found = map_part(draw, X, 0)
-    few = draw.fewest(found, 0.1)
+def test_a_block_gives_about_as_many_rows_as_the_sample_will_hold_of_it():
+    found, few = (Draw((1000,), n=n).map_block(X[:8192], 0) for n in (None, 40_000))
     assert len(found["rows"]) == 1000
-    assert 100 < len(few["rows"]) < 300
+    assert 205 < len(few["rows"]) < 500
     np.testing.assert_array_equal(few["rows"], found["rows"][: len(few["rows"])])
     assert few["complete"] == found["priority"][len(few["rows"])]
+    copies = np.vstack([X[:8191], X[:1]])  # of rows of which there are copies nobody knows how many are different
+    assert len(Draw((1000,), n=40_000).map_block(copies, 0)["rows"]) == 1000
+
+
+def test_rows_are_asked_for_again_where_copies_are_in_other_parts():
+    rows, names = np.tile(np.random.default_rng(0).normal(size=(10_000, 3)), (8, 1)), []
+    source = open_source(da.from_array(rows, chunks=(5000, 3)))
+
+    def run(name, task):
+        names.append(name)
+        return source.run(task)
+
+    drawn = draw_by_passes(run, len(rows), 4000)
+    expected = ArraySource(rows).run(Draw((4000,)))
+    assert names == ["look", "look"]
+    np.testing.assert_array_equal(drawn.numbers, np.sort(expected["first"]))
+    np.testing.assert_array_equal(drawn.copies, np.full(4000, 8.0))
 
 
 def test_threads_of_blas_change_nothing_and_are_as_many_as_before():

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import clusters
@@ -93,11 +92,11 @@ def test_a_folder_of_files_and_groups_of_a_column_give_what_the_frame_gives(spar
     same_fit(rows, rows.toPandas(), groups="city", quotas="equal")
 
 
-def test_passes_give_what_the_array_gives_however_many_partitions_there_are(spark):
+@pytest.mark.parametrize("merged", [2, 64])
+def test_passes_give_what_the_array_gives_however_many_results_are_merged_at_a_time(spark, merged, monkeypatch):
+    monkeypatch.setattr("mosaic.rows.spark.MERGED", merged)
     frame = table("numbers")
-    X = frame.to_numpy()
-    for cuts in (clusters.SKEWED, np.linspace(0, N, 71).astype(int)):  # more than are merged at a time
-        same_passes(open_source(spark_frame(spark, frame, cuts)), X)
+    same_passes(open_source(spark_frame(spark, frame)), frame.to_numpy())
 
 
 def test_the_frame_of_the_user_is_kept_by_executors_as_long_as_it_is_needed(spark):

@@ -82,20 +82,12 @@ class Together:
     tasks: dict[str, Task]
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        return _named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
+        found = {name: task.map_block(rows, start) for name, task in self.tasks.items()}
+        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        return _named({name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()})
-
-    def fewest(self, found: BlockResult, share: float) -> BlockResult:
-        """What a part with this share of all rows has to send."""
-        each = {name: part_of(found, name) for name in self.tasks}
-        fewer = {name: task.fewest(each[name], share) for name, task in self.tasks.items() if hasattr(task, "fewest")}
-        return _named(each | fewer)
-
-
-def _named(found: dict[str, BlockResult]) -> BlockResult:
-    return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
+        found = {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
+        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
 
 
 def part_of(small: BlockResult, name: str) -> BlockResult:

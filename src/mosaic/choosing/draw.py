@@ -33,8 +33,8 @@ HIGHEST = np.uint64(np.iinfo(np.uint64).max)
 class Draw:
     """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
     are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
-    ``limits``, the highest priorities that may still be among the lowest, only save work. Parts of a collection send no more
-    than the sample will hold, as long as it ``may_miss`` some.
+    ``limits``, the highest priorities that may still be among the lowest, only save work; so does ``n``, the number of all rows:
+    a block gives no more than the sample will hold of it.
     """
 
     sizes: tuple[int, ...]
@@ -42,7 +42,7 @@ class Draw:
     weights: FloatArray | None = None
     among: BoolArray | None = None
     check: Check | None = None
-    may_miss: bool = True
+    n: int | None = None
     limits: NDArray[np.uint64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +52,8 @@ class Draw:
         if self.check is not None:
             self.check(rows, start)
         found = self.find(priority(row_codes(rows)), start)
-        return found | {"rows": np.asarray(rows[found["first"] - start])}
+        found = found | {"rows": np.asarray(rows[found["first"] - start])}
+        return found if self.n is None else self.fewest(found, rows.shape[0] / self.n)
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         names = ("kinds", "priority", "first", "copies")
@@ -73,13 +74,13 @@ class Draw:
         return both
 
     def fewest(self, found: BlockResult, share: float) -> BlockResult:
-        """Of what a part with this share of all rows gives, about as much as the sample will hold of it; ``complete`` is the
-        priority from which on rows may be missing.
+        """Of what a part with this share of all rows gives, about as much as the sample will hold of it, unless some are equal;
+        ``complete`` is the priority from which on rows may be missing.
         """
         found = found | {"buckets": _in_few_bytes(found["buckets"])}
         expected = self.sizes[0] * min(share, 1.0)
         most = int(expected + 8.0 * expected**0.5) + 64
-        if not self.may_miss or len(self.sizes) > 1 or self.among is not None or len(found["priority"]) <= most:
+        if len(self.sizes) > 1 or len(found["priority"]) <= most or (found["copies"] > 1).any():
             return found
         kept = {name: found[name][:most] for name in ("kinds", "priority", "first", "copies", "rows")}
         return found | kept | {"complete": found["priority"][most]}
@@ -189,7 +190,7 @@ def draw_by_passes(
         looked.update(run("look", Together({"draw": task, "named": TakeRows(named)})))
         return part_of(looked, "draw")
 
-    found, enough = _find(look, n, size, Draw(sizes, kinds, check=check))
+    found, enough = _find(look, n, size, Draw(sizes, kinds, check=check, n=n))
     numbers, places = np.unique(np.concatenate([found["first"], named]), return_index=True)
     rows = np.concatenate([found["rows"], part_of(looked, "named")["rows"]])[places]
     return _drawn(found, numbers, rows, enough, size, named, constraints)
@@ -237,7 +238,7 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
     found = look(task)
     if found.get("complete", HIGHEST) < HIGHEST and len(found["priority"]) < task.sizes[0]:  # parts were not alike
-        found = look(replace(task, may_miss=False))
+        found = look(replace(task, n=None))
     enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)  # so many rows are rarely in a bucket by chance
     sampled = found["kinds"] == 0
     drawn = found["priority"][sampled]

@@ -89,7 +89,9 @@ def refuse_address(path: str | PathLike[str]) -> None:
     scheme, there, place = str(path).partition("://")
     if there and scheme.isalnum() and len(scheme) > 1:
         place = str(path) if scheme.startswith("http") else place
-        opened = f"pyarrow.dataset.dataset({place!r}, filesystem=fsspec.filesystem({scheme!r}))"
+        ending = Path(place).suffix[1:]
+        kind = f", format={ending!r}" if ending in ("csv", "feather", "arrow") else ""
+        opened = f"pyarrow.dataset.dataset({place!r}{kind}, filesystem=fsspec.filesystem({scheme!r}))"
         remedy = f"Pass {opened} instead of the address, or pipe it into the command (curl … | mosaic select -)."
         raise FileFault(path, "is an address, and nothing is fetched from the network", remedy)
 

@@ -114,9 +114,7 @@ class Mapped:
             return []
         rows = self.numbers_of(part)
         if not isinstance(self.task, PerRow):
-            found = map_part(self.task, rows, start)
-            fewest = getattr(self.task, "fewest", None)
-            return [found if fewest is None else fewest(found, n / self.layout.n)]
+            return [map_part(self.task, rows, start)]
         cuts = sorted({0, n, min(-start % BLOCK_ROWS, n), max(n - (start + n) % BLOCK_ROWS, 0)})
         return self.merge([], [(start + a, rows[a:b]) for a, b in pairwise(cuts)])
 

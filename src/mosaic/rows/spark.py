@@ -38,13 +38,13 @@ class InSpark(Collection):
         payload, chosen = pickle.dumps(job), None if parts is None else frozenset(parts)
 
         def merge(table: Any) -> Any:
-            return merged(payload, table)
+            return merged(payload, most, table)
 
         found = self._frame.mapInArrow(partial(of_partition, payload, self.empty, chosen), FOUND)
-        left = self.n_parts
-        while left > MERGED:
-            group = functions.floor(functions.col("number") / MERGED)
-            found, left = found.groupBy(group).applyInArrow(merge, FOUND), -(-left // MERGED)
+        left, most = self.n_parts, MERGED
+        while left > most:
+            group = functions.floor(functions.col("number") / most)
+            found, left = found.groupBy(group).applyInArrow(merge, FOUND), -(-left // most)
         return merge_all(job, [(row["number"], row["found"]) for row in found.collect()])
 
 
@@ -71,11 +71,11 @@ def of_partition(payload: bytes, empty: Any, chosen: frozenset[int] | None, batc
     yield answer(number, lambda: pickle.loads(payload).of_part(part, number))
 
 
-def merged(payload: bytes, table: Any) -> Any:
+def merged(payload: bytes, most: int, table: Any) -> Any:
     found = list(zip(table["number"].to_pylist(), table["found"].to_pylist(), strict=True))
     import pyarrow as pa
 
-    return pa.Table.from_batches([answer(min(found)[0] // MERGED, lambda: merge_all(pickle.loads(payload), found))])
+    return pa.Table.from_batches([answer(min(found)[0] // most, lambda: merge_all(pickle.loads(payload), found))])
 
 
 def answer(number: int, work: Any) -> Any:
