@@ -73,7 +73,7 @@ class Draw:
         return both if self.n is None else self.fewest(both, float(both["buckets"].sum()) / self.n)
 
     def fewest(self, found: BlockResult, share: float) -> BlockResult:
-        """Of what a part with this share of all rows gives, about as much as the sample will hold of it, unless a tenth are copies;
+        """Of what a part with this share of all rows gives, as much as the sample may hold of it, unless a tenth are copies;
         ``complete`` is the priority from which on rows may be missing.
         """
         found = found | {"buckets": _in_few_bytes(found["buckets"])}
