@@ -126,7 +126,7 @@ def few_rows_decide(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_rows_decide")
-def test_numbers_of_unknown_lengths_are_read_once_and_mixed_columns_three_times(tmp_path):
+def test_numbers_of_unknown_lengths_are_read_once_and_mixed_columns_four_times(tmp_path):
     numbers = Counted(table("numbers"), 12, tmp_path)
     for given in (numbers.collection(), numbers.collection().to_dask_array()):
         for note in tmp_path.iterdir():
