@@ -34,7 +34,7 @@ class Draw:
     """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
     are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
     ``limits``, the highest priorities that may still be among the lowest, only save work; so does ``n``, the number of all rows:
-    a block gives no more than the sample will hold of it.
+    blocks give no more than the sample will hold of them.
     """
 
     sizes: tuple[int, ...]
@@ -71,16 +71,16 @@ class Draw:
             rows = np.empty((len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
             rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
             both["rows"] = rows
-        return both
+        return both if self.n is None else self.fewest(both, float(both["buckets"].sum()) / self.n)
 
     def fewest(self, found: BlockResult, share: float) -> BlockResult:
-        """Of what a part with this share of all rows gives, about as much as the sample will hold of it, unless some are equal;
+        """Of what a part with this share of all rows gives, as much as the sample may hold of it, unless a tenth are copies;
         ``complete`` is the priority from which on rows may be missing.
         """
         found = found | {"buckets": _in_few_bytes(found["buckets"])}
-        expected = self.sizes[0] * min(share, 1.0)
-        most = int(expected + 8.0 * expected**0.5) + 64
-        if len(self.sizes) > 1 or len(found["priority"]) <= most or (found["copies"] > 1).any():
+        expected = 1.1 * self.sizes[0] * min(share, 1.0)
+        most = int(expected + 8.0 * expected**0.5) + 16
+        if len(self.sizes) > 1 or len(found["priority"]) <= most or found["copies"].sum() > 1.1 * len(found["copies"]):
             return found
         kept = {name: found[name][:most] for name in ("kinds", "priority", "first", "copies", "rows")}
         return found | kept | {"complete": found["priority"][most]}
