@@ -105,7 +105,7 @@ class Number:
             possible=possible_range(there[w > 0], of_new_rows=not dates),
             unread=int(np.count_nonzero(strange > 0)),
             unlike=int(np.count_nonzero(strange < 0)),
-            few=max(1.0, HARDLY_EVER * len(x)),
+            few=max(1.0, RARE_LEVEL * len(x)),
         )
 
     @property
