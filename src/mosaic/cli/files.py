@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency
 from sklearn.neighbors import NearestNeighbors
 
-from mosaic.arrays.sources import Source
+from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
 from mosaic.cli.commands import open_new_rows, rows_as_dicts
-from mosaic.cli.run import check_outputs, opened
+from mosaic.cli.run import Run, check_outputs, opened
 from mosaic.cli.terminal import write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC
 from mosaic.estimators.fit import numbers_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import real_number
 from mosaic.rows import Encoder
+from mosaic.rows.copies import NEAR_NUMBERS, Compared, copies_of_pictures, settled
+from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, chi2, drift_of
 from mosaic.rows.frames import with_columns
-from mosaic.text import Library
+from mosaic.text import Library, listed
 
 pa = Library("pyarrow")
+#: What is written of a change.
+CHANGES = ("column", "what", "before", "after", "share", "test", "p_value")
 
 
 def columns(args: Namespace) -> int:
@@ -48,12 +52,19 @@ def columns(args: Namespace) -> int:
 
 
 def compare(args: Namespace) -> int:
-    """``mosaic compare``: rows of OTHER, placed by the picks of FILE."""
+    """``mosaic compare``: columns of OTHER that moved, and its rows, placed by the picks of FILE."""
     check_outputs(args)
     with ExitStack() as stack:
         run = stack.enter_context(opened(args))
+        other = stack.enter_context(open_new_rows(None, Namespace(**vars(args) | {"file": args.other}), run.bar))
+        Encoder.fit(run.table).known_columns(other)
+        run.bar.update("comparing columns")
+        drift = drift_of(run.table, other)
+        roles = run.table.roles
+        compared = tuple(name for name in roles.compared if name not in drift.moves_on)
+        if compared:
+            run.table = replace(run.table, roles=replace(roles, compared=compared))
         model = run.fit()
-        other = stack.enter_context(open_new_rows(model, Namespace(**vars(args) | {"file": args.other}), run.bar))
         run.bar.update("looking at all rows")
         here, there = model.explain_new(run.table), model.explain_new(other)
         picks = model.selection_.rows
@@ -65,47 +76,102 @@ def compare(args: Namespace) -> int:
             "share": shares[0][order].tolist(),
             "share_in_other": shares[1][order].tolist(),
         }
-        run.write_rows("picks", args.output, pa.table(found))
-    odd = [float(one.is_outlier.mean()) for one in (here, there)]
-    similar = [float(np.mean(one.similarity[~one.is_outlier])) if not one.is_outlier.all() else 0.0 for one in (here, there)]
-    # Rows of each pick and outliers, in both files; those that are few in both together are counted as one.
-    counts = np.array([[*(share * len(one)), one.is_outlier.sum()] for share, one in zip(shares, (here, there), strict=True)])
-    few = counts.sum(axis=0) < 10
-    counts = np.column_stack([counts[:, ~few], *([counts[:, few].sum(axis=1)] if counts[:, few].any() else [])])
-    p = float(chi2_contingency(counts).pvalue) if counts.shape[1] > 1 else 1.0
-    verdict = "The files differ" if p < 0.01 else "The files differ no more than by chance"
+        odd = [float(one.is_outlier.mean()) for one in (here, there)]
+        # Rows of each pick and outliers, in both files.
+        counts = [[*(share * len(one)), one.is_outlier.sum()] for share, one in zip(shares, (here, there), strict=True)]
+        p = min(drift.p_value, KINDS_OF_TESTS * chi2(*np.rint(counts).astype(int))[0])
+        told = [asdict(change) | {"column": " with ".join(change.columns)} for change in drift.changes]
+        table = pa.table({name: [one[name] for one in told] for name in CHANGES})
+        run.write_rows("changes", args.output, table)
+    moved = list(dict.fromkeys(one["column"] for one in told))
+    verdict = "The files differ no more than by chance"
+    if moved:
+        verdict = f"The files differ, most in {listed(moved, 5)}"
+    elif p < LEVEL:
+        verdict = "The files differ, in no single column, but in which rows they have"
+    aside = f" {listed(drift.moves_on)} only move{'s' * (len(drift.moves_on) == 1)} on." if drift.moves_on else ""
     sentence = (
-        f"{verdict} (p = {p:.2g}). Outliers: {percent(odd[1])} of {counted(len(there), 'row')} of {args.other}, "
-        f"{percent(odd[0])} of {counted(len(here), 'row')} of {args.file}. Mean similarity of the others to their "
-        f"representatives: {similar[1]:.3g} and {similar[0]:.3g}."
+        f"{verdict} ({p_text(p)}).{aside} Outliers: {percent(odd[1])} of {counted(len(there), 'row')} of {args.other}, "
+        f"{percent(odd[0])} of {counted(len(here), 'row')} of {args.file}."
     )
 
     def show() -> None:
         write_wrapped(sentence)
+        if drift.changes:
+            write()
+            write_table({
+                "column": [one["column"] for one in told],
+                "changed": [change.what for change in drift.changes],
+                "p": [p_text(change.p_value) for change in drift.changes],
+                "before": [change.before for change in drift.changes],
+                "after": [change.after for change in drift.changes],
+            }, "" if "changes" in run.outputs else "; -o changes.csv keeps them all")  # fmt: skip
         write()
         write_table({"row": found["row"], "name": found["name"], "stands for": [percent(x) for x in found["share"]],
-                     f"in {args.other}": [percent(x) for x in found["share_in_other"]]})  # fmt: skip
+                     f"in {args.other}": [percent(x) for x in found["share_in_other"]]}, "; --json has them all", most=8)  # fmt: skip
         run.write_end()
 
-    figures: dict[str, Any] = {"p_value": p, "outlier_shares": odd, "mean_similarities": similar}
-    return run.finish(show, pa.table(found), sentence=sentence, **figures, picks=rows_as_dicts(pa.table(found)))
+    figures: dict[str, Any] = {"p_value": p, "moves_on": drift.moves_on, "outlier_shares": odd}
+    return run.finish(
+        show, table, sentence=sentence, **figures, changes=table.to_pylist(), picks=rows_as_dicts(pa.table(found))
+    )
+
+
+def p_text(p: float) -> str:
+    return "p < 0.001" if p < 1e-3 else f"p = {p:.2g}"
 
 
 def dedup(args: Namespace) -> int:
-    """``mosaic dedup``: rows that are nearly equal to an earlier one."""
+    """``mosaic dedup``: rows that repeat an earlier one, exactly or nearly."""
     check_outputs(args)
+    near = args.near
     with opened(args) as run:
-        model = run.known(MOSAIC(1, outliers="keep", **run.settings()).fit(run.table))
-        numbers = numbers_of(model, run.table)
-        if isinstance(numbers, Source):
-            raise InvalidInputError("near copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
+        table, encoder = run.table, Encoder.fit(run.table)
+        run.encoder = encoder
+        by_cells = table.array is None and table.request.embedding is None
+        if near is not None:
+            real_number("near", near, above=0)
+        if hasattr(args, "scale") and (encoder.has_rules or table.pictures_of is not None):
+            fault = "is for numbers; of tables cells are compared, of pictures how they look"
+            raise InvalidInputError(fault, "Leave it out.", parameter="scale")
+        if table.stays:
+            raise InvalidInputError("copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
         run.bar.update("comparing rows")
-        rows, of = near_copies(on_host(model.selection_.data.geometry.prepare(numbers)), args.near)
-        names = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": run.table.names(of)}
-        table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
-        run.write_rows("copies", args.output, table)
-        shown = {"row": names["row"], "name": run.ids(rows), "copy of": list(names["copy_of"])}
-    sentence = f"{len(rows):,} near cop{'y' if len(rows) == 1 else 'ies'} among {counted(run.table.n, 'row')}."
+        compared = Compared(table.table.cells(table.roles.compared)) if by_cells else None
+        if table.pictures_of is not None:
+            side, colours = table.request.image_size, 3 if table.request.colour else 1
+            X = table.array[:, :-2].reshape(table.n, side, side, colours)
+            original = copies_of_pictures(X, near)
+        elif encoder.has_rules and compared is not None:
+            original = compared.copies(near)
+        else:
+            X, original = near_numbers(run, near)
+            if compared is not None:
+                by_cell = compared.copies(None)
+                original = settled(original, np.column_stack([by_cell, np.arange(table.n)])[by_cell >= 0])
+        rows = np.flatnonzero(original >= 0)
+        of = original[rows]
+        names: dict[str, list[Any]] = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": table.names(of)}
+        if compared is None:
+            is_exact = (X[rows] == X[of]).reshape(len(rows), -1).all(axis=1).tolist()
+            names["copy"] = ["exact" if same else "near" for same in is_exact]
+        else:
+            unlike, m = compared.unlike(rows, of), len(compared.names)
+            cells = [table.cells(each).to_pylist() for each in (rows, of)]
+            names["copy"] = ["near" if columns else "exact" for columns in unlike]
+            names["equal_cells"] = [f"{m - len(columns)} of {m}" for columns in unlike]
+            names["differs"] = [
+                "; ".join(f"{name}: {one[name]} / {other[name]}" for name in columns)
+                for one, other, columns in zip(*cells, unlike, strict=True)
+            ]
+        copies = with_columns(table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
+        run.write_rows("copies", args.output, copies)
+        if args.keep is not None:
+            run.write_rows("kept", args.keep, table.cells(np.flatnonzero(original < 0)))
+        shown = {"row": names["row"], "name": run.ids(rows)} | {name.replace("_", " "): names[name] for name in list(names)[2:]}
+        n_exact = names["copy"].count("exact")
+    noun = "copy" if len(rows) == 1 else "copies"
+    sentence = f"{len(rows):,} {noun} among {counted(table.n, 'row')}: {n_exact:,} exact, {len(rows) - n_exact:,} near."
 
     def show() -> None:
         write(sentence)
@@ -114,27 +180,26 @@ def dedup(args: Namespace) -> int:
             write_table(shown, "" if "copies" in run.outputs else "; -o copies.csv keeps them all")
         run.write_end()
 
-    return run.finish(show, table, sentence=sentence, copies=rows_as_dicts(table))
+    return run.finish(show, copies, sentence=sentence, n_exact=n_exact, copies=rows_as_dicts(copies))
 
 
-def near_copies(X: Any, share: float) -> tuple[Any, Any]:
-    """Rows that are nearly equal to an earlier one that is none itself, and the first such row of each.
+def near_numbers(run: Run, share: float | None) -> tuple[Any, IntArray]:
+    """The numbers of rows, and of every row the first to which it is nearly equal, or −1.
 
     They are nearer than ``share`` of the distance at which a row usually has ten neighbours, and nearer than by chance: in d
     dimensions, one row in a thousand has a neighbour within 1e-4^(1/d) of that distance r10. Half as many neighbours are within
     r5 = 2^(-1/d) r10, which gives d. The rule is ours.
     """
-    real_number("near", share, above=0)
+    model = run.known(MOSAIC(1, outliers="keep", **run.settings()).fit(run.table))
+    X: Any = on_host(model.selection_.data.geometry.prepare(numbers_of(model, run.table)))
     search, radius = NearestNeighbors().fit(X), 0.0
     if X.shape[0] > 10:
         half, usual = np.median(search.kneighbors(n_neighbors=10)[0][:, [4, 9]], axis=0)
         by_chance = 1e-4 ** (np.log(usual / half) / np.log(2.0)) if half > 0 else 1.0
-        radius = float(usual * min(share, by_chance))
+        if share is not None and share > by_chance:
+            fault = f"has no effect above {by_chance:.2g}, where rows are near by chance"
+            raise InvalidInputError(fault, "Give a lower share.", parameter="near", value=share)
+        radius = float(usual * min(NEAR_NUMBERS if share is None else share, by_chance))
     near = search.radius_neighbors(X, radius, return_distance=False)
-    original = np.full(X.shape[0], -1, np.intp)
-    for row, others in enumerate(near):
-        if original[row] < 0:
-            later = others[(others > row) & (original[others] < 0)]
-            original[later] = row
-    rows = np.flatnonzero(original >= 0)
-    return rows, original[rows]
+    pairs = np.column_stack([np.repeat(np.arange(len(near)), list(map(len, near))), np.concatenate(near)]).astype(np.intp)
+    return X, settled(np.full(len(near), -1, np.intp), pairs[pairs[:, 0] < pairs[:, 1]])

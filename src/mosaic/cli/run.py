@@ -248,7 +248,7 @@ def check_outputs(args: Namespace) -> None:
         "report": ((".html", ".htm"), "a report is an HTML page"),
         "save": ((".mosaic",), "the name of a saved model ends in .mosaic"),
     }
-    for name in ("output", "report", "labels", "save"):
+    for name in ("output", "report", "labels", "save", "keep"):
         path = getattr(args, name)
         if path is None:
             continue

@@ -1,0 +1,194 @@
+"""Copies as people mean them: rows with the same cells but for a few, texts with the same words, pictures that were turned.
+
+Rows of a table are copies if all cells are equal (exact), or all but a share ``near``, and the equal ones more than by chance:
+−Σ log p(cell) ≥ 2 log n, where p is the share of other rows with this cell. Cells are equal in small letters, without signs and as
+numbers. Long texts are equal if the cosine of their TF-IDF counts is at least 1 − ``near``. Pictures are turned by quarters and
+mirrored, and compared by the correlation of their pixels. Ours; ``benchmarks/results/copies.md`` has the measurements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
+from mosaic.rows.frames import Cells, Values
+from mosaic.rows.kinds import Number, is_long
+from mosaic.rows.rules import LeftOut, rule_of
+
+#: How much near copies may differ: in a share of the cells, 1 − the cosine of long texts, 1 − the correlation of pictures; and of
+#: numbers, in a share of the usual distance to ten neighbours.
+NEAR_CELLS, NEAR_TEXTS, NEAR_PICTURES, NEAR_NUMBERS = 0.2, 0.4, 0.05, 0.1
+#: Rows with some equal cells of which all pairs are looked at; more have these cells by chance.
+MOST_ALIKE = 500
+#: Pairs that are compared at a time.
+PAIRS = 100_000
+_SIGNS = re.compile(r"[\W_]+")
+
+
+class Compared:
+    """The cells of a table as they are compared: of every row and column the place of its cell among the different ones, −1 where
+    missing. Columns that are the same or different in every row are left out, but for long ``texts``.
+    """
+
+    def __init__(self, cells: Cells):
+        self.n = len(cells.frame)
+        self.names: list[str] = []
+        self.texts: dict[int, list[str]] = {}
+        codes = []
+        for name in cells:
+            values = cells[name]
+            rule = rule_of(name, values, forced=True)
+            if isinstance(rule, LeftOut) or values.kind in ("other", "vector"):
+                continue
+            levels, places = _levels_of(values, rule)
+            is_text = values.kind == "text" and is_long(values.levels)
+            if len(levels) == self.n and not is_text and not (isinstance(rule, Number) and any("." in x for x in levels)):
+                continue  # names, ids, counters
+            if is_text:
+                self.texts[len(self.names)] = [levels[place] if place >= 0 else "" for place in places.tolist()]
+            self.names.append(name)
+            codes.append(places)
+        self.codes = np.column_stack(codes) if codes else np.zeros((self.n, 0), np.intp)
+
+    @property
+    def are_texts(self) -> bool:
+        """Whether rows are compared by one text alone."""
+        return len(self.names) == 1 and bool(self.texts)
+
+    def unlike(self, rows: IntArray, others: IntArray) -> list[list[str]]:
+        """The columns in which each of the rows differs from the other one."""
+        unlike = self.codes[rows] != self.codes[others]
+        return [[self.names[column] for column in np.flatnonzero(one)] for one in unlike]
+
+    def copies(self, near: float | None) -> IntArray:
+        """Of every row the first that it is a copy of, or −1."""
+        n, codes = self.n, self.codes
+        if not self.names:
+            return np.full(n, -1, np.intp)
+        _, first, group = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+        original = first[group.ravel()]
+        original[first] = -1
+        share = near if near is not None else NEAR_TEXTS if self.are_texts else NEAR_CELLS
+        most = 0 if self.are_texts else int(share * len(self.names) + 1e-9)
+        alike = {column: _alike_texts(texts, share if self.are_texts else NEAR_TEXTS) for column, texts in self.texts.items()}
+        surprise = np.column_stack([_surprise(column, n) for column in codes.T])
+        least = (1 if self.are_texts else 2) * np.log(n)
+        found: list[IntArray] = []
+        for pairs in _batches(_candidates(codes, surprise, np.sort(first), most, alike)):
+            equal = codes[pairs[:, 0]] == codes[pairs[:, 1]]
+            told = np.where(equal, surprise[pairs[:, 1]], 0.0)
+            for column, known in alike.items():
+                said = np.array([known.get((i, j), 0.0) for i, j in pairs.tolist()])
+                equal[:, column] |= said > 0
+                told[:, column] = np.maximum(told[:, column], said)
+            found.append(pairs[((~equal).sum(axis=1) <= most) & (told.sum(axis=1) >= least)])
+        return settled(original, np.concatenate([np.empty((0, 2), np.intp), *found]))
+
+
+def settled(original: IntArray, pairs: IntArray) -> IntArray:
+    """The originals, with pairs of an earlier and a later row besides: each copy is of the earliest row that is none itself."""
+    for i, j in pairs[np.lexsort(pairs.T)].tolist():
+        if original[i] < 0 and original[j] < 0:
+            original[j] = i
+    of = original[original]
+    return np.where((original >= 0) & (of >= 0), of, original)
+
+
+def _levels_of(values: Values, rule: Any) -> tuple[list[str], IntArray]:
+    """The different cells of a column as they are compared, and for each row its place among them; −1 where missing."""
+    written, codes = values.as_levels()
+    if isinstance(rule, Number):
+        numbers = rule.read(Values(values.kind, None, written, np.arange(len(written))))[0] if values.codes is not None else None
+        same = written if numbers is None else [f"{x:.12g}" if np.isfinite(x) else text for x, text in zip(numbers, written, strict=True)]
+    else:
+        same = [_SIGNS.sub(" ", text.casefold()).strip() or text for text in written]
+    levels, places = np.unique(np.array(same, object), return_inverse=True)
+    return levels.tolist(), np.append(places, -1)[codes]
+
+
+def _surprise(codes: IntArray, n: int) -> FloatArray:
+    """−log of the share of the other rows with the same cell."""
+    _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    return np.asarray(-np.log(np.maximum(counts - 1, 1) / n))[place]
+
+
+def _candidates(table: NDArray[Any], surprise: FloatArray, rows: IntArray, most: int, alike: dict[int, Any]) -> Iterator[IntArray]:
+    """Pairs of different rows that may differ in no more than ``most`` cells: those that are equal in one of most + 1 parts of
+    the columns, which are as telling as one another; and pairs of texts that are alike.
+    """
+    if most:
+        parts: list[list[int]] = [[] for _ in range(most + 1)]
+        told = np.zeros(most + 1)
+        for column in np.argsort(-surprise.mean(axis=0), kind="stable").tolist():
+            least = int(np.argmin(told))
+            parts[least].append(column)
+            told[least] += surprise[:, column].mean()
+        for part in parts:
+            _, group = np.unique(table[np.ix_(rows, part)], axis=0, return_inverse=True)
+            order = np.argsort(group.ravel(), kind="stable")
+            ends = np.flatnonzero(np.diff(group.ravel()[order])) + 1
+            for bucket in np.split(rows[order], ends):
+                if 1 < len(bucket) <= MOST_ALIKE:
+                    yield np.array(list(combinations(bucket.tolist(), 2)))
+    for found in alike.values():
+        if found:
+            yield np.array(list(found))
+
+
+def _batches(pairs: Iterator[IntArray]) -> Iterator[IntArray]:
+    waiting: list[IntArray] = []
+    for some in pairs:
+        waiting.append(some)
+        if sum(map(len, waiting)) >= PAIRS:
+            yield np.unique(np.concatenate(waiting), axis=0)
+            waiting = []
+    if waiting:
+        yield np.unique(np.concatenate(waiting), axis=0)
+
+
+def _alike_texts(texts: list[str], share: float) -> dict[tuple[int, int], float]:
+    """Pairs of rows whose texts are alike, the earlier first, with −log of the share of other pairs that are as alike: beyond the
+    nearest thousandth of some pairs, the tail is taken to be exponential.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if not any(map(re.compile(r"\w\w").search, texts)):
+        return {}
+    X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, len(texts), (2, PAIRS))
+    a, b = a[a != b], b[a != b]
+    by_chance = np.asarray(X[a].multiply(X[b]).sum(axis=1)).ravel()
+    low, high = np.quantile(by_chance, (0.99, 0.999)) if len(a) else (0.0, 0.0)
+    slope = max(high - low, 1e-3) / np.log(10)
+    found = {}
+    for part in row_blocks(len(texts), len(texts)):
+        near = (X[part] @ X[part.start :].T).tocoo()
+        keep = (near.data >= 1 - share) & (near.col > near.row)
+        for i, j, cosine in zip(near.row[keep] + part.start, near.col[keep] + part.start, near.data[keep], strict=True):
+            found[int(i), int(j)] = float(np.log(1000) + max(cosine - high, 0.0) / slope) if cosine > high else 1e-9
+    return found
+
+
+def copies_of_pictures(pixels: FloatArray, near: float | None) -> IntArray:
+    """Of every picture, n × side × side × colours, the first that it is a copy of, turned by quarters or mirrored; or −1."""
+    n = len(pixels)
+    least = 1 - (NEAR_PICTURES if near is None else near)
+
+    def unit(pictures: FloatArray) -> FloatArray:
+        flat = pictures.reshape(n, -1) - pictures.reshape(n, -1).mean(axis=1, keepdims=True)
+        return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-9))
+
+    turned = [unit(np.rot90(each, times, (1, 2))) for each in (pixels, pixels[:, :, ::-1]) for times in range(4)]
+    pairs = [np.empty((0, 2), np.intp)]
+    for part in row_blocks(n, n):
+        alike = np.max([turned[0][part] @ one.T for one in turned], axis=0)
+        i, j = np.nonzero(alike >= least)
+        pairs.append(np.column_stack([i + part.start, j])[j > i + part.start])
+    return settled(np.full(n, -1, np.intp), np.concatenate(pairs))
