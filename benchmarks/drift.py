@@ -1,7 +1,7 @@
 """Drift: which of eighteen changes between two months are found, how often like months are said to differ, and what is named.
 
-Two tables, made on the spot, 1500 rows a month: the rule was chosen with orders of a shop, visits to a clinic were looked at once.
-Eighteen kinds of changes, three draws each, and one hundred pairs of months among which nothing changed. ``mosaic compare`` is
+Two tables, made on the spot, 1500 rows a month: the rule was chosen with orders of a shop; visits to a clinic were looked at
+once. Eighteen kinds of changes, three draws each, and one hundred pairs of months in which nothing changed. ``mosaic compare`` is
 beside a Kolmogorov-Smirnov or χ² test for each column, corrected for their number, dates left out; both say that months differ
 at p < 0.01. Named: the column that was changed is the first, or among the first two, that are named.
 """
@@ -27,30 +27,65 @@ from scipy.stats import chi2_contingency, ks_2samp
 from mosaic.cli import main as mosaic_command
 
 N, DRAWS, LIKE_PAIRS, LEVEL = 1500, 3, 100, 0.01
-NOTES = "paid late refund asked for parcel lost box broken gift for friend call before noon leave at door second try".split()
-ELSEWHERE = "login fails token expired server restart cache stale ticket merged".split()
+NOTES = [
+    "paid",
+    "late",
+    "refund",
+    "asked",
+    "for",
+    "parcel",
+    "lost",
+    "box",
+    "broken",
+    "gift",
+    "for",
+    "friend",
+    "call",
+    "before",
+    "noon",
+    "leave",
+    "at",
+    "door",
+    "second",
+    "try",
+]
+ELSEWHERE = ["login", "fails", "token", "expired", "server", "restart", "cache", "stale", "ticket", "merged"]
 
 
 def orders(seed: int, month: int) -> pd.DataFrame:
     rng = np.random.default_rng([1, seed])
     kind = rng.choice(4, N, p=[0.4, 0.3, 0.2, 0.1])
     day = np.datetime64("2026-01-01") + 30 * month + rng.integers(0, 30, N)
-    return pd.DataFrame(
-        {
-            "order": 10_000 + 3 * (N * month + np.arange(N)) + rng.integers(0, 3, N),
-            "ordered": day.astype(str),
-            "amount": np.exp(rng.normal(np.array([3.0, 3.6, 4.0, 4.8])[kind], 0.5)).round(2),
-            "weight": rng.normal(np.array([2.0, 4.0, 5.5, 8.0])[kind], 0.7).clip(0.1).round(2),
-            "items": 1 + rng.poisson(np.array([1, 2, 2, 5])[kind]),
-            "country": rng.choice(["Germany", "France", "Italy", "Spain"], N, p=[0.4, 0.3, 0.2, 0.1]),
-            "channel": [rng.choice(["web", "shop", "phone"], p=p) for p in np.array([[0.8, 0.1, 0.1], [0.4, 0.5, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])[kind]],
-            "express": rng.random(N) < np.array([0.2, 0.3, 0.4, 0.6])[kind],
-            "price": [f"€{price:.2f}" for price in rng.gamma(6, 5, N) + 1],
-            "time": [f"{t // 60:02d}:{t % 60:02d}" for t in rng.normal(840, 200, N).clip(0, 1439).astype(int)],
-            "note": [" ".join(rng.choice(NOTES, 9)) for _ in range(N)],
-            "_kind": kind,
-        }
-    ).drop(columns="time").assign(placed=lambda frame: [f"{d}T{h:02d}:{m:02d}:00" for d, h, m in zip(frame["ordered"], rng.normal(14, 3, N).clip(0, 23).astype(int), rng.integers(0, 60, N), strict=True)])
+    return (
+        pd.DataFrame(
+            {
+                "order": 10_000 + 3 * (N * month + np.arange(N)) + rng.integers(0, 3, N),
+                "ordered": day.astype(str),
+                "amount": np.exp(rng.normal(np.array([3.0, 3.6, 4.0, 4.8])[kind], 0.5)).round(2),
+                "weight": rng.normal(np.array([2.0, 4.0, 5.5, 8.0])[kind], 0.7).clip(0.1).round(2),
+                "items": 1 + rng.poisson(np.array([1, 2, 2, 5])[kind]),
+                "country": rng.choice(["Germany", "France", "Italy", "Spain"], N, p=[0.4, 0.3, 0.2, 0.1]),
+                "channel": [
+                    rng.choice(["web", "shop", "phone"], p=p)
+                    for p in np.array([[0.8, 0.1, 0.1], [0.4, 0.5, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])[kind]
+                ],
+                "express": rng.random(N) < np.array([0.2, 0.3, 0.4, 0.6])[kind],
+                "price": [f"€{price:.2f}" for price in rng.gamma(6, 5, N) + 1],
+                "time": [f"{t // 60:02d}:{t % 60:02d}" for t in rng.normal(840, 200, N).clip(0, 1439).astype(int)],
+                "note": [" ".join(rng.choice(NOTES, 9)) for _ in range(N)],
+                "_kind": kind,
+            }
+        )
+        .drop(columns="time")
+        .assign(
+            placed=lambda frame: [
+                f"{d}T{h:02d}:{m:02d}:00"
+                for d, h, m in zip(
+                    frame["ordered"], rng.normal(14, 3, N).clip(0, 23).astype(int), rng.integers(0, 60, N), strict=True
+                )
+            ]
+        )
+    )
 
 
 def visits(seed: int, month: int) -> pd.DataFrame:
@@ -65,7 +100,10 @@ def visits(seed: int, month: int) -> pd.DataFrame:
             "pressure": rng.normal(np.array([120, 135, 150])[kind], 10).round(),
             "glucose": np.exp(rng.normal(np.array([4.5, 4.7, 5.1])[kind], 0.2)).round(1),
             "stay": rng.poisson(np.array([2, 4, 9])[kind]),
-            "ward": [rng.choice(["north", "south", "east", "west"], p=p) for p in np.array([[0.4, 0.3, 0.2, 0.1], [0.2, 0.4, 0.2, 0.2], [0.1, 0.1, 0.5, 0.3]])[kind]],
+            "ward": [
+                rng.choice(["north", "south", "east", "west"], p=p)
+                for p in np.array([[0.4, 0.3, 0.2, 0.1], [0.2, 0.4, 0.2, 0.2], [0.1, 0.1, 0.5, 0.3]])[kind]
+            ],
             "insurer": rng.choice(["public", "private", "none"], N, p=[0.7, 0.25, 0.05]),
             "smoker": rng.random(N) < np.array([0.2, 0.3, 0.5])[kind],
             "cost": [f"{cost:,.2f} €" for cost in np.exp(rng.normal(6, 0.5, N))],
@@ -78,8 +116,34 @@ def visits(seed: int, month: int) -> pd.DataFrame:
 
 #: Of each table the columns that changes are made in.
 TABLES: dict[str, tuple[Callable[[int, int], pd.DataFrame], dict[str, str]]] = {
-    "orders": (orders, dict(number="amount", other="weight", level="country", group="channel", truth="express", money="price", time="placed", text="note", key="ordered")),
-    "visits": (visits, dict(number="glucose", other="pressure", level="insurer", group="ward", truth="smoker", money="cost", time="admitted", text="remark", key="visit")),
+    "orders": (
+        orders,
+        {
+            "number": "amount",
+            "other": "weight",
+            "level": "country",
+            "group": "channel",
+            "truth": "express",
+            "money": "price",
+            "time": "placed",
+            "text": "note",
+            "key": "ordered",
+        },
+    ),
+    "visits": (
+        visits,
+        {
+            "number": "glucose",
+            "other": "pressure",
+            "level": "insurer",
+            "group": "ward",
+            "truth": "smoker",
+            "money": "cost",
+            "time": "admitted",
+            "text": "remark",
+            "key": "visit",
+        },
+    ),
 }
 
 
@@ -167,7 +231,15 @@ def main(names: list[str]) -> None:
         alarms = sum(compared(*pair)["p_value"] < LEVEL for pair in pairs)
         by_tests_alarms = sum(by_column(*pair, ASIDE[name]) < LEVEL for pair in pairs)
         print(name, "alarms", alarms, by_tests_alarms, sums.tolist(), flush=True)
-        rows.append(["found of 18, in each draw", "", *(", ".join(map(str, each)) for each in (sums[0],)), "", ", ".join(map(str, sums[1]))])
+        rows.append(
+            [
+                "found of 18, in each draw",
+                "",
+                *(", ".join(map(str, each)) for each in (sums[0],)),
+                "",
+                ", ".join(map(str, sums[1])),
+            ]
+        )
         rows.append([f"false alarms of {LIKE_PAIRS}", "", f"{alarms}", "", f"{by_tests_alarms}"])
         heads = ["change", "in column", "mosaic compare, of 3", "column named", "a test for each column, of 3"]
         text.append(f"## {name}\n\n{table(heads, rows)}")

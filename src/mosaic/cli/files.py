@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,11 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import real_number
 from mosaic.rows import Encoder
 from mosaic.rows.copies import NEAR_NUMBERS, Compared, copies_of_pictures, settled
-from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, chi2, drift_of
+from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, Change, chi2, drift_of
 from mosaic.rows.frames import with_columns
 from mosaic.text import Library, listed
 
 pa = Library("pyarrow")
-#: What is written of a change.
-CHANGES = ("column", "what", "before", "after", "share", "test", "p_value")
 
 
 def columns(args: Namespace) -> int:
@@ -80,10 +79,10 @@ def compare(args: Namespace) -> int:
         # Rows of each pick and outliers, in both files.
         counts = [[*(share * len(one)), one.is_outlier.sum()] for share, one in zip(shares, (here, there), strict=True)]
         p = min(drift.p_value, KINDS_OF_TESTS * chi2(*np.rint(counts).astype(int))[0])
-        told = [asdict(change) | {"column": " with ".join(change.columns)} for change in drift.changes]
-        table = pa.table({name: [one[name] for one in told] for name in CHANGES})
+        told = {each.name: [getattr(change, each.name) for change in drift.changes] for each in fields(Change)}
+        table = pa.table(told)
         run.write_rows("changes", args.output, table)
-    moved = list(dict.fromkeys(one["column"] for one in told))
+    moved = list(dict.fromkeys(told["column"]))
     verdict = "The files differ no more than by chance"
     if moved:
         verdict = f"The files differ, most in {listed(moved, 5)}"
@@ -99,22 +98,17 @@ def compare(args: Namespace) -> int:
         write_wrapped(sentence)
         if drift.changes:
             write()
-            write_table({
-                "column": [one["column"] for one in told],
-                "changed": [change.what for change in drift.changes],
-                "p": [p_text(change.p_value) for change in drift.changes],
-                "before": [change.before for change in drift.changes],
-                "after": [change.after for change in drift.changes],
-            }, "" if "changes" in run.outputs else "; -o changes.csv keeps them all")  # fmt: skip
+            shown = {"column": told["column"], "changed": told["what"], "p": list(map(p_text, told["p_value"]))}
+            shown |= {"before": told["before"], "after": told["after"]}
+            write_table(shown, "" if "changes" in run.outputs else "; -o changes.csv keeps them all")
         write()
-        write_table({"row": found["row"], "name": found["name"], "stands for": [percent(x) for x in found["share"]],
-                     f"in {args.other}": [percent(x) for x in found["share_in_other"]]}, "; --json has them all", most=8)  # fmt: skip
+        named = {"stands for": "share", f"in {args.other}": "share_in_other"}
+        rows = {"row": found["row"], "name": found["name"]}
+        write_table(rows | {name: list(map(percent, found[of])) for name, of in named.items()}, "; --json has them all", most=8)
         run.write_end()
 
     figures: dict[str, Any] = {"p_value": p, "moves_on": drift.moves_on, "outlier_shares": odd}
-    return run.finish(
-        show, table, sentence=sentence, **figures, changes=table.to_pylist(), picks=rows_as_dicts(pa.table(found))
-    )
+    return run.finish(show, table, sentence=sentence, **figures, changes=table.to_pylist(), picks=rows_as_dicts(pa.table(found)))
 
 
 def p_text(p: float) -> str:
@@ -129,9 +123,10 @@ def dedup(args: Namespace) -> int:
         table, encoder = run.table, Encoder.fit(run.table)
         run.encoder = encoder
         by_cells = table.array is None and table.request.embedding is None
+        is_of_numbers = not encoder.has_rules and table.pictures_of is None
         if near is not None:
-            real_number("near", near, above=0)
-        if hasattr(args, "scale") and (encoder.has_rules or table.pictures_of is not None):
+            real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
+        if hasattr(args, "scale") and not is_of_numbers:
             fault = "is for numbers; of tables cells are compared, of pictures how they look"
             raise InvalidInputError(fault, "Leave it out.", parameter="scale")
         if table.stays:

@@ -1,8 +1,8 @@
 """Copies as people mean them: rows with the same cells but for a few, texts with the same words, pictures that were turned.
 
 Rows of a table are copies if all cells are equal (exact), or all but a share ``near``, and the equal ones more than by chance:
-−Σ log p(cell) ≥ 2 log n, where p is the share of other rows with this cell. Cells are equal in small letters, without signs and as
-numbers. Long texts are equal if the cosine of their TF-IDF counts is at least 1 − ``near``. Pictures are turned by quarters and
+−Σ log p(cell) ≥ 2 log n, where p is the share of other rows with this cell. Cells are equal in small letters, without signs and
+as numbers; long texts if the cosine of their TF-IDF counts is at least 1 − ``near``. Pictures are turned by quarters and
 mirrored, and compared by the correlation of their pixels. Ours; ``benchmarks/results/copies.md`` has the measurements.
 """
 
@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
 from mosaic.rows.frames import Cells, Values
@@ -23,11 +22,11 @@ from mosaic.rows.rules import LeftOut, rule_of
 
 #: How much near copies may differ: in a share of the cells, 1 − the cosine of long texts, 1 − the correlation of pictures; and of
 #: numbers, in a share of the usual distance to ten neighbours.
-NEAR_CELLS, NEAR_TEXTS, NEAR_PICTURES, NEAR_NUMBERS = 0.2, 0.4, 0.05, 0.1
+NEAR_CELLS, NEAR_TEXTS, NEAR_PICTURES, NEAR_NUMBERS = 0.2, 0.4, 0.03, 0.1
 #: Rows with some equal cells of which all pairs are looked at; more have these cells by chance.
 MOST_ALIKE = 500
-#: Pairs that are compared at a time.
-PAIRS = 100_000
+#: Random pairs of texts, and the share of these, or of few texts 1 − 2/n, that copies are more alike than.
+PAIRS, ALIKE_BY_CHANCE = 100_000, 0.998
 _SIGNS = re.compile(r"[\W_]+")
 
 
@@ -74,21 +73,18 @@ class Compared:
         _, first, group = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         original = first[group.ravel()]
         original[first] = -1
-        share = near if near is not None else NEAR_TEXTS if self.are_texts else NEAR_CELLS
-        most = 0 if self.are_texts else int(share * len(self.names) + 1e-9)
-        alike = {column: _alike_texts(texts, share if self.are_texts else NEAR_TEXTS) for column, texts in self.texts.items()}
+        alike = [_alike(texts, near if self.are_texts and near is not None else NEAR_TEXTS) for texts in self.texts.values()]
+        if self.are_texts:
+            return settled(original, alike[0])
+        most = int((NEAR_CELLS if near is None else near) * len(self.names) + 1e-9)
         surprise = np.column_stack([_surprise(column, n) for column in codes.T])
-        least = (1 if self.are_texts else 2) * np.log(n)
-        found: list[IntArray] = []
-        for pairs in _batches(_candidates(codes, surprise, np.sort(first), most, alike)):
-            equal = codes[pairs[:, 0]] == codes[pairs[:, 1]]
-            told = np.where(equal, surprise[pairs[:, 1]], 0.0)
-            for column, known in alike.items():
-                said = np.array([known.get((i, j), 0.0) for i, j in pairs.tolist()])
-                equal[:, column] |= said > 0
-                told[:, column] = np.maximum(told[:, column], said)
-            found.append(pairs[((~equal).sum(axis=1) <= most) & (told.sum(axis=1) >= least)])
-        return settled(original, np.concatenate([np.empty((0, 2), np.intp), *found]))
+        pairs = np.concatenate([np.empty((0, 2), np.intp), *alike, *_candidates(codes, surprise, np.sort(first), most)])
+        i, j = np.unique(pairs, axis=0).T
+        equal, telling = codes[i] == codes[j], surprise[j]
+        for column, known in zip(self.texts, alike, strict=True):
+            equal[:, column] |= np.isin(i * n + j, known @ (n, 1))
+        is_copy = ((~equal).sum(axis=1) <= most) & ((equal * telling).sum(axis=1) >= 2 * np.log(n))
+        return settled(original, np.column_stack([i, j])[is_copy])
 
 
 def settled(original: IntArray, pairs: IntArray) -> IntArray:
@@ -103,11 +99,12 @@ def settled(original: IntArray, pairs: IntArray) -> IntArray:
 def _levels_of(values: Values, rule: Any) -> tuple[list[str], IntArray]:
     """The different cells of a column as they are compared, and for each row its place among them; −1 where missing."""
     written, codes = values.as_levels()
+    same = [_SIGNS.sub(" ", text.casefold()).strip() or text for text in written]
     if isinstance(rule, Number):
-        numbers = rule.read(Values(values.kind, None, written, np.arange(len(written))))[0] if values.codes is not None else None
-        same = written if numbers is None else [f"{x:.12g}" if np.isfinite(x) else text for x, text in zip(numbers, written, strict=True)]
-    else:
-        same = [_SIGNS.sub(" ", text.casefold()).strip() or text for text in written]
+        numbers = (
+            rule.read(Values(values.kind, None, written, np.arange(len(written))))[0] if values.numbers is None else np.zeros(0)
+        )
+        same = [f"{x:.12g}" if np.isfinite(x) else text for x, text in zip(numbers, written, strict=False)] or list(written)
     levels, places = np.unique(np.array(same, object), return_inverse=True)
     return levels.tolist(), np.append(places, -1)[codes]
 
@@ -118,62 +115,38 @@ def _surprise(codes: IntArray, n: int) -> FloatArray:
     return np.asarray(-np.log(np.maximum(counts - 1, 1) / n))[place]
 
 
-def _candidates(table: NDArray[Any], surprise: FloatArray, rows: IntArray, most: int, alike: dict[int, Any]) -> Iterator[IntArray]:
-    """Pairs of different rows that may differ in no more than ``most`` cells: those that are equal in one of most + 1 parts of
-    the columns, which are as telling as one another; and pairs of texts that are alike.
+def _candidates(codes: IntArray, surprise: FloatArray, rows: IntArray, most: int) -> Iterator[IntArray]:
+    """Pairs of rows that may differ in no more than ``most`` cells: they are equal in one of most + 1 parts of the columns, which
+    are as telling as one another.
     """
-    if most:
-        parts: list[list[int]] = [[] for _ in range(most + 1)]
-        told = np.zeros(most + 1)
-        for column in np.argsort(-surprise.mean(axis=0), kind="stable").tolist():
-            least = int(np.argmin(told))
-            parts[least].append(column)
-            told[least] += surprise[:, column].mean()
-        for part in parts:
-            _, group = np.unique(table[np.ix_(rows, part)], axis=0, return_inverse=True)
-            order = np.argsort(group.ravel(), kind="stable")
-            ends = np.flatnonzero(np.diff(group.ravel()[order])) + 1
-            for bucket in np.split(rows[order], ends):
-                if 1 < len(bucket) <= MOST_ALIKE:
-                    yield np.array(list(combinations(bucket.tolist(), 2)))
-    for found in alike.values():
-        if found:
-            yield np.array(list(found))
+    parts: list[list[int]] = [[] for _ in range(most + 1)]
+    told = surprise.mean(axis=0)
+    for column in np.argsort(-told, kind="stable").tolist():
+        min(parts, key=lambda part: told[part].sum()).append(column)
+    for part in parts:
+        _, group = np.unique(codes[rows][:, part], axis=0, return_inverse=True)
+        order = np.argsort(group.ravel(), kind="stable")
+        for bucket in np.split(rows[order], np.flatnonzero(np.diff(group.ravel()[order])) + 1):
+            if 1 < len(bucket) <= MOST_ALIKE:
+                yield np.array(list(combinations(bucket.tolist(), 2)))
 
 
-def _batches(pairs: Iterator[IntArray]) -> Iterator[IntArray]:
-    waiting: list[IntArray] = []
-    for some in pairs:
-        waiting.append(some)
-        if sum(map(len, waiting)) >= PAIRS:
-            yield np.unique(np.concatenate(waiting), axis=0)
-            waiting = []
-    if waiting:
-        yield np.unique(np.concatenate(waiting), axis=0)
-
-
-def _alike_texts(texts: list[str], share: float) -> dict[tuple[int, int], float]:
-    """Pairs of rows whose texts are alike, the earlier first, with −log of the share of other pairs that are as alike: beyond the
-    nearest thousandth of some pairs, the tail is taken to be exponential.
-    """
+def _alike(texts: list[str], share: float) -> IntArray:
+    """Pairs of rows, the earlier first, whose texts are alike, and more so than nearly all others are."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
+    found = [np.empty((0, 2), np.intp)]
     if not any(map(re.compile(r"\w\w").search, texts)):
-        return {}
+        return found[0]
     X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
-    rng = np.random.default_rng(0)
-    a, b = rng.integers(0, len(texts), (2, PAIRS))
-    a, b = a[a != b], b[a != b]
-    by_chance = np.asarray(X[a].multiply(X[b]).sum(axis=1)).ravel()
-    low, high = np.quantile(by_chance, (0.99, 0.999)) if len(a) else (0.0, 0.0)
-    slope = max(high - low, 1e-3) / np.log(10)
-    found = {}
+    a, b = np.random.default_rng(0).integers(0, len(texts), (2, PAIRS))
+    by_chance = np.asarray(X[a].multiply(X[b]).sum(axis=1)).ravel()[a != b]
+    least = max(1 - share, float(np.quantile(by_chance, min(ALIKE_BY_CHANCE, 1 - 2 / len(texts)))) if len(texts) > 2 else 0.0)
     for part in row_blocks(len(texts), len(texts)):
-        near = (X[part] @ X[part.start :].T).tocoo()
-        keep = (near.data >= 1 - share) & (near.col > near.row)
-        for i, j, cosine in zip(near.row[keep] + part.start, near.col[keep] + part.start, near.data[keep], strict=True):
-            found[int(i), int(j)] = float(np.log(1000) + max(cosine - high, 0.0) / slope) if cosine > high else 1e-9
-    return found
+        near = (X[part] @ X.T).tocoo()
+        i = near.row + part.start
+        found.append(np.column_stack([i, near.col])[(near.data >= least) & (near.col > i)])
+    return np.concatenate(found).astype(np.intp)
 
 
 def copies_of_pictures(pixels: FloatArray, near: float | None) -> IntArray:

@@ -20,7 +20,7 @@ from scipy.stats import chi2_contingency, fisher_exact, ks_2samp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.rows.frames import Cells, cells_of
-from mosaic.rows.kinds import Category, Column, Number, Text
+from mosaic.rows.kinds import Category, Embedding, Number, Text
 from mosaic.rows.rows import Rows
 from mosaic.rows.rules import LeftOut, rule_of
 from mosaic.rows.tables import InArray
@@ -31,8 +31,6 @@ LEVEL = 0.01
 KINDS_OF_TESTS = 3
 #: Rows that a value has in both tables together, or it counts as one of the others.
 FEW_ROWS = 10
-#: What is between these shares of the numbers of both tables is not at their ends.
-FAR = (0.01, 0.99)
 #: Columns of which pairs are compared, the first ones.
 PAIRED_COLUMNS = 30
 #: How much wider or narrower the range of dates or counters may become that only move on.
@@ -45,7 +43,7 @@ PERIODS = re.compile(r"year|quarter|month|week|day|date|period|batch", re.I)
 class Change:
     """What a test of one column, or two, says: from what to what it moved, in which share of the rows, and whether by chance."""
 
-    columns: tuple[str, ...]
+    column: str
     what: str
     before: str
     after: str
@@ -56,8 +54,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """The changes of which one or more would be found by chance with less than the probability LEVEL, largest first; columns that only move
-    on; and the least p-value.
+    """The changes of which one or more would be found by chance with less than the probability LEVEL, largest first; columns that
+    only move on; and the least p-value.
     """
 
     changes: tuple[Change, ...]
@@ -79,14 +77,14 @@ def drift_of(rows: Rows, others: Rows) -> Drift:
     for name in names:
         values = deciding[name]
         rule = rule_of(name, values, forced=True)
-        if isinstance(rule, LeftOut) and (values.kind == "other" or rule.why == "has no values"):
+        if isinstance(rule, Embedding) or values.kind == "other" or values.missing.all():
             continue
         if isinstance(rule, LeftOut):  # the same in every row
             rule = Category(name, (), (0.0, 0.0))
         both = [_read(rule, each, name) for each in (rows, others)]
         is_period = PERIODS.search(name) and all(len(set(each.tolist())) == 1 for each in both)
         if isinstance(rule, Number) and rule.has_time:
-            hours = (np.floor(24 * (each[np.isfinite(each[:, 0]), 0] % 1)) for each in both)
+            hours = ((24 * (each[np.isfinite(each[:, 0]), 0] % 1)).astype(int) for each in both)
             found.append(_of_levels(name, "hour of the day", *hours))
         if is_period or _only_moves_on(rule, *both):
             moves_on.append(name)
@@ -96,12 +94,12 @@ def drift_of(rows: Rows, others: Rows) -> Drift:
         if parts is not None:
             still[name] = parts
     found = corrected(found)
-    moved = {change.columns[0] for change in found if change.p_value < LEVEL}
+    moved = {change.column for change in found if change.p_value < LEVEL}
     together = []
     for a, b in combinations([name for name in still if name not in moved][:PAIRED_COLUMNS], 2):
         cells = [4 * first + second for first, second in zip(still[a], still[b], strict=True)]
         p, share = chi2(*(np.bincount(each, minlength=16) for each in cells))
-        together.append(Change((a, b), "how they go together", "", "", share, "χ²", p))
+        together.append(Change(f"{a} with {b}", "how they go together", "", "", share, "χ²", p))
     found += corrected(together)
     told = sorted((change for change in found if change.p_value < LEVEL), key=lambda change: -change.share)
     return Drift(tuple(told), tuple(moves_on), min((change.p_value for change in found), default=1.0))
@@ -120,22 +118,20 @@ def _pieces(rows: Rows, names: Sequence[str]) -> Iterator[Cells]:
     return rows.table.blocks(names)
 
 
-def _read(rule: Column, rows: Rows, name: str) -> NDArray[Any]:
+def _read(rule: Number | Category | Text, rows: Rows, name: str) -> NDArray[Any]:
     """The cells of a column: of numbers what ``Number.read`` gives, of categories texts, empty where missing, else codes."""
     found = []
     for cells in _pieces(rows, [name]):
         values = cells[name]
         if isinstance(rule, Number):
             found.append(np.column_stack(rule.read(values)))
-        elif isinstance(rule, Category | Text):
+        else:
             levels, codes = values.as_levels()
             found.append(np.array([*levels, ""], object)[codes])
-        else:
-            found.append(rule.encode(values))
     return np.concatenate(found)
 
 
-def _only_moves_on(rule: Column, old: NDArray[Any], new: NDArray[Any]) -> bool:
+def _only_moves_on(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> bool:
     """Whether dates, or whole numbers that are all different, are later throughout, over a range of a similar length."""
     if not isinstance(rule, Number):
         return False
@@ -149,18 +145,12 @@ def _only_moves_on(rule: Column, old: NDArray[Any], new: NDArray[Any]) -> bool:
     return bool(is_later and (is_counter or rule.has_time is not None) and float(ks_2samp(x, y).pvalue) < LEVEL)
 
 
-def _changes(rule: Column, old: NDArray[Any], new: NDArray[Any]) -> Iterator[Change]:
+def _changes(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> Iterator[Change]:
     """All tests of one column."""
     name = rule.name
     if isinstance(rule, Category | Text):
         yield (_of_levels if isinstance(rule, Category) else _of_words)(name, "values", old[old != ""], new[new != ""])
         yield _of_shares(name, "missing", old == "", new == "")
-        return
-    if not isinstance(rule, Number):
-        tests = [ks_2samp(a, b) for a, b in zip(old.T, new.T, strict=True) if np.ptp(a) or np.ptp(b)]
-        share = max((float(test.statistic) for test in tests), default=0.0)
-        p = min((float(test.pvalue) for test in tests), default=1.0)
-        yield Change((name,), "values", "", "", share, "Kolmogorov-Smirnov", min(1.0, p * len(tests)))
         return
     is_odd = [each[:, 1] != 0 for each in (old, new)]
     gone = [~np.isfinite(each[:, 0]) for each in (old, new)]
@@ -171,10 +161,10 @@ def _changes(rule: Column, old: NDArray[Any], new: NDArray[Any]) -> Iterator[Cha
     if not len(x) or not len(y):
         return
     test = ks_2samp(x, y)
-    middle = [f"median {rule.shown(float(np.median(each)))}" for each in (x, y)]
-    yield Change((name,), "values", *middle, float(test.statistic), "Kolmogorov-Smirnov", float(test.pvalue))
-    ends = np.quantile(np.concatenate([x, y]), FAR)
-    yield _of_shares(name, "values at the ends", *((each < ends[0]) | (each > ends[1]) for each in (x, y)))
+    before, after = (f"median {rule.shown(float(np.median(each)))}" for each in (x, y))
+    yield Change(name, "values", before, after, float(test.statistic), "Kolmogorov-Smirnov", float(test.pvalue))
+    low, high = rule.possible
+    yield _of_shares(name, "apart from the others", *((each < low) | (each > high) for each in (x, y)))
     if test.pvalue >= LEVEL:  # else other values repeat, too
         yield _of_levels(name, "single values", x, y, rule)
 
@@ -183,7 +173,7 @@ def _of_shares(name: str, what: str, old: BoolArray, new: BoolArray) -> Change:
     counts = [[int(each.sum()), int((~each).sum())] for each in (old, new)]
     before, after = float(old.mean()), float(new.mean())
     p = float(fisher_exact(counts).pvalue)
-    return Change((name,), what, f"{100 * before:.3g} %", f"{100 * after:.3g} %", abs(after - before), "exact test of shares", p)
+    return Change(name, what, f"{100 * before:.3g} %", f"{100 * after:.3g} %", abs(after - before), "exact test of shares", p)
 
 
 def _of_levels(name: str, what: str, old: NDArray[Any], new: NDArray[Any], rule: Number | None = None) -> Change:
@@ -198,29 +188,27 @@ def _of_levels(name: str, what: str, old: NDArray[Any], new: NDArray[Any], rule:
         called = [rule.shown(float(level)) if rule is not None else repr(level) for level in levels[most].tolist()]
         return ", ".join(f"{level} {100 * of[place]:.3g} %" for level, place in zip(called, most, strict=True))
 
-    return Change((name,), what, told(shares[0]), told(shares[1]), share, "χ²", p)
+    return Change(name, what, told(shares[0]), told(shares[1]), share, "χ²", p)
 
 
 def _of_words(name: str, what: str, old: NDArray[Any], new: NDArray[Any]) -> Change:
-    """χ² of the texts with and without a word, for each word that few texts have or more; that whose share changed most is told."""
+    """χ² of the texts with and without a word, for each word that is not in a few texts only; the most surprising one is told."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(binary=True, token_pattern=r"\w+")
     if not any(map(re.compile(r"\w").search, [*old, *new])):
-        return Change((name,), what, "", "", 0.0, "χ²", 1.0)
+        return Change(name, what, "", "", 0.0, "χ²", 1.0)
     found = vectorizer.fit_transform([*old, *new])
     counts = np.array([np.asarray(part.sum(axis=0)).ravel() for part in (found[: len(old)], found[len(old) :])])
-    sizes, together = np.array([len(old), len(new)]), counts.sum(axis=0)
-    tested = np.flatnonzero(np.minimum(together, sizes.sum() - together) >= FEW_ROWS)
-    if not len(tested) or not sizes.all():
-        return Change((name,), what, "", "", 0.0, "χ²", 1.0)
-    expected = together[tested] / sizes.sum()
-    shares = counts[:, tested] / sizes[:, None]
-    statistic = (shares[1] - shares[0]) ** 2 / (expected * (1 - expected) * (1 / sizes).sum())
+    sizes, together = np.array([[len(old)], [len(new)]]), counts.sum(axis=0)
+    expected, shares = together / sizes.sum(), counts / np.maximum(sizes, 1)
+    is_tested = np.minimum(together, sizes.sum() - together) >= FEW_ROWS
+    spread = np.where(is_tested, expected * (1 - expected) * (1 / np.maximum(sizes, 1)).sum(), np.inf)
+    statistic = (shares[1] - shares[0]) ** 2 / spread
     most = int(np.argmax(statistic))
-    told = [f"{vectorizer.get_feature_names_out()[tested[most]]!r} in {100 * share:.3g} %" for share in shares[:, most]]
-    p = min(1.0, len(tested) * float(chi2_of.sf(statistic[most], 1)))
-    return Change((name,), what, *told, float(np.abs(shares[1] - shares[0])[most]), "χ²", p)
+    told = [f"{vectorizer.get_feature_names_out()[most]!r} in {100 * share:.3g} %" for share in shares[:, most]]
+    p = min(1.0, is_tested.sum() * float(chi2_of.sf(statistic[most], 1)))
+    return Change(name, what, told[0], told[1], float(np.abs(shares[1] - shares[0])[most]), "χ²", p)
 
 
 def chi2(old: IntArray, new: IntArray) -> tuple[float, float]:
@@ -235,7 +223,7 @@ def chi2(old: IntArray, new: IntArray) -> tuple[float, float]:
     return float(chi2_contingency(counts, correction=False).pvalue), float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
-def _parts(rule: Column, old: NDArray[Any], new: NDArray[Any]) -> list[IntArray] | None:
+def _parts(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> list[IntArray] | None:
     """The cells of a column in four parts: quarters of the old numbers, or the three most frequent levels and the others."""
     if isinstance(rule, Category):
         parts = {level: place + 1 for place, level in enumerate(rule.levels[:3])}
