@@ -284,6 +284,9 @@ def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
     assert not {0, 1} & {row["mosaic_row"] for row in found}
 
 
+SAID = ["the", "caller", "asked", "for", "a", "new", "bill", "and", "was", "helped"]
+
+
 def month(seed, begin="2026-01-01", n=1200):
     """Calls to a help desk: a counter, moments of a month, minutes, channels, costs and notes."""
     rng = np.random.default_rng(seed)
@@ -297,7 +300,7 @@ def month(seed, begin="2026-01-01", n=1200):
             "waited": rng.lognormal(1, 0.5, n).round(1),
             "channel": rng.choice(["mail", "phone", "chat"], n, p=[0.5, 0.3, 0.2]),
             "cost": [f"€{cost:.2f}" for cost in rng.gamma(3, 10, n)],
-            "note": [" ".join(rng.choice("the caller asked for a new bill and was helped by us".split(), 9)) for _ in range(n)],
+            "note": [" ".join(rng.choice(SAID, 9)) for _ in range(n)],
         }
     )
     return frame.assign(waited=(frame["waited"] + 0.1 * frame["minutes"]).round(1))
@@ -320,7 +323,7 @@ CHANGES = {
     "a currency": lambda frame: (changed(frame, SOME, "cost", lambda x: x.replace("€", "$")), "cost", "written unlike", "5 %"),
     "at night": lambda frame: (changed(frame, SOME, "begun", lambda x: x[:11] + "02:30"), "begun", "hour of the day", "2 5 %"),
     "a word in texts": lambda frame: (changed(frame, SOME, "note", lambda x: x + " outage"), "note", "values", "'outage' in 5 %"),
-    "mixed up": lambda frame: (frame.assign(waited=frame["waited"].sample(frac=1, random_state=0).array), "minutes with waited", "how they", ""),
+    "mixed up": lambda frame: (frame.assign(waited=frame["waited"][::-1].array), "minutes with waited", "how they", ""),
 }  # fmt: skip
 
 
@@ -359,7 +362,7 @@ def people(n=600):
     return pd.DataFrame(
         {
             "id": np.arange(n),
-            "name": [f"{a} {b}" for a, b in zip(rng.choice(list("ABCDEFGH"), n), rng.choice(["Meyer", "Rossi", "Kim"], n), strict=True)],
+            "name": [f"{a} {b}" for a, b in zip(rng.choice(list("ABCDEFGH"), n), rng.choice(["Kim", "Rossi"], n), strict=True)],
             "street": [f"{rng.choice(['Oak', 'Mill'])} St {rng.integers(1, 99)}" for _ in range(n)],
             "mail": [f"u{number}@x.org" for number in rng.integers(0, 10**6, n)],
             "city": rng.choice(["Rome", "Oslo", "Bern"], n),
