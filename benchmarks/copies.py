@@ -2,8 +2,8 @@
 
 Texts: some 2000 of five sentences of documentation, 400 of them repeated, changed in eight ways; the rules were chosen with
 SciPy, scikit-learn and NumPy were looked at once. Tables: 3000 customers (chosen) or machines (looked at once), 200 repeated
-with up to three of fifteen cells changed. Pictures: 300 faces (chosen) or photographs (looked at once), 120 repeated: turned, mirrored, of
-another size, brighter, all compressed. Three draws; precision is of all rows that are named.
+with up to three of fifteen cells changed. Pictures: 300 faces (chosen) or photographs (looked at once), 120 repeated: turned,
+mirrored, of another size, brighter, all compressed. Three draws; precision is of all rows that are named.
 """
 
 from __future__ import annotations

@@ -8,18 +8,17 @@ Ours; ``benchmarks/results/drift.md`` has the measurements.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2 as chi2_of
 from scipy.stats import chi2_contingency, fisher_exact, ks_2samp
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.rows.frames import Cells, cells_of
+from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.rows.kinds import Category, Embedding, Number, Text
 from mosaic.rows.rows import Rows
 from mosaic.rows.rules import LeftOut, rule_of
@@ -47,9 +46,9 @@ class Change:
     what: str
     before: str
     after: str
+    p_value: float
     share: float
     test: str
-    p_value: float
 
 
 @dataclass(frozen=True)
@@ -65,41 +64,33 @@ class Drift:
 
 def drift_of(rows: Rows, others: Rows) -> Drift:
     """What moved from ``rows`` to ``others``, which have the same columns."""
-    names = list(rows.roles.compared)
-    if isinstance(rows.table, InArray):
-        names = list(rows.table.columns)
-    if not names or rows.pictures_of is not None:
-        return Drift((), (), 1.0)
-    deciding = next(_pieces(rows, names)) if isinstance(rows.table, InArray) else rows.deciding_cells(names)[0]
+    names = rows.table.columns if isinstance(rows.table, InArray) else rows.roles.compared
     found: list[Change] = []
     moves_on: list[str] = []
-    still: dict[str, list[IntArray]] = {}
-    for name in names:
-        values = deciding[name]
+    parts: dict[str, list[IntArray]] = {}
+    deciding = rows.deciding_cells(names)[0] if names else {}
+    for name, values in deciding.items():
         rule = rule_of(name, values, forced=True)
-        if isinstance(rule, Embedding) or values.kind == "other" or values.missing.all():
+        if isinstance(rule, Embedding) or values.kind == "other":
             continue
         if isinstance(rule, LeftOut):  # the same in every row
-            rule = Category(name, (), (0.0, 0.0))
-        both = [_read(rule, each, name) for each in (rows, others)]
-        is_period = PERIODS.search(name) and all(len(set(each.tolist())) == 1 for each in both)
+            rule = Category(name, (), ())
+        both = [_read(rule, each) for each in (rows, others)]
         if isinstance(rule, Number) and rule.has_time:
-            hours = ((24 * (each[np.isfinite(each[:, 0]), 0] % 1)).astype(int) for each in both)
-            found.append(_of_levels(name, "hour of the day", *hours))
-        if is_period or _only_moves_on(rule, *both):
+            x, y = ((24 * (_there(each) % 1)).astype(int) for each in both)
+            found.append(_of_levels(name, "hour of the day", x, y))
+        if _only_moves_on(rule, *both):
             moves_on.append(name)
             continue
         found += _changes(rule, *both)
-        parts = _parts(rule, *both)
-        if parts is not None:
-            still[name] = parts
+        if not isinstance(rule, Text):
+            parts[name] = [_parts(rule, each, both[0]) for each in both]
     found = corrected(found)
     moved = {change.column for change in found if change.p_value < LEVEL}
     together = []
-    for a, b in combinations([name for name in still if name not in moved][:PAIRED_COLUMNS], 2):
-        cells = [4 * first + second for first, second in zip(still[a], still[b], strict=True)]
-        p, share = chi2(*(np.bincount(each, minlength=16) for each in cells))
-        together.append(Change(f"{a} with {b}", "how they go together", "", "", share, "χ²", p))
+    for a, b in combinations([name for name in parts if name not in moved][:PAIRED_COLUMNS], 2):
+        cells = [np.bincount(4 * first + second, minlength=16) for first, second in zip(parts[a], parts[b], strict=True)]
+        together.append(Change(f"{a} with {b}", "how they go together", "", "", *chi2(*cells)))
     found += corrected(together)
     told = sorted((change for change in found if change.p_value < LEVEL), key=lambda change: -change.share)
     return Drift(tuple(told), tuple(moves_on), min((change.p_value for change in found), default=1.0))
@@ -111,18 +102,12 @@ def corrected(changes: Sequence[Change]) -> list[Change]:
     return [replace(change, p_value=min(1.0, times * change.p_value)) for change in changes]
 
 
-def _pieces(rows: Rows, names: Sequence[str]) -> Iterator[Cells]:
-    assert rows.table is not None
-    if isinstance(rows.table, InArray):
-        return iter([cells_of(rows.table.take(np.arange(rows.n), names))])
-    return rows.table.blocks(names)
-
-
-def _read(rule: Number | Category | Text, rows: Rows, name: str) -> NDArray[Any]:
-    """The cells of a column: of numbers what ``Number.read`` gives, of categories texts, empty where missing, else codes."""
+def _read(rule: Number | Category | Text, rows: Rows) -> NDArray[Any]:
+    """The cells of a column: of numbers what ``Number.read`` gives, else texts, empty where missing."""
     found = []
-    for cells in _pieces(rows, [name]):
-        values = cells[name]
+    assert rows.table is not None
+    for cells in rows.table.blocks([rule.name]):
+        values = cells[rule.name]
         if isinstance(rule, Number):
             found.append(np.column_stack(rule.read(values)))
         else:
@@ -131,104 +116,93 @@ def _read(rule: Number | Category | Text, rows: Rows, name: str) -> NDArray[Any]
     return np.concatenate(found)
 
 
-def _only_moves_on(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> bool:
+def _there(cells: NDArray[Any]) -> NDArray[Any]:
+    """The numbers or texts of the cells that are not missing."""
+    return np.asarray(cells[cells != ""] if cells.ndim == 1 else cells[np.isfinite(cells[:, 0]), 0])
+
+
+def _only_moves_on(rule: Number | Category | Text, *cells: NDArray[Any]) -> bool:
     """Whether dates, or whole numbers that are all different, are later throughout, over a range of a similar length."""
+    x, y = map(_there, cells)
     if not isinstance(rule, Number):
-        return False
-    x, y = (each[np.isfinite(each[:, 0]), 0] for each in (old, new))
+        return bool(PERIODS.search(rule.name)) and len(set(x)) == len(set(y)) == 1
     if not len(x) or not len(y):
         return False
-    is_counter = all((each % 1 == 0).all() and len(np.unique(each)) == len(each) for each in (x, y)) and y.min() > x.max()
+    is_counter = y.min() > x.max() and all((each % 1 == 0).all() and len(np.unique(each)) == len(each) for each in (x, y))
     before, after = (np.quantile(each, (0.05, 0.5, 0.95)) for each in (x, y))
     lengths = before[2] - before[0], after[2] - after[0]
-    is_later = (after >= before).all() and after[1] > before[1] and max(lengths) <= SIMILAR * min(lengths)
-    return bool(is_later and (is_counter or rule.has_time is not None) and float(ks_2samp(x, y).pvalue) < LEVEL)
+    is_later = (after >= before).all() and max(lengths) <= SIMILAR * min(lengths) and ks_2samp(x, y).pvalue < LEVEL
+    return bool(is_later and (is_counter or rule.has_time is not None))
 
 
 def _changes(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> Iterator[Change]:
     """All tests of one column."""
-    name = rule.name
-    if isinstance(rule, Category | Text):
-        yield (_of_levels if isinstance(rule, Category) else _of_words)(name, "values", old[old != ""], new[new != ""])
+    name, x, y = rule.name, _there(old), _there(new)
+    if not isinstance(rule, Number):
         yield _of_shares(name, "missing", old == "", new == "")
+        yield (_of_levels if isinstance(rule, Category) else _of_words)(name, "values", x, y)
         return
     is_odd = [each[:, 1] != 0 for each in (old, new)]
-    gone = [~np.isfinite(each[:, 0]) for each in (old, new)]
-    yield _of_shares(name, "missing", gone[0] & ~is_odd[0], gone[1] & ~is_odd[1])
-    if is_odd[0].any() or is_odd[1].any():
-        yield _of_shares(name, "written unlike the others, or unreadable", *is_odd)
-    x, y = (each[~out, 0] for each, out in zip((old, new), gone, strict=True))
+    yield _of_shares(name, "missing", *(np.isnan(each[:, 0]) & (each[:, 1] == 0) for each in (old, new)))
+    yield _of_shares(name, "written unlike the others, or unreadable", *is_odd)
     if not len(x) or not len(y):
         return
     test = ks_2samp(x, y)
     before, after = (f"median {rule.shown(float(np.median(each)))}" for each in (x, y))
-    yield Change(name, "values", before, after, float(test.statistic), "Kolmogorov-Smirnov", float(test.pvalue))
+    yield Change(name, "values", before, after, float(test.pvalue), float(test.statistic), "Kolmogorov-Smirnov")
     low, high = rule.possible
     yield _of_shares(name, "apart from the others", *((each < low) | (each > high) for each in (x, y)))
     if test.pvalue >= LEVEL:  # else other values repeat, too
-        yield _of_levels(name, "single values", x, y, rule)
+        yield _of_levels(name, "single values", x, y, lambda x: rule.shown(float(x)))
 
 
 def _of_shares(name: str, what: str, old: BoolArray, new: BoolArray) -> Change:
-    counts = [[int(each.sum()), int((~each).sum())] for each in (old, new)]
-    before, after = float(old.mean()), float(new.mean())
-    p = float(fisher_exact(counts).pvalue)
-    return Change(name, what, f"{100 * before:.3g} %", f"{100 * after:.3g} %", abs(after - before), "exact test of shares", p)
+    p = fisher_exact([[each.sum(), (~each).sum()] for each in (old, new)]).pvalue
+    shares = [float(each.mean()) if len(each) else 0.0 for each in (old, new)]
+    before, after = (f"{100 * share:.3g} %" for share in shares)
+    return Change(name, what, before, after, float(p), abs(shares[1] - shares[0]), "exact test of shares")
 
 
-def _of_levels(name: str, what: str, old: NDArray[Any], new: NDArray[Any], rule: Number | None = None) -> Change:
+def _of_levels(name: str, what: str, old: NDArray[Any], new: NDArray[Any], called: Callable[[Any], str] = repr) -> Change:
     """χ² of values that repeat; the two whose shares changed most are told."""
     levels, codes = np.unique(np.concatenate([old, new]), return_inverse=True)
     counts = [np.bincount(part, minlength=len(levels)) for part in np.split(codes, [len(old)])]
-    p, share = chi2(*counts)
-    shares = [each / max(each.sum(), 1) for each in counts]
-    most = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:2]
-
-    def told(of: FloatArray) -> str:
-        called = [rule.shown(float(level)) if rule is not None else repr(level) for level in levels[most].tolist()]
-        return ", ".join(f"{level} {100 * of[place]:.3g} %" for level, place in zip(called, most, strict=True))
-
-    return Change(name, what, told(shares[0]), told(shares[1]), share, "χ²", p)
+    shares = [100 * each / max(each.sum(), 1) for each in counts]
+    most = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:2].tolist()
+    before, after = (", ".join(f"{called(levels.tolist()[place])} {of[place]:.3g} %" for place in most) for of in shares)
+    return Change(name, what, before, after, *chi2(*counts))
 
 
 def _of_words(name: str, what: str, old: NDArray[Any], new: NDArray[Any]) -> Change:
-    """χ² of the texts with and without a word, for each word that is not in a few texts only; the most surprising one is told."""
-    from sklearn.feature_extraction.text import CountVectorizer
+    """The shares of texts with a word: of all words that are not in a few texts only, the one whose share changed most."""
+    words = [[set(re.findall(r"\w+", text.casefold())) for text in each] for each in (old, new)]
+    before, after = (Counter(chain.from_iterable(each)) for each in words)
+    known = sorted(word for word, count in (before + after).items() if count >= FEW_ROWS)
 
-    vectorizer = CountVectorizer(binary=True, token_pattern=r"\w+")
-    if not any(map(re.compile(r"\w").search, [*old, *new])):
-        return Change(name, what, "", "", 0.0, "χ²", 1.0)
-    found = vectorizer.fit_transform([*old, *new])
-    counts = np.array([np.asarray(part.sum(axis=0)).ravel() for part in (found[: len(old)], found[len(old) :])])
-    sizes, together = np.array([[len(old)], [len(new)]]), counts.sum(axis=0)
-    expected, shares = together / sizes.sum(), counts / np.maximum(sizes, 1)
-    is_tested = np.minimum(together, sizes.sum() - together) >= FEW_ROWS
-    spread = np.where(is_tested, expected * (1 - expected) * (1 / np.maximum(sizes, 1)).sum(), np.inf)
-    statistic = (shares[1] - shares[0]) ** 2 / spread
-    most = int(np.argmax(statistic))
-    told = [f"{vectorizer.get_feature_names_out()[most]!r} in {100 * share:.3g} %" for share in shares[:, most]]
-    p = min(1.0, is_tested.sum() * float(chi2_of.sf(statistic[most], 1)))
-    return Change(name, what, told[0], told[1], float(np.abs(shares[1] - shares[0])[most]), "χ²", p)
+    def moved(word: str) -> float:
+        shares = before[word] / max(len(old), 1), after[word] / max(len(new), 1)
+        return abs(shares[1] - shares[0]) / float(np.sqrt(sum(shares)))
+
+    most = max(known, key=moved, default="")
+    found = _of_shares(name, f"texts with {most!r}", *(np.array([most in one for one in each], bool) for each in words))
+    return replace(found, p_value=min(1.0, max(len(known), 1) * found.p_value))
 
 
-def chi2(old: IntArray, new: IntArray) -> tuple[float, float]:
-    """The p-value of counts that may be of one distribution, and by how much the shares differ: ½ Σ |p − q|."""
+def chi2(old: IntArray, new: IntArray) -> tuple[float, float, str]:
+    """The p-value of counts that may be of one distribution, by how much their shares differ, ½ Σ |p − q|, and the test."""
     counts = np.array([old, new])
     few = counts.sum(axis=0) * counts.sum(axis=1).min() < FEW_ROWS * counts.sum() / 2
-    together = counts[:, few].sum(axis=1)
-    counts = np.column_stack([counts[:, ~few], *([together] if together.any() else [])])
-    if counts.shape[1] < 2 or not counts.sum(axis=1).all():
-        return 1.0, 0.0
+    counts = np.column_stack([counts[:, ~few], counts[:, few].sum(axis=1)])
+    counts = counts[:, counts.any(axis=0)]
+    if counts.shape[1] < 2 or not counts.any(axis=1).all():
+        return 1.0, 0.0, "χ²"
     shares = counts / counts.sum(axis=1, keepdims=True)
-    return float(chi2_contingency(counts, correction=False).pvalue), float(np.abs(shares[0] - shares[1]).sum() / 2)
+    return float(chi2_contingency(counts, correction=False).pvalue), float(np.abs(shares[0] - shares[1]).sum() / 2), "χ²"
 
 
-def _parts(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> list[IntArray] | None:
+def _parts(rule: Number | Category, cells: NDArray[Any], old: NDArray[Any]) -> IntArray:
     """The cells of a column in four parts: quarters of the old numbers, or the three most frequent levels and the others."""
     if isinstance(rule, Category):
-        parts = {level: place + 1 for place, level in enumerate(rule.levels[:3])}
-        return [np.array([parts.get(text, 0) for text in each], np.intp) for each in (old, new)]
-    if not isinstance(rule, Number):
-        return None
-    ends = np.nanquantile(np.where(np.isfinite(old[:, 0]), old[:, 0], np.nan), (0.25, 0.5, 0.75))
-    return [np.searchsorted(ends, each[:, 0]) for each in (old, new)]
+        parts = {level: place for place, level in enumerate(rule.levels[:3])}
+        return np.array([parts.get(text, 3) for text in cells], np.intp)
+    return np.searchsorted(np.quantile(_there(old), (0.25, 0.5, 0.75)), cells[:, 0])
