@@ -61,38 +61,32 @@ def compare(args: Namespace) -> int:
         drift = drift_of(run.table, other)
         roles = run.table.roles
         compared = tuple(name for name in roles.compared if name not in drift.moves_on)
-        if compared:
-            run.table = replace(run.table, roles=replace(roles, compared=compared))
+        run.table = replace(run.table, roles=replace(roles, compared=compared or roles.compared))
         model = run.fit()
         run.bar.update("looking at all rows")
-        here, there = model.explain_new(run.table), model.explain_new(other)
-        picks = model.selection_.rows
-        shares = [np.array([(one.representative == pick).mean() for pick in picks]) for one in (here, there)]
-        order = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")
+        both = model.explain_new(run.table), model.explain_new(other)
+        picks = np.append(model.selection_.rows, -1)  # and outliers
+        counts = np.array([(each.representative[:, None] == picks).sum(axis=0) for each in both])
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        p = min(drift.p_value, KINDS_OF_TESTS * chi2(*counts)[0])
+        order = np.argsort(-np.abs(shares[1] - shares[0])[:-1], kind="stable")
         found = {
-            "row": picks[order].tolist(),
+            "row": picks[order],
             "name": run.ids(picks[order]),
-            "share": shares[0][order].tolist(),
-            "share_in_other": shares[1][order].tolist(),
+            "share": shares[0][order],
+            "share_in_other": shares[1][order],
         }
-        odd = [float(one.is_outlier.mean()) for one in (here, there)]
-        # Rows of each pick and outliers, in both files.
-        counts = [[*(share * len(one)), one.is_outlier.sum()] for share, one in zip(shares, (here, there), strict=True)]
-        p = min(drift.p_value, KINDS_OF_TESTS * chi2(*np.rint(counts).astype(int))[0])
         told = {each.name: [getattr(change, each.name) for change in drift.changes] for each in fields(Change)}
-        table = pa.table(told)
-        run.write_rows("changes", args.output, table)
-    moved = list(dict.fromkeys(told["column"]))
-    verdict = "The files differ no more than by chance"
-    if moved:
-        verdict = f"The files differ, most in {listed(moved, 5)}"
-    elif p < LEVEL:
-        verdict = "The files differ, in no single column, but in which rows they have"
-    aside = f" {listed(drift.moves_on)} only move{'s' * (len(drift.moves_on) == 1)} on." if drift.moves_on else ""
-    sentence = (
-        f"{verdict} ({p_text(p)}).{aside} Outliers: {percent(odd[1])} of {counted(len(there), 'row')} of {args.other}, "
-        f"{percent(odd[0])} of {counted(len(here), 'row')} of {args.file}."
+        run.write_rows("changes", args.output, pa.table(told))
+    verdict = (
+        "The files differ no more than by chance" if p >= LEVEL else "The files differ in which rows they have, not in one column"
     )
+    if drift.changes:
+        verdict = f"The files differ, most in {listed(list(dict.fromkeys(told['column'])), 5)}"
+    aside = f" {listed(drift.moves_on)} only move{'s' * (len(drift.moves_on) == 1)} on." if drift.moves_on else ""
+    odd = [float(each.is_outlier.mean()) for each in both]
+    sizes = [f"{percent(share)} of {counted(len(each), 'row')}" for share, each in zip(odd, both, strict=True)]
+    sentence = f"{verdict} ({p_text(p)}).{aside} Outliers: {sizes[1]} of {args.other}, {sizes[0]} of {args.file}."
 
     def show() -> None:
         write_wrapped(sentence)
@@ -102,13 +96,14 @@ def compare(args: Namespace) -> int:
             shown |= {"before": told["before"], "after": told["after"]}
             write_table(shown, "" if "changes" in run.outputs else "; -o changes.csv keeps them all")
         write()
-        named = {"stands for": "share", f"in {args.other}": "share_in_other"}
-        rows = {"row": found["row"], "name": found["name"]}
-        write_table(rows | {name: list(map(percent, found[of])) for name, of in named.items()}, "; --json has them all", most=8)
+        called = {"share": "stands for", "share_in_other": f"in {args.other}"}
+        lines = {called.get(name, name): list(map(percent, each) if name in called else each) for name, each in found.items()}
+        write_table(lines, "; --json has them all", most=8)
         run.write_end()
 
-    figures: dict[str, Any] = {"p_value": p, "moves_on": drift.moves_on, "outlier_shares": odd}
-    return run.finish(show, table, sentence=sentence, **figures, changes=table.to_pylist(), picks=rows_as_dicts(pa.table(found)))
+    answer: dict[str, Any] = {"p_value": p, "changes": rows_as_dicts(pa.table(told)), "moves_on": drift.moves_on}
+    answer |= {"outlier_shares": odd, "picks": rows_as_dicts(pa.table(found))}
+    return run.finish(show, pa.table(told), sentence=sentence, **answer)
 
 
 def p_text(p: float) -> str:
@@ -133,38 +128,35 @@ def dedup(args: Namespace) -> int:
             raise InvalidInputError("copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
         run.bar.update("comparing rows")
         compared = Compared(table.table.cells(table.roles.compared)) if by_cells else None
+        X: Any = None
+        original = np.full(table.n, -1) if compared is None else compared.copies(near if encoder.has_rules else None)
         if table.pictures_of is not None:
-            side, colours = table.request.image_size, 3 if table.request.colour else 1
-            X = table.array[:, :-2].reshape(table.n, side, side, colours)
+            side = table.request.image_size
+            X = table.array[:, :-2].reshape(table.n, side, side, -1)
             original = copies_of_pictures(X, near)
-        elif encoder.has_rules and compared is not None:
-            original = compared.copies(near)
-        else:
-            X, original = near_numbers(run, near)
-            if compared is not None:
-                by_cell = compared.copies(None)
-                original = settled(original, np.column_stack([by_cell, np.arange(table.n)])[by_cell >= 0])
+        elif is_of_numbers:
+            X, pairs = near_numbers(run, near)
+            original = settled(original, pairs)
         rows = np.flatnonzero(original >= 0)
         of = original[rows]
-        names: dict[str, list[Any]] = {"row": rows.tolist(), "copy_of_row": of.tolist(), "copy_of": table.names(of)}
+        names: dict[str, Any] = {"row": rows, "copy_of_row": of, "copy_of": table.names(of)}
         if compared is None:
-            is_exact = (X[rows] == X[of]).reshape(len(rows), -1).all(axis=1).tolist()
-            names["copy"] = ["exact" if same else "near" for same in is_exact]
+            is_exact = (X[rows] == X[of]).reshape(len(rows), -1).all(axis=1)
         else:
             unlike, m = compared.unlike(rows, of), len(compared.names)
-            cells = [table.cells(each).to_pylist() for each in (rows, of)]
-            names["copy"] = ["near" if columns else "exact" for columns in unlike]
+            is_exact = np.array([not columns for columns in unlike], bool)
+            told = zip(table.cells(rows).to_pylist(), table.cells(of).to_pylist(), unlike, strict=True)
             names["equal_cells"] = [f"{m - len(columns)} of {m}" for columns in unlike]
-            names["differs"] = [
-                "; ".join(f"{name}: {one[name]} / {other[name]}" for name in columns)
-                for one, other, columns in zip(*cells, unlike, strict=True)
-            ]
+            names["differs"] = ["; ".join(f"{c}: {one[c]} / {other[c]}" for c in columns) for one, other, columns in told]
+        names["copy"] = np.where(is_exact, "exact", "near")
         copies = with_columns(table.cells(rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, copies)
         if args.keep is not None:
             run.write_rows("kept", args.keep, table.cells(np.flatnonzero(original < 0)))
-        shown = {"row": names["row"], "name": run.ids(rows)} | {name.replace("_", " "): names[name] for name in list(names)[2:]}
-        n_exact = names["copy"].count("exact")
+        shown: dict[str, Any] = {"row": rows, "name": run.ids(rows)} | {
+            name.replace("_", " "): list(names[name]) for name in list(names)[2:]
+        }
+        n_exact = int(is_exact.sum())
     noun = "copy" if len(rows) == 1 else "copies"
     sentence = f"{len(rows):,} {noun} among {counted(table.n, 'row')}: {n_exact:,} exact, {len(rows) - n_exact:,} near."
 
@@ -179,7 +171,7 @@ def dedup(args: Namespace) -> int:
 
 
 def near_numbers(run: Run, share: float | None) -> tuple[Any, IntArray]:
-    """The numbers of rows, and of every row the first to which it is nearly equal, or −1.
+    """The numbers of rows, and pairs of rows that are nearly equal, the earlier first.
 
     They are nearer than ``share`` of the distance at which a row usually has ten neighbours, and nearer than by chance: in d
     dimensions, one row in a thousand has a neighbour within 1e-4^(1/d) of that distance r10. Half as many neighbours are within
@@ -195,6 +187,5 @@ def near_numbers(run: Run, share: float | None) -> tuple[Any, IntArray]:
             fault = f"has no effect above {by_chance:.2g}, where rows are near by chance"
             raise InvalidInputError(fault, "Give a lower share.", parameter="near", value=share)
         radius = float(usual * min(NEAR_NUMBERS if share is None else share, by_chance))
-    near = search.radius_neighbors(X, radius, return_distance=False)
-    pairs = np.column_stack([np.repeat(np.arange(len(near)), list(map(len, near))), np.concatenate(near)]).astype(np.intp)
-    return X, settled(np.full(len(near), -1, np.intp), pairs[pairs[:, 0] < pairs[:, 1]])
+    pairs = np.column_stack(search.radius_neighbors_graph(X, radius).nonzero())
+    return X, pairs[pairs[:, 0] < pairs[:, 1]]

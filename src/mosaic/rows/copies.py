@@ -55,11 +55,6 @@ class Compared:
             codes.append(places)
         self.codes = np.column_stack(codes) if codes else np.zeros((self.n, 0), np.intp)
 
-    @property
-    def are_texts(self) -> bool:
-        """Whether rows are compared by one text alone."""
-        return len(self.names) == 1 and bool(self.texts)
-
     def unlike(self, rows: IntArray, others: IntArray) -> list[list[str]]:
         """The columns in which each of the rows differs from the other one."""
         unlike = self.codes[rows] != self.codes[others]
@@ -73,9 +68,9 @@ class Compared:
         _, first, group = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         original = first[group.ravel()]
         original[first] = -1
-        alike = [_alike(texts, near if self.are_texts and near is not None else NEAR_TEXTS) for texts in self.texts.values()]
-        if self.are_texts:
-            return settled(original, alike[0])
+        if len(self.names) == len(self.texts) == 1:
+            return settled(original, _alike(self.texts[0], NEAR_TEXTS if near is None else near))
+        alike = [_alike(texts, NEAR_TEXTS) for texts in self.texts.values()]
         most = int((NEAR_CELLS if near is None else near) * len(self.names) + 1e-9)
         surprise = np.column_stack([_surprise(column, n) for column in codes.T])
         pairs = np.concatenate([np.empty((0, 2), np.intp), *alike, *_candidates(codes, surprise, np.sort(first), most)])
@@ -162,6 +157,5 @@ def copies_of_pictures(pixels: FloatArray, near: float | None) -> IntArray:
     pairs = [np.empty((0, 2), np.intp)]
     for part in row_blocks(n, n):
         alike = np.max([turned[0][part] @ one.T for one in turned], axis=0)
-        i, j = np.nonzero(alike >= least)
-        pairs.append(np.column_stack([i + part.start, j])[j > i + part.start])
+        pairs.append(np.argwhere(np.triu(alike >= least, 1 + part.start)) + np.array([part.start, 0]))
     return settled(np.full(n, -1, np.intp), np.concatenate(pairs))
