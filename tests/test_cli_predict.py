@@ -268,6 +268,10 @@ def test_dedup_names_the_row_that_each_near_copy_repeats(clients, capsys, rng):
     assert [(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in found] == [(150 + i, i) for i in range(50)]
     assert answer(capsys, "dedup", "near.csv", "--near", "1e-6")["copies"] == []
     assert "--near must be a finite number > 0" in run(capsys, "dedup", "near.csv", "--near", "0").err
+    np.save("near.npy", X)
+    assert answer(capsys, "dedup", "near.npy")["sentence"] == "50 copies among 200 rows: 0 exact, 50 near."
+    np.save("far.npy", X[:150])
+    assert answer(capsys, "dedup", "far.npy")["copies"] == []
 
 
 def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
@@ -352,6 +356,9 @@ def test_months_that_differ_in_their_dates_and_counters_alone_do_not_differ(fold
     ran = run(capsys, "compare", "january.csv", "february.csv", "-k", "8", "--quiet", "-o", "changes.csv")
     assert ran.code == 0
     assert pd.read_csv("changes.csv").columns.tolist() == ["column", "what", "before", "after", "p_value", "share", "test"]
+    for name in ("january", "february"):
+        pd.read_csv(f"{name}.csv")[["call"]].to_csv(f"{name}-calls.csv", index=False)
+    assert answer(capsys, "compare", "january-calls.csv", "february-calls.csv", "--columns", "call")["p_value"] == 1
     month(2, "2026-02-01").to_parquet("february.parquet")
     by_passes = answer(capsys, "compare", "january.csv", "february.parquet", "-k", "8", "--memory-budget", "100MB")
     assert by_passes["p_value"] == told["p_value"]

@@ -68,7 +68,8 @@ def compare(args: Namespace) -> int:
         picks = np.append(model.selection_.rows, -1)  # and outliers
         counts = np.array([(each.representative[:, None] == picks).sum(axis=0) for each in both])
         shares = counts / counts.sum(axis=1, keepdims=True)
-        p = min(drift.p_value, KINDS_OF_TESTS * chi2(*counts)[0])
+        # Where all columns only move on, so do the rows.
+        p = min(drift.p_value, KINDS_OF_TESTS * chi2(*counts)[0] if compared or not drift.moves_on else 1.0)
         order = np.argsort(-np.abs(shares[1] - shares[0])[:-1], kind="stable")
         found = {
             "row": picks[order],
@@ -141,7 +142,7 @@ def dedup(args: Namespace) -> int:
         of = original[rows]
         names: dict[str, Any] = {"row": rows, "copy_of_row": of, "copy_of": table.names(of)}
         if compared is None:
-            is_exact = (X[rows] == X[of]).reshape(len(rows), -1).all(axis=1)
+            is_exact = (X[rows] == X[of]).all(axis=tuple(range(1, X.ndim)))
         else:
             unlike, m = compared.unlike(rows, of), len(compared.names)
             is_exact = np.array([not columns for columns in unlike], bool)
