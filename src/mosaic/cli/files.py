@@ -122,9 +122,6 @@ def dedup(args: Namespace) -> int:
         is_of_numbers = not encoder.has_rules and table.pictures_of is None
         if near is not None:
             real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
-        if hasattr(args, "scale") and not is_of_numbers:
-            fault = "is for numbers; of tables cells are compared, of pictures how they look"
-            raise InvalidInputError(fault, "Leave it out.", parameter="scale")
         if table.stays:
             raise InvalidInputError("copies are looked for in memory, and the file is too large", "Raise `memory_budget`.")
         run.bar.update("comparing rows")

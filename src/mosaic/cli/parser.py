@@ -122,7 +122,7 @@ COMMANDS = {
         "by chance, in most words of a text, or as a picture that was turned, mirrored or resized. They get\n"
         "mosaic_copy_of, the name of that row, and the cells that differ.",
         ("mosaic dedup points.csv", "mosaic dedup points.csv -o copies.csv --keep clean.csv"),
-        known=(*_LAYOUT, "near", "keep", "scale", "force", "memory_budget"),
+        known=(*_LAYOUT, "near", "keep", "force", "memory_budget"),
         output="copies.csv",
     ),
     "report": Command(

@@ -94,12 +94,12 @@ def settled(original: IntArray, pairs: IntArray) -> IntArray:
 def _levels_of(values: Values, rule: Any) -> tuple[list[str], IntArray]:
     """The different cells of a column as they are compared, and for each row its place among them; −1 where missing."""
     written, codes = values.as_levels()
-    same = [_SIGNS.sub(" ", text.casefold()).strip() or text for text in written]
-    if isinstance(rule, Number):
-        numbers = (
-            rule.read(Values(values.kind, None, written, np.arange(len(written))))[0] if values.numbers is None else np.zeros(0)
-        )
-        same = [f"{x:.12g}" if np.isfinite(x) else text for x, text in zip(numbers, written, strict=False)] or list(written)
+    same = list(written)
+    if values.codes is not None:
+        form = rule.written if isinstance(rule, Number) else None
+        numbers = np.full(len(written), np.nan) if form is None else form.read(written)
+        words = [_SIGNS.sub(" ", text.casefold()).strip() or text for text in written]
+        same = [word if np.isnan(x) else f"{x:.12g}" for x, word in zip(numbers, words, strict=True)]
     levels, places = np.unique(np.array(same, object), return_inverse=True)
     return levels.tolist(), np.append(places, -1)[codes]
 
