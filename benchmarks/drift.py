@@ -1,9 +1,9 @@
 """Drift: which of eighteen changes between two months are found, how often like months are said to differ, and what is named.
 
 Two tables, made on the spot, 1500 rows a month: the rule was chosen with orders of a shop; visits to a clinic were looked at
-once. Eighteen kinds of changes, three draws each, and one hundred pairs of months in which nothing changed. ``mosaic compare`` is
-beside a Kolmogorov-Smirnov or χ² test for each column, corrected for their number, dates left out; both say that months differ
-at p < 0.01. Named: the column that was changed is the first, or among the first two, that are named.
+once. Eighteen kinds of changes, three draws each, and of each table fifty pairs of months in which nothing changed. ``mosaic
+compare`` is beside a Kolmogorov-Smirnov or χ² test for each column, corrected for their number, dates left out; both say that
+months differ at p < 0.01. Named: the column that was changed is among the first two that are named.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from mosaic.cli import main as mosaic_command
 
-N, DRAWS, LIKE_PAIRS, LEVEL = 1500, 3, 100, 0.01
+N, DRAWS, LIKE_PAIRS, LEVEL = 1500, 3, 50, 0.01
 NOTES = [
     "paid",
     "late",
