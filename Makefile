@@ -97,6 +97,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py
 	$(BIN)/python benchmarks/labels.py
+	$(BIN)/python benchmarks/errors.py
+	$(BIN)/python benchmarks/drift.py
+	$(BIN)/python benchmarks/copies.py
 
 FUZZ_MINUTES ?= 60
 fuzz: $(VENV)/.dev  # a soak (about 5 minutes), then both fuzzers for FUZZ_MINUTES; new cases every day. What they find is in fuzz/found-*.jsonl

@@ -63,12 +63,30 @@ def test_cells_of_another_form_are_noted_with_their_count_and_are_ordinary_where
     np.testing.assert_array_equal(model.representative_indices_, plain.representative_indices_)
 
 
+@pytest.mark.parametrize(("column", "cell", "said"), [("price", "€{}", "is in €"), ("age", "about {}", "is not a number")])
+def test_up_to_a_hundredth_of_cells_of_another_currency_or_without_a_number_are_findings(column, cell, said):
+    frame = shop().astype({"age": str}).assign(price=lambda frame: written(frame, "${:.2f}"))
+    rows = [40, 280, 333, 700]
+    frame.loc[rows, column] = [cell.format(value.strip("$")) for value in frame.loc[rows, column]]
+    detector = MOSAICOutlierDetector().fit(frame)
+    assert any(note.startswith(f"4 cells of {column!r} are ") for note in detector.encoder_.notes)
+    assert detector.is_outlier_[rows].all()
+    assert all(said in detector.explain(row).reason for row in rows)
+
+
 def test_texts_that_may_be_read_either_way_are_read_as_most_of_their_column():
     for others, number in ((["7,25", "2,5", "3,75"], "1234"), (["7.25", "2.5", "3.75"], "1.234")):
         frame = shop().assign(price=lambda _, others=others: others * (N // 3) + ["9"] * (N % 3))
         model = MOSAIC(3).fit(frame)
         column, cells = model.encoder_.columns[1], pd.DataFrame({"price": ["1.234", others[0]]})
         assert f"{column.written.read(cells['price'].tolist())[0]:g}" == number
+
+
+def test_a_single_whole_number_does_not_make_thousands_of_fractions():
+    frame = shop().assign(price=[f"{number:.3f}" for number in np.random.default_rng(1).uniform(2, 9, N)])
+    frame.loc[5, "price"] = "4"
+    _, high = MOSAIC(3).fit(frame).encoder_.columns[1].usual
+    assert high < 10
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "parquet", "csv"])

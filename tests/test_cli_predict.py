@@ -15,6 +15,7 @@ from cli_runs import run, run_apart, run_on_terminal
 from mixed_tables import customers
 from mosaic import MOSAIC, datasets
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
+from mosaic.rows.drift import chi2
 
 POINTS = datasets.blobs_with_gross_outliers().X
 COLUMNS = [
@@ -239,11 +240,11 @@ def test_compare_finds_what_stands_for_more_rows_in_the_other_file(clients, caps
         X = np.column_stack([10.0 * np.repeat([0, 1], sizes), np.zeros(200)]) + rng.normal(size=(200, 2))
         pd.DataFrame(X, columns=["x", "y"]).to_csv(name, index=False)
     same = answer(capsys, "compare", "before.csv", "before.csv", "-k", "2")
+    assert same["changes"] == same["moves_on"] == []
     assert all(pick["share"] == pick["share_in_other"] for pick in same["picks"])
-    assert same["mean_similarities"][0] == same["mean_similarities"][1]
     assert same["sentence"].startswith("The other rows differ no more than by chance (p = 1).")
     other = answer(capsys, "compare", "before.csv", "after.csv", "-k", "2")
-    assert other["sentence"].startswith("The other rows differ (p = ")
+    assert other["sentence"].startswith("The other rows differ, most in x (p < 0.001).")
     picks = other["picks"]
     assert sorted(round(pick["share_in_other"] - pick["share"], 2) for pick in picks) == pytest.approx([-0.5, 0.5], abs=0.02)
     pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3}).to_csv("far.csv", index=False)
@@ -260,7 +261,7 @@ def test_dedup_names_the_row_that_each_near_copy_repeats(clients, capsys, rng):
     found = answer(capsys, "dedup", "all.csv")
     repeated = [(row["customer_id"], row["mosaic_copy_of"]) for row in found["copies"]]
     assert repeated == [("X1", "C00007"), ("X2", "C00007"), ("X3", "C00040")]
-    assert found["sentence"] == "3 near copies among 303 rows."
+    assert found["sentence"] == "3 copies among 303 rows: 3 exact, 0 near."
     assert answer(capsys, "dedup", "customers.csv")["copies"] == []
     X = rng.normal(size=(200, 3))
     X[150:] = X[:50] + 1e-3 * rng.normal(size=(50, 3))
@@ -269,6 +270,10 @@ def test_dedup_names_the_row_that_each_near_copy_repeats(clients, capsys, rng):
     assert [(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in found] == [(150 + i, i) for i in range(50)]
     assert answer(capsys, "dedup", "near.csv", "--near", "1e-6")["copies"] == []
     assert "--near must be a finite number > 0" in run(capsys, "dedup", "near.csv", "--near", "0").err
+    np.save("near.npy", X)
+    assert answer(capsys, "dedup", "near.npy")["sentence"] == "50 copies among 200 rows: 0 exact, 50 near."
+    np.save("far.npy", X[:150])
+    assert answer(capsys, "dedup", "far.npy")["copies"] == []
 
 
 def test_rows_that_are_near_by_chance_are_no_copies(clients, capsys, rng):
@@ -292,18 +297,164 @@ def test_a_saved_detector_certifies_no_picks(clients, capsys):
     assert "odd.mosaic is a model that chooses no rows. Name the data instead of the model." in ran.err
 
 
-def test_representatives_of_few_rows_are_compared_together(clients, capsys, rng):
+def test_values_of_few_rows_are_compared_together():
     """The test of many small numbers would find differences where there are none."""
-    X = pd.DataFrame(rng.normal(size=(450, 2)), columns=["x", "y"])
-    X[:400].to_csv("before.csv", index=False)
-    X[400:].to_csv("after.csv", index=False)
-    found = answer(capsys, "compare", "before.csv", "after.csv", "-k", "50")
-    model = MOSAIC(50).fit("before.csv")
-    counts = np.zeros((2, 51))
-    for place, file in enumerate(("before.csv", "after.csv")):
-        labels, n = np.unique(model.predict(file), return_counts=True)
-        counts[place, labels] = n  # outliers last
-    many = counts.sum(axis=0) >= 10
-    assert 5 < many.sum() < 46
-    together = np.column_stack([counts[:, many], counts[:, ~many].sum(axis=1)])
-    assert found["p_value"] == pytest.approx(chi2_contingency(together).pvalue)
+    old, new = np.array([60, 25, 9, 4, 2]), np.array([12, 6, 1, 3, 1])
+    expected = (old + new) * new.sum() / (old + new).sum()
+    assert (expected < 5).sum() == 3
+    together = [[60, 25, 15], [12, 6, 5]]
+    assert chi2(old, new)[0] == pytest.approx(chi2_contingency(together, correction=False).pvalue)
+
+
+SAID = ["the", "caller", "asked", "for", "a", "new", "bill", "and", "was", "helped"]
+
+
+def month(seed, begin="2026-01-01", n=1200):
+    """Calls to a help desk: a counter, moments of a month, minutes, channels, costs and notes."""
+    rng = np.random.default_rng(seed)
+    moments = np.datetime64(begin) + rng.integers(0, 30, n)
+    frame = pd.DataFrame(
+        {
+            "call": 7000 * (1 + int(begin[5:7])) + np.arange(n),
+            "month": begin[:7],
+            "begun": [f"{day} {hour:02d}:30" for day, hour in zip(moments, rng.integers(8, 18, n), strict=True)],
+            "minutes": rng.lognormal(3, 0.5, n).round(1),
+            "waited": rng.lognormal(1, 0.5, n).round(1),
+            "channel": rng.choice(["mail", "phone", "chat"], n, p=[0.5, 0.3, 0.2]),
+            "cost": [f"€{cost:.2f}" for cost in rng.gamma(3, 10, n)],
+            "note": [" ".join(rng.choice(SAID, 9)) for _ in range(n)],
+        }
+    )
+    return frame.assign(waited=(frame["waited"] + 0.1 * frame["minutes"]).round(1))
+
+
+def changed(frame, rows, column, of):
+    cells = frame[column].astype(object).copy()
+    cells[rows] = [of(cell) for cell in cells[rows]]
+    return frame.assign(**{column: cells})
+
+
+SOME = np.arange(0, 1200, 20)
+CHANGES = {
+    "longer": lambda frame: (frame.assign(minutes=1.3 * frame["minutes"]), "minutes", "values", "median 2"),
+    "missing": lambda frame: (changed(frame, SOME, "minutes", lambda _: None), "minutes", "missing", "5 %"),
+    "unknown": lambda frame: (changed(frame, SOME, "minutes", lambda _: "unknown"), "minutes", "written unlike", "5 %"),
+    "in seconds": lambda frame: (changed(frame, SOME, "minutes", lambda x: 60 * x), "minutes", "apart from the others", "4.8"),
+    "one value": lambda frame: (changed(frame, SOME, "minutes", lambda _: 20.0), "minutes", "single values", "20 5"),
+    "renamed": lambda frame: (frame.replace({"channel": {"chat": "live chat"}}), "channel", "values", "'live chat' 2"),
+    "a currency": lambda frame: (changed(frame, SOME, "cost", lambda x: x.replace("€", "$")), "cost", "written unlike", "5 %"),
+    "at night": lambda frame: (changed(frame, SOME, "begun", lambda x: x[:11] + "02:30"), "begun", "hour of the day", "2 5 %"),
+    "a word": lambda frame: (changed(frame, SOME, "note", lambda x: x + " outage"), "note", "texts with 'outage'", "5 %"),
+    "mixed up": lambda frame: (frame.assign(waited=frame["waited"][::-1].array), "minutes with waited", "how they", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_compare_names_the_column_that_moved_and_sets_aside_what_only_moves_on(kind, folder, capsys):
+    month(1).to_csv("january.csv", index=False)
+    frame, column, what, after = CHANGES[kind](month(2, "2026-02-01"))
+    frame.to_csv("february.csv", index=False)
+    told = answer(capsys, "compare", "january.csv", "february.csv", "-k", "8")
+    assert told["sentence"].startswith(f"The other rows differ, most in {column} (p < 0.001). call, month, begun only move on.")
+    assert told["moves_on"] == ["call", "month", "begun"]
+    first = told["changes"][0]
+    assert first["column"] == column
+    assert first["what"].startswith(what)
+    assert after in first["after"]
+    assert first["p_value"] < 1e-3
+    assert [change["share"] for change in told["changes"]] == sorted((c["share"] for c in told["changes"]), reverse=True)
+
+
+def test_months_that_differ_in_their_dates_and_counters_alone_do_not_differ(folder, capsys):
+    month(1).to_csv("january.csv", index=False)
+    month(2, "2026-02-01").to_csv("february.csv", index=False)
+    told = answer(capsys, "compare", "january.csv", "february.csv", "-k", "8")
+    assert told["sentence"].startswith("The other rows differ no more than by chance (p = ")
+    assert told["changes"] == []
+    ran = run(capsys, "compare", "january.csv", "february.csv", "-k", "8", "--quiet", "-o", "changes.csv")
+    assert ran.code == 0
+    assert pd.read_csv("changes.csv").columns.tolist() == ["column", "what", "before", "after", "p_value", "share", "test"]
+    for name in ("january", "february"):
+        pd.read_csv(f"{name}.csv")[["call"]].to_csv(f"{name}-calls.csv", index=False)
+    assert answer(capsys, "compare", "january-calls.csv", "february-calls.csv", "--columns", "call")["p_value"] == 1
+    month(2, "2026-02-01").to_parquet("february.parquet")
+    by_passes = answer(capsys, "compare", "january.csv", "february.parquet", "-k", "8", "--memory-budget", "100MB")
+    assert by_passes["p_value"] == told["p_value"]
+
+
+def people(n=600):
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "name": [f"{a} {b}" for a, b in zip(rng.choice(list("ABCDEFGH"), n), rng.choice(["Kim", "Rossi"], n), strict=True)],
+            "street": [f"{rng.choice(['Oak', 'Mill'])} St {rng.integers(1, 99)}" for _ in range(n)],
+            "mail": [f"u{number}@x.org" for number in rng.integers(0, 10**6, n)],
+            "city": rng.choice(["Rome", "Oslo", "Bern"], n),
+            "spent": rng.lognormal(5, 1, n).round(2),
+            "orders": rng.poisson(4, n),
+            "segment": rng.choice(["basic", "plus"], n),
+        }
+    )  # fmt: skip
+
+
+def test_dedup_counts_equal_cells_shows_those_that_differ_and_keeps_the_others(folder, capsys):
+    frame = people()
+    exact = frame.iloc[[3, 30]].assign(id=[900, 901], name=frame["name"].iloc[[3, 30]].str.upper().array)
+    near = frame.iloc[[40]].assign(id=[902], city="Paris")
+    pd.concat([frame, exact, near]).to_csv("people.csv", index=False)
+    found = answer(capsys, "dedup", "people.csv", "--keep", "clean.csv")
+    assert found["sentence"] == "3 copies among 603 rows: 2 exact, 1 near."
+    assert [row["mosaic_copy"] for row in found["copies"]] == ["exact", "exact", "near"]
+    last = found["copies"][2]
+    assert (last["mosaic_row"], last["mosaic_copy_of_row"], last["mosaic_equal_cells"]) == (602, 40, "6 of 7")
+    assert last["mosaic_differs"] == f"city: Paris / {frame['city'].iloc[40]}"
+    assert pd.read_csv("clean.csv")["id"].tolist() == frame["id"].tolist()
+    assert len(answer(capsys, "dedup", "people.csv", "--near", "0.1")["copies"]) == 2
+    assert len(answer(capsys, "dedup", "people.csv", "--near", "0.5")["copies"]) == 3
+
+
+def test_other_customers_with_many_equal_cells_are_no_copies(folder, capsys):
+    rng = np.random.default_rng(0)
+    levels = {f"c{j}": rng.choice(["yes", "no"], 500, p=[0.9, 0.1]) for j in range(10)}
+    pd.DataFrame(levels | {"spent": rng.lognormal(5, 1, 500)}).to_csv("survey.csv", index=False)
+    assert answer(capsys, "dedup", "survey.csv")["copies"] == []
+
+
+def test_texts_that_were_changed_are_copies(folder, capsys):
+    rng = np.random.default_rng(0)
+    words = [f"{a}{b}{c}" for a in "bcdfglmn" for b in "aeiou" for c in "krstvxz"]
+    texts = [" ".join(rng.choice(words, 40)) for _ in range(200)]
+    lost = [" ".join(word for word in text.split() if rng.random() > 0.2) for text in texts[:20]]
+    longer = [f"{text} {' '.join(rng.choice(words, 12))}" for text in texts[20:40]]
+    capitals = [text.upper().replace(" ", ", ") for text in texts[40:60]]
+    pd.DataFrame({"text": texts + lost + longer + capitals}).to_csv("texts.csv", index=False)
+    found = {(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in answer(capsys, "dedup", "texts.csv")["copies"]}
+    assert found == {(200 + i, i) for i in range(60)}
+    assert len(answer(capsys, "dedup", "texts.csv", "--near", "0.01")["copies"]) == 20
+
+
+def test_pictures_that_were_turned_mirrored_or_resized_are_copies(folder, capsys):
+    from PIL import Image
+    from sklearn.datasets import load_sample_images
+
+    (folder / "album").mkdir()
+    whole = Image.fromarray(load_sample_images().images[1])
+    parts = [whole.crop((x, y, x + 150, y + 130)) for x in range(0, 480, 160) for y in range(0, 280, 140)]
+    for place, part in enumerate(parts):
+        part.save(f"album/a{place}.png")
+    parts[0].transpose(Image.Transpose.ROTATE_90).save("album/b0.jpg")
+    parts[1].transpose(Image.Transpose.FLIP_LEFT_RIGHT).save("album/b1.jpg")
+    parts[2].resize((75, 65)).save("album/b2.jpg")
+    parts[3].resize((300, 260)).transpose(Image.Transpose.ROTATE_180).save("album/b3.jpg")
+    found = answer(capsys, "dedup", "album")["copies"]
+    assert [(row["file"], row["mosaic_copy_of"]) for row in found] == [(f"b{i}.jpg", f"a{i}.png") for i in range(4)]
+
+
+def test_options_of_dedup_that_would_have_no_effect_are_refused(folder, capsys, rng):
+    people().to_csv("people.csv", index=False)
+    pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc")).to_csv("numbers.csv", index=False)
+    assert "--near has no effect above 0." in run(capsys, "dedup", "numbers.csv", "--near", "0.5").err
+    assert "there is no option --scale" in run(capsys, "dedup", "people.csv", "--scale", "no").err
+    assert "--near must be" in run(capsys, "dedup", "people.csv", "--near", "1.5").err
+    assert "there is no option --kernel" in run(capsys, "dedup", "people.csv", "--kernel", "cosine").err

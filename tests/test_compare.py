@@ -31,7 +31,8 @@ def test_compare_counts_the_rows_of_each_representative_in_both_tables():
     assert found.outlier_shares == (here.is_outlier.mean(), there.is_outlier.mean())
     assert found.n_rows == (200, 200)
     assert found.p_value < 0.01
-    assert str(found).startswith("The other rows differ (p = ")
+    assert found.changes[0].column == "x"
+    assert str(found).startswith("The other rows differ, most in x (p < 0.001). Outliers: ")
 
 
 def test_compare_puts_the_largest_change_first():
@@ -50,11 +51,11 @@ def test_rows_of_one_kind_differ_no_more_than_by_chance():
     assert differ <= 3
 
 
-def test_other_rows_that_are_all_outliers_have_no_similarity():
+def test_other_rows_may_all_be_outliers():
     far = pd.DataFrame({"x": [500.0] * 3, "y": [500.0] * 3})
     found = mosaic.compare(two_clusters([150, 50]), far, n_representatives=2)
     assert found.outlier_shares[1] == 1.0
-    assert found.mean_similarities[1] == 0.0
+    assert (found.share_in_other == 0).all()
 
 
 def test_compare_needs_the_columns_of_the_first_table():
@@ -66,7 +67,7 @@ def test_dedup_finds_copies_of_copies_once_and_names_the_first():
     X = mosaic.datasets.swiss_roll(300)
     found = mosaic.dedup(np.vstack([X, X[7], X[7] + 1e-7, X[40]]))
     assert (found.rows.tolist(), found.copy_of.tolist()) == ([300, 301, 302], [7, 7, 40])
-    assert (len(found), str(found)) == (3, "3 near copies among 303 rows.")
+    assert (len(found), str(found)) == (3, "3 copies among 303 rows: 2 exact, 1 near.")
     assert len(mosaic.dedup(X)) == 0
     with pytest.raises(InvalidInputError, match="near must be a finite number > 0"):
         mosaic.dedup(X, near=0)
@@ -93,7 +94,7 @@ def test_python_says_what_the_commands_say(tmp_path, monkeypatch, capsys):
     assert answer("columns", "here.csv")["columns"] == [column._asdict() for column in mosaic.columns("here.csv")]
     copies = mosaic.dedup("here.csv", near=0.2)
     told = answer("dedup", "here.csv", "--near", "0.2")
-    assert told["sentence"] == str(copies) == "1 near copy among 301 rows."
+    assert told["sentence"] == str(copies) == "1 copy among 301 rows: 1 exact, 0 near."
     assert (
         [(row["mosaic_row"], row["mosaic_copy_of_row"]) for row in told["copies"]]
         == [(300, 7)]

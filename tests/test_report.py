@@ -10,6 +10,7 @@ from collections import Counter
 from io import BytesIO
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness
@@ -482,3 +483,17 @@ def test_thumbnails_keep_shape_and_grey_levels():
     assert np.unique(small).tolist() == [0, 255]
     one, two = shown([-np.ones((4, 4)), 3 * np.eye(4)], 4)
     assert (one.max(), np.unique(two).tolist()) == (0, [63, 255])
+
+
+def test_picks_of_a_table_are_told_by_their_cells_on_the_page_and_not_by_the_names_of_others(tmp_path):
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, 4, 400)
+    columns = {f"m{j}": rng.normal(20 * place, 6).round(1) for j in range(10)}
+    frame = pd.DataFrame({"name": [f"S{i:03d}" for i in range(400)], "site": np.array(list("ABCD"))[place], **columns})
+    model = MOSAIC(6).fit(frame)
+    write_report(model, tmp_path / "page.html", names=frame["name"])
+    listed = (tmp_path / "page.html").read_text().partition('id="picks-list"')[2].partition("</table>")[0]
+    assert "most like" not in listed
+    told = [pick.reason.partition("; ")[2].partition(".")[0] for pick in model.facts_.picks]
+    assert any(" about " in one for one in told)
+    assert all(one.partition(",")[0].partition("'")[0] in listed for one in told)

@@ -33,11 +33,11 @@ def changed(text, way, rng, more):
     return text.upper().replace(",", ";") if way == 1 else f"{text} {more}"
 
 
-def mosaic_dedup(texts, near):
+def mosaic_dedup(texts):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "texts.csv"
         pandas.DataFrame({"text": texts}).to_csv(path, index=False)
-        return {row["mosaic_row"] for row in mosaic_json("dedup", path, "--near", near)["copies"]}
+        return {row["mosaic_row"] for row in mosaic_json("dedup", path)["copies"]}
 
 
 def semhash_dedup(texts, seed):
@@ -59,11 +59,7 @@ def figures(seed):
     repeated = rng.choice(400, 60, replace=False)
     copies = [changed(originals[row], i % 3, rng, drawn[-1 - i]) for i, row in enumerate(repeated)]
     texts = originals + copies
-    ways = {
-        "MOSAIC": mosaic_dedup(texts, 0.1),
-        "MOSAIC, --near 0.5": mosaic_dedup(texts, 0.5),
-        "SemHash, TF-IDF encoder": semhash_dedup(texts, seed),
-    }
+    ways = {"MOSAIC": mosaic_dedup(texts), "SemHash, TF-IDF encoder": semhash_dedup(texts, seed)}
 
     def judge(found):
         right = np.array([row in found for row in range(400, 460)])

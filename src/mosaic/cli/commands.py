@@ -246,7 +246,7 @@ def run_predict(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
 
 
-def open_new_rows(model: FittedAttributes, args: Namespace, bar: ProgressBar) -> Rows:
+def open_new_rows(model: FittedAttributes | None, args: Namespace, bar: ProgressBar) -> Rows:
     """The file of new rows, read as that of the fit was."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)

@@ -1,17 +1,22 @@
-"""Commands about files rather than picks: how columns are compared, what changed between two files, and near copies."""
+"""Commands about files rather than picks: how columns are compared, what changed between two files, and copies."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import ExitStack
+from dataclasses import asdict, fields
+from typing import Any
 
 import mosaic
 from mosaic.choosing import percent
 from mosaic.cli.commands import open_new_rows
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_wrapped
+from mosaic.cli.terminal import write_table as write_columns
 from mosaic.estimators import Comparison
+from mosaic.estimators.comparison import moved_columns, p_text
 from mosaic.rows import Encoder
+from mosaic.rows.drift import Change
 from mosaic.rows.encoder import ComparedColumn
 from mosaic.rows.frames import with_columns
 from mosaic.rows.write import records_of, without_lists
@@ -38,41 +43,59 @@ def run_columns(args: Namespace) -> int:
 
 
 def run_compare(args: Namespace) -> int:
-    """``mosaic compare``: rows of OTHER, placed by the picks of FILE."""
+    """``mosaic compare``: columns of OTHER that moved, and its rows, placed by the picks of FILE."""
     check_outputs(args)
     with ExitStack() as stack:
         run = stack.enter_context(opened(args))
+        other = stack.enter_context(open_new_rows(None, Namespace(**vars(args) | {"file": args.other}), run.bar))
+        run.bar.update("comparing columns")
+        drift = moved_columns(run.table, other)
+        run.table = drift.staying(run.table)
         model = run.fit()
-        other = stack.enter_context(open_new_rows(model, Namespace(**vars(args) | {"file": args.other}), run.bar))
         run.bar.update("looking at all rows")
-        found = Comparison.of(model, run.table, other)
+        found = Comparison.of(model, run.table, other, drift)
+        changes = {each.name: [getattr(change, each.name) for change in found.changes] for each in fields(Change)}
+        table = pa.table(changes)
+        run.write_rows("changes", args.output, table)
         shares = {"share": found.share, "share_in_other": found.share_in_other}
-        table = pa.table({"row": found.rows, "name": run.table.ids(found.rows), **shares})
-        run.write_rows("picks", args.output, table)
+        picks = pa.table({"row": found.rows, "name": run.table.ids(found.rows), **shares})
 
     def show() -> None:
         write_wrapped(str(found))
+        if found.changes:
+            write()
+            shown = {"column": changes["column"], "changed": changes["what"], "p": list(map(p_text, changes["p_value"]))}
+            run.write_table(shown | {name: changes[name] for name in ("before", "after")})
         write()
-        shown = table.to_pydict()
+        placed = picks.to_pydict()
         stands_for = {"stands for": "share", f"in {args.other}": "share_in_other"}
-        percents = {title: [percent(share) for share in shown[name]] for title, name in stands_for.items()}
-        run.write_table({"row": shown["row"], "name": shown["name"], **percents})
+        percents = {title: [percent(share) for share in placed[name]] for title, name in stands_for.items()}
+        write_columns({"row": placed["row"], "name": placed["name"], **percents}, "; --json has them all", most=8)
         run.write_end()
 
-    figures = {name: getattr(found, name) for name in ("p_value", "outlier_shares", "mean_similarities")}
-    return run.finish(show, table, sentence=str(found), **figures, picks=records_of(without_lists(table)))
+    about = {"p_value": found.p_value, "moves_on": found.moves_on, "outlier_shares": found.outlier_shares}
+    told = {"changes": [asdict(change) for change in found.changes], "picks": records_of(without_lists(picks))}
+    return run.finish(show, table, sentence=str(found), **about, **told)
 
 
 def run_dedup(args: Namespace) -> int:
-    """``mosaic dedup``: rows that are nearly equal to an earlier one."""
+    """``mosaic dedup``: rows that repeat an earlier one, exactly or nearly."""
     check_outputs(args)
     with opened(args) as run:
-        found = mosaic.dedup(run.table, near=args.near, **run.settings())
-        run.known(found.model)
-        names = {"row": found.rows.tolist(), "copy_of_row": found.copy_of.tolist(), "copy_of": run.table.names(found.copy_of)}
+        run.bar.update("comparing rows")
+        found = mosaic.dedup(run.table, near=args.near, memory_budget=run.settings().get("memory_budget"))
+        run.encoder = found.encoder
+        names: dict[str, Any] = {"row": found.rows, "copy_of_row": found.copy_of, "copy_of": run.table.names(found.copy_of)}
+        if found.differs:
+            names |= {"equal_cells": found.equal_cells, "differs": found.differs}
+        names["copy"] = ["exact" if is_exact else "near" for is_exact in found.is_exact]
         table = with_columns(run.table.cells(found.rows), {f"mosaic_{name}": values for name, values in names.items()})
         run.write_rows("copies", args.output, table)
-        shown = {"row": names["row"], "name": run.table.ids(found.rows), "copy of": names["copy_of"]}
+        if args.keep is not None:
+            run.write_rows("kept", args.keep, run.table.cells(found.kept))
+        shown = {"row": names.pop("row"), "name": run.table.ids(found.rows)}
+        del names["copy_of_row"]
+        shown |= {name.replace("_", " "): list(values) for name, values in names.items()}
 
     def show() -> None:
         write(str(found))
@@ -81,4 +104,5 @@ def run_dedup(args: Namespace) -> int:
             run.write_table(shown)
         run.write_end()
 
-    return run.finish(show, table, sentence=str(found), copies=records_of(without_lists(table)))
+    n_exact = int(found.is_exact.sum())
+    return run.finish(show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table)))

@@ -71,7 +71,21 @@ _LIST: dict[str, Any] = {"action": "extend", "type": names, "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "ROW"}
 _FLAG: dict[str, Any] = {"action": "store_true"}
 #: Options that ``--help`` shows; ``--help-all`` shows all.
-USUAL = ("n_representatives", "coverage", "id", "columns", "group", "contamination", "report", "save", "force", "json", "row")
+USUAL = (
+    "n_representatives",
+    "coverage",
+    "id",
+    "columns",
+    "group",
+    "contamination",
+    "report",
+    "save",
+    "near",
+    "keep",
+    "force",
+    "json",
+    "row",
+)
 #: Options by group of the help. Those of all groups but "output" have no value unless they are given.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
@@ -127,7 +141,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--labels", "also the representative of every row", "labels.csv"),
         _option("--save", "also the fitted model, for predict, explain, report", "model.mosaic"),
         _option("--as-written", "csv: cells as they are, even those that a spreadsheet would compute", **_FLAG),
-        _option("--near", "share of the usual distance to ten neighbours (default: 0.1)", "SHARE", float, "dedup", default=0.1),
+        _option("--near", "how much copies may differ: a share of the cells (default: 0.2); of texts 1 - cosine (0.4), "
+                "of pictures 1 - correlation (0.03), of numbers a share of the usual distance to ten (0.1)", "SHARE", float),
+        _option("--keep", "also the file without its copies", "clean.csv"),
         _option("--title", "of the report"),
         _option("--max-representatives", "where the curve ends (default: 100)", "N", int, default=100),
         _option("--row", "a row by its number, from 0; may be repeated", "N", int, action="append", default=[]),

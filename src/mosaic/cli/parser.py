@@ -31,6 +31,8 @@ exit codes:
   130  interrupted; no half-written file is left"""
 
 _FIT = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)
+#: Options that say how a file is read.
+_LAYOUT = tuple(name for name in FILE_OPTIONS if name not in CONSTRAINTS)
 #: Options of commands that do not choose themselves.
 _WITHOUT_CHOICE = tuple(name for name in _FIT if name not in (*NUMBERS, "label", "suspects"))
 
@@ -96,13 +98,13 @@ COMMANDS = {
         "estimate the memory of select, and how often it reads the file",
         "Show how much memory select would use with these options, and how often it would read FILE,\nwithout running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
-        known=(*SETTINGS, *(name for name in FILE_OPTIONS if name not in CONSTRAINTS)),
+        known=(*SETTINGS, *_LAYOUT),
     ),
     "columns": Command(
         "how each column will be compared, before a fit",
         "Show for each column of FILE how rows will be compared by it and what is usual in it, or why it\nis not compared.",
         ("mosaic columns points.csv", "mosaic columns points.csv -o columns.csv"),
-        known=(*(name for name in FILE_OPTIONS if name not in CONSTRAINTS), "force", "memory_budget"),
+        known=(*_LAYOUT, "force", "memory_budget"),
         output="columns.csv",
     ),
     "compare": Command(
@@ -115,12 +117,12 @@ COMMANDS = {
         output="picks.csv",
     ),
     "dedup": Command(
-        "find near copies of rows",
-        "Find rows of FILE that are nearly equal to an earlier one: nearer than a tenth (--near) of the\n"
-        "distance at which a row usually has ten neighbours, and nearer than rows come together by chance.\n"
-        "They get mosaic_copy_of, the name of that row.",
-        ("mosaic dedup points.csv", "mosaic dedup points.csv -o copies.csv"),
-        known=(*(name for name in FILE_OPTIONS if name not in CONSTRAINTS), "kernel", "scale", "force", "memory_budget"),
+        "find copies of rows",
+        "Find rows of FILE that repeat an earlier one: in all cells, in all but a few (--near) and more than\n"
+        "by chance, in most words of a text, or as a picture that was turned, mirrored or resized. They get\n"
+        "mosaic_copy_of, the name of that row, and the cells that differ.",
+        ("mosaic dedup points.csv", "mosaic dedup points.csv -o copies.csv --keep clean.csv"),
+        known=(*_LAYOUT, "near", "keep", "force", "memory_budget"),
         output="copies.csv",
     ),
     "report": Command(

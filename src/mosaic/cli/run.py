@@ -244,7 +244,7 @@ def check_outputs(args: Namespace) -> None:
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
-    for name, endings in {"output": WRITERS, "report": PAGES, "labels": WRITERS, "save": (".mosaic",)}.items():
+    for name, endings in {"output": WRITERS, "report": PAGES, "labels": WRITERS, "save": (".mosaic",), "keep": WRITERS}.items():
         path = getattr(args, name)
         if path is None:
             continue

@@ -1,27 +1,27 @@
-"""Questions about rows beside one another: what changed between two tables, and which rows are near copies."""
+"""Questions about rows beside one another: what changed between two tables, and which rows are copies of others."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency
 from sklearn.neighbors import NearestNeighbors
 
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.sources import Source
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.fitted import NewRows
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError
-from mosaic.parameters import real_number
-from mosaic.rows import Rows
-
-#: Rows of a representative in both tables together, below which it is counted together with others in the test of chance.
-FEW_ROWS = 10
+from mosaic.parameters import as_bytes, real_number
+from mosaic.rows import Encoder, Rows
+from mosaic.rows.copies import NEAR_NUMBERS, Compared, copies_of_pictures, settled
+from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, Change, Drift, chi2, drift_of
+from mosaic.rows.tables import InMemory
+from mosaic.text import listed
 
 
 @dataclass(frozen=True)
@@ -30,80 +30,79 @@ class Comparison:
 
     Attributes
     ----------
+    changes : columns, values and pairs of columns that moved, those that moved most first: ``column``, ``what``, ``before``,
+        ``after``, ``p_value``, ``share`` of the rows, and ``test``
+    moves_on : columns that only move on, such as dates and counters, which are not compared
     rows : the representatives, by how much the share of the rows that they stand for has changed
     share, share_in_other : of all rows, and of all other rows, those that each of them stands for
     outlier_shares : outliers among the rows, and among the other rows
-    mean_similarities : of the rows that are no outliers, and of such other rows, to their representatives
     n_rows : how many rows there are, and how many other rows
-    p_value : how often chance alone makes as large a difference between rows of one kind
+    p_value : how often chance alone makes as large a difference between rows of one kind, at most
     model : the fitted estimator
     """
 
+    changes: tuple[Change, ...]
+    moves_on: tuple[str, ...]
     rows: IntArray
     share: FloatArray
     share_in_other: FloatArray
     outlier_shares: tuple[float, float]
-    mean_similarities: tuple[float, float]
     n_rows: tuple[int, int]
     p_value: float
     model: BaseSelector
 
     @classmethod
-    def of(cls, model: BaseSelector, X: object, other: object) -> Comparison:
-        """By the representatives of a model that was fitted to X."""
-        picks = model.selection_.rows
+    def of(cls, model: BaseSelector, X: object, other: object, drift: Drift) -> Comparison:
+        """By the representatives of a model that was fitted to X, and what moved in single columns."""
         here, there = model.explain_new(X), model.explain_new(other)
+        picks = model.selection_.rows
         counts, other_counts = _counts(here, picks), _counts(there, picks)
         share, share_in_other = counts[:-1] / len(here), other_counts[:-1] / len(there)
         order = np.argsort(-np.abs(share_in_other - share), kind="stable")
+        # Where all columns only move on, so do the rows.
+        of_rows = 1.0 if drift.is_all else KINDS_OF_TESTS * chi2(counts, other_counts)[0]
         return cls(
+            changes=drift.changes,
+            moves_on=drift.moves_on,
             rows=picks[order],
             share=share[order],
             share_in_other=share_in_other[order],
             outlier_shares=(float(here.is_outlier.mean()), float(there.is_outlier.mean())),
-            mean_similarities=(_mean_similarity(here), _mean_similarity(there)),
             n_rows=(len(here), len(there)),
-            p_value=_p_value(np.stack([counts, other_counts])),
+            p_value=min(drift.p_value, of_rows),
             model=model,
         )
 
     def __str__(self) -> str:
-        verdict = "The other rows differ" if self.p_value < 0.01 else "The other rows differ no more than by chance"
+        verdict = "The other rows differ no more than by chance"
+        if self.changes:
+            columns = dict.fromkeys(change.column for change in self.changes)
+            verdict = f"The other rows differ, most in {listed(list(columns), 5)}"
+        elif self.p_value < LEVEL:
+            verdict = "The other rows differ in which rows there are, not in one column"
+        aside = f" {listed(self.moves_on)} only move{'s' * (len(self.moves_on) == 1)} on." if self.moves_on else ""
         (n, n_other), (odd, odd_other) = self.n_rows, map(percent, self.outlier_shares)
-        similar, similar_other = self.mean_similarities
-        return (
-            f"{verdict} (p = {self.p_value:.2g}). Outliers: {odd} of {counted(n, 'row')}, {odd_other} of "
-            f"{counted(n_other, 'other row')}. Mean similarity to the representatives: {similar:.3g}, and {similar_other:.3g} of "
-            "other rows."
-        )
+        outliers = f"Outliers: {odd} of {counted(n, 'row')}, {odd_other} of {counted(n_other, 'other row')}."
+        return f"{verdict} ({p_text(self.p_value)}).{aside} {outliers}"
 
     __repr__ = __str__
 
 
-def _counts(placed: NewRows, picks: IntArray) -> FloatArray:
+def p_text(p: float) -> str:
+    return "p < 0.001" if p < 1e-3 else f"p = {p:.2g}"
+
+
+def _counts(placed: NewRows, picks: IntArray) -> IntArray:
     """Rows of each pick, and last the outliers."""
-    counts = [np.count_nonzero(placed.representative == pick) for pick in picks]
-    return np.array([*counts, np.count_nonzero(placed.is_outlier)], np.float64)
-
-
-def _mean_similarity(placed: NewRows) -> float:
-    belongs = ~placed.is_outlier
-    return float(placed.similarity[belongs].mean()) if belongs.any() else 0.0
-
-
-def _p_value(counts: FloatArray) -> float:
-    """Of the χ² test that two lines of counts have the same shares; those that are few in both together are counted as one."""
-    few = counts.sum(axis=0) < FEW_ROWS
-    others = counts[:, few].sum(axis=1, keepdims=True)
-    table = np.hstack([counts[:, ~few], others]) if others.any() else counts[:, ~few]
-    return float(chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
+    return np.asarray((placed.representative[:, None] == np.append(picks, -1)).sum(axis=0), np.intp)
 
 
 def compare(X: object, other: object, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> Comparison:
-    """What changed between X and other rows with the same columns: representatives of X stand for more or fewer rows there.
+    """What changed between X and other rows with the same columns: which columns moved, and which representatives grew or shrank.
 
-    The answer prints as sentences. It has for each representative, those of the largest change first, its number in ``rows``, and
-    in ``share`` and ``share_in_other`` the rows that it stands for; and ``outlier_shares``, ``mean_similarities``, ``p_value``.
+    The answer prints as sentences. It has the columns, values and pairs of columns that moved in ``changes``, each with its test,
+    and columns that only move on in ``moves_on``. For each representative, those of the largest change first, it has the row
+    number in ``rows``, and in ``share`` and ``share_in_other`` the rows that it stands for.
 
     Parameters
     ----------
@@ -116,42 +115,71 @@ def compare(X: object, other: object, *, fit_params: dict[str, Any] | None = Non
     >>> import mosaic
     >>> X = mosaic.datasets.swiss_roll(300)
     >>> print(mosaic.compare(X, X[X[:, 0] > 0.0], n_representatives=5))  # doctest: +ELLIPSIS
-    The other rows differ (p = ...). Outliers: 0 % of 300 rows, 0 % of ... other rows. ...
+    The other rows differ, most in x0 (p < 0.001). Outliers: 0 % of 300 rows, 0 % of ... other rows.
     """
-    rows = Rows.of(X, memory_budget=settings.get("memory_budget"))
-    return Comparison.of(MOSAIC(**settings).fit(rows, **(fit_params or {})), rows, other)
+    rows, others = (Rows.of(each, memory_budget=settings.get("memory_budget")) for each in (X, other))
+    drift = moved_columns(rows, others)
+    rows = drift.staying(rows)
+    return Comparison.of(MOSAIC(**settings).fit(rows, **(fit_params or {})), rows, others, drift)
+
+
+def moved_columns(rows: Rows, others: Rows) -> Drift:
+    """What moved from ``rows`` to ``others``, which must have the columns that are compared."""
+    Encoder.fit(rows).known_columns(others)
+    return drift_of(rows, others)
 
 
 @dataclass(frozen=True)
-class NearCopies:
-    """Rows that are nearly equal to an earlier one that is none itself, the first such row of each, and the fitted estimator."""
+class Copies:
+    """Rows that repeat an earlier one.
+
+    Attributes
+    ----------
+    rows : the copies
+    copy_of : for each the first row that it repeats, which is none itself
+    is_exact : whether all cells that are compared are equal
+    equal_cells, differs : of tables how many these are, and the others with both values; empty for other rows
+    n_rows : number of all rows
+    encoder : how columns are read
+    """
 
     rows: IntArray
     copy_of: IntArray
-    model: MOSAIC
+    is_exact: BoolArray
+    equal_cells: tuple[str, ...]
+    differs: tuple[str, ...]
+    n_rows: int
+    encoder: Encoder
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __str__(self) -> str:
-        copies = "1 near copy" if len(self) == 1 else f"{len(self):,} near copies"
-        return f"{copies} among {counted(self.model.selection_.n_rows, 'row')}."
+        n_exact = int(self.is_exact.sum())
+        copies = "1 copy" if len(self) == 1 else f"{len(self):,} copies"
+        return f"{copies} among {counted(self.n_rows, 'row')}: {n_exact:,} exact, {len(self) - n_exact:,} near."
 
     __repr__ = __str__
 
+    @property
+    def kept(self) -> IntArray:
+        """All other rows."""
+        return np.setdiff1d(np.arange(self.n_rows), self.rows)
 
-def dedup(X: object, *, near: float = 0.1, **settings: Any) -> NearCopies:
-    """Near copies: rows nearer to an earlier one than ``near`` × the distance at which a row usually has ten neighbours.
 
-    The answer has the near copies in ``rows``, and in ``copy_of`` for each the first row that it repeats, which is none itself.
-    They are also nearer than by chance: in d dimensions, one row in a thousand has a neighbour within 1e-4^(1/d) of that distance
-    r10. Half as many neighbours are within r5 = 2^(-1/d) r10, which gives d. The rule is ours.
+def dedup(X: object, *, near: float | None = None, memory_budget: float | str | None = None) -> Copies:
+    """Rows that repeat an earlier one, exactly or nearly: cells of tables, words of texts, pictures that were turned, numbers.
+
+    ``mosaic.rows.copies`` has the rules. Numbers are near copies if they are nearer than ``near`` × the distance at which a row
+    usually has ten neighbours, and nearer than by chance: in d dimensions, one row in a thousand has a neighbour within
+    1e-4^(1/d) of that distance r10. Half as many neighbours are within r5 = 2^(-1/d) r10, which gives d. The rules are ours.
 
     Parameters
     ----------
     X : as for ``MOSAIC.fit``, in memory
-    near : a share; long texts with words or sentences changed need about 0.5
-    **settings : parameters of ``MOSAIC`` that say how rows are compared: kernel, scale, …
+    near : how much copies may differ: the share of the cells of tables (0.2 by default), 1 − the cosine of long texts (0.4),
+        1 − the correlation of pictures (0.03), a share of the distance of numbers (0.1)
+    memory_budget : as for ``MOSAIC``
 
     Examples
     --------
@@ -160,24 +188,58 @@ def dedup(X: object, *, near: float = 0.1, **settings: Any) -> NearCopies:
     >>> X = mosaic.datasets.swiss_roll(300)
     >>> found = mosaic.dedup(np.vstack([X, X[7] + 1e-6]))
     >>> print(found, found.rows, found.copy_of)
-    1 near copy among 301 rows. [300] [7]
+    1 copy among 301 rows: 0 exact, 1 near. [300] [7]
     """
-    real_number("near", near, above=0)
-    rows = Rows.of(X, memory_budget=settings.get("memory_budget"))
-    model = MOSAIC(1, outliers="keep", **settings).fit(rows)
-    numbers = numbers_of(model, rows)
-    if isinstance(numbers, Source):
-        raise InvalidInputError("near copies are looked for in memory, and the rows are too many", "Raise `memory_budget`.")
-    points = on_host(model.selection_.data.geometry.prepare(numbers))
-    search, radius = NearestNeighbors().fit(points), 0.0
-    if points.shape[0] > 10:
+    rows = Rows.of(X, memory_budget=as_bytes(memory_budget))
+    encoder = Encoder.fit(rows)
+    is_of_numbers = not encoder.has_rules and rows.pictures_of is None
+    if near is not None:
+        real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
+    if rows.stays:
+        raise InvalidInputError("copies are looked for in memory, and the rows are too many", "Raise `memory_budget`.")
+    compared = None
+    if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
+        compared = Compared(rows.table.cells(rows.roles.compared))
+    original = np.full(rows.n, -1)
+    numbers: Any = None
+    if compared is not None:
+        original = compared.copies(near if encoder.has_rules else None)
+    if rows.pictures_of is not None:
+        side = rows.request.image_size
+        numbers = rows.array[:, :-2].reshape(rows.n, side, side, -1)
+        original = copies_of_pictures(numbers, near)
+    elif is_of_numbers:
+        model = MOSAIC(1, outliers="keep", memory_budget=memory_budget).fit(rows)
+        numbers = on_host(model.selection_.data.geometry.prepare(numbers_of(model, rows)))
+        original = settled(original, _near_numbers(numbers, near))
+    copies = np.flatnonzero(original >= 0)
+    of = original[copies]
+    if compared is None:
+        is_exact = _equal(numbers[copies], numbers[of])
+        return Copies(copies, of, is_exact, (), (), rows.n, encoder)
+    unlike, m = compared.unlike(copies, of), len(compared.names)
+    both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
+    differs = tuple("; ".join(f"{c}: {one[c]} / {other[c]}" for c in columns) for one, other, columns in both)
+    equal_cells = tuple(f"{m - len(columns)} of {m}" for columns in unlike)
+    return Copies(copies, of, np.array([not columns for columns in unlike], bool), equal_cells, differs, rows.n, encoder)
+
+
+def _equal(A: Any, B: Any) -> BoolArray:
+    """Whether rows are equal."""
+    if hasattr(A, "indptr"):
+        return np.asarray((A != B).sum(axis=1) == 0).ravel()
+    return np.asarray((A == B).all(axis=tuple(range(1, A.ndim))), bool)
+
+
+def _near_numbers(X: Any, share: float | None) -> IntArray:
+    """Pairs of rows that are nearly equal, the earlier first."""
+    search, radius = NearestNeighbors().fit(X), 0.0
+    if X.shape[0] > 10:
         half, usual = np.median(search.kneighbors(n_neighbors=10)[0][:, [4, 9]], axis=0)
         by_chance = 1e-4 ** (np.log(usual / half) / np.log(2.0)) if half > 0 else 1.0
-        radius = float(usual * min(near, by_chance))
-    copy_of = np.full(points.shape[0], -1, np.intp)
-    for row, others in enumerate(search.radius_neighbors(points, radius, return_distance=False)):
-        if copy_of[row] < 0:
-            later = others[(others > row) & (copy_of[others] < 0)]
-            copy_of[later] = row
-    copies = np.flatnonzero(copy_of >= 0)
-    return NearCopies(copies, copy_of[copies], model)
+        if share is not None and share > by_chance:
+            fault = f"has no effect above {by_chance:.2g}, where rows are near by chance"
+            raise InvalidInputError(fault, "Give a lower share.", parameter="near", value=share)
+        radius = float(usual * min(NEAR_NUMBERS if share is None else share, by_chance))
+    pairs = np.column_stack(search.radius_neighbors_graph(X, radius).nonzero())
+    return np.asarray(pairs[pairs[:, 0] < pairs[:, 1]])

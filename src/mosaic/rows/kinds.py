@@ -105,7 +105,7 @@ class Number:
             possible=possible_range(there[w > 0], of_new_rows=not dates),
             unread=int(np.count_nonzero(strange > 0)),
             unlike=int(np.count_nonzero(strange < 0)),
-            few=max(1.0, HARDLY_EVER * len(x)),
+            few=max(1.0, RARE_LEVEL * len(x)),
         )
 
     @property
@@ -160,12 +160,12 @@ class Number:
             return "missing" if z[1] < APART / 2 else f"is not a finite {what}"
         if z[1] < 0:
             unlike = "" if text is None or self.written is None else self.written.difference(text)
-            return f"{self._shown(x) if text is None else quoted(text)}, which {unlike or 'is written unlike the others'}"
-        return self._shown(x) if text is None or self.has_time is not None else text.strip()
+            return f"{self.shown(x) if text is None else quoted(text)}, which {unlike or 'is written unlike the others'}"
+        return self.shown(x) if text is None or self.has_time is not None else text.strip()
 
     @property
     def usually(self) -> str:
-        return " to ".join(map(self._shown, self.usual))
+        return " to ".join(map(self.shown, self.usual))
 
     def contrast(self, z: FloatArray) -> str:
         sides = ("low", "high") if self.has_time is None else ("early", "late")
@@ -176,7 +176,7 @@ class Number:
             return self.missing < RARE_LEVEL
         return bool(z[1]) or not self.usual[0] <= self.decode(z) <= self.usual[1]
 
-    def _shown(self, x: float) -> str:
+    def shown(self, x: float) -> str:
         if self.has_time is None:
             unit = "" if self.written is None else self.written.unit
             if unit == "%":

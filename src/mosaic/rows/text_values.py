@@ -20,6 +20,8 @@ MISSING_CELLS = frozenset(
 )  # fmt: skip
 #: Share of the values that are alike in a column of numbers, dates, phone numbers, addresses or codes.
 NEARLY_ALL = 0.95
+#: Share of the cells from which numbers below a thousand, without a sign, say that a sign stands before thousands.
+TELLING = 0.01
 #: Texts of a column that a way of writing dates is tried with first.
 TRIED_DATES = 50
 ISO = "ISO 8601"
@@ -93,7 +95,7 @@ def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
     """
     found = [_NUMBER.fullmatch(text) for text in texts]
     decimals, units, unclear = Counter[str](), Counter[str](), Counter[str]()
-    codes, zeros, longest = 0, 0, 0
+    codes, zeros, short = 0, 0, 0.0
     for match, count in zip(found, counts.tolist(), strict=True):
         if match is None:
             continue
@@ -103,14 +105,14 @@ def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
         if _UNCLEAR.fullmatch(digits):
             unclear[digits[-4]] += count
         elif digits.isdigit():
-            longest = max(longest, len(digits))
+            short += count if len(digits) <= 3 else -np.inf
             codes += len(digits) > 18 or re.match(r"0\d", digits) is not None
         zeros += re.match(r"0\d", digits) is not None
     if codes or zeros > (1 - NEARLY_ALL) * len(texts):
         return None
     unit = max(units, key=lambda unit: (units[unit], unit), default="")
     for sign, other in (".,", ",."):
-        if 0 < longest <= 3 and decimals[sign] <= (1 - NEARLY_ALL) * unclear[sign]:
+        if short > TELLING * counts.sum() and decimals[sign] <= (1 - NEARLY_ALL) * unclear[sign]:
             decimals[other] += unclear[sign]  # 987 beside 1.234 and 12.345: from a thousand on there is a sign
     written = Written("," if decimals[","] > decimals["."] else ".", unit=unit)
     is_of_unit = [match is not None and (not match["word"] or _unit_of(match) == unit) for match in found]

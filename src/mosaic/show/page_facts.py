@@ -221,6 +221,8 @@ def _why_chosen(facts: Facts) -> list[str]:
         reason = contrasts(reasons)
         if facts.columns is None and selection.settings.mode == "paper" and rank < len(selection.gains):
             reason = f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
+        if rank < facts.k and facts.picks[rank].columns:  # unusual cells, or those that it shares with its rows
+            reason = facts.picks[rank].reason.partition("; ")[2].partition(". It had")[0].removesuffix(".")
         if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
         if facts.bins.must[point]:
