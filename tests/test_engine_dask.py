@@ -346,7 +346,7 @@ class Fatal(TakeRows):
 def test_workers_that_die_again_and_again_are_told_with_the_size_of_a_part_and_the_remedy():
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), workers(1), pytest.raises(MosaicError) as caught:
         open_source(da.from_array(X, chunks=(2500, 3))).run(Fatal(np.arange(3)))
-    assert "a part has 2,500 rows, 58.6 KiB" in caught.value.fault
+    assert "a part has 2,500 rows, 59 KiB" in caught.value.fault
     assert "--memory-limit" in caught.value.remedy
     assert "rechunk" in caught.value.remedy
 

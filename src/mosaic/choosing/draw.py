@@ -247,7 +247,7 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     if often.any():
         more = look(Draw((n,), None, task.weights, often))
         new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
-        found |= {name: np.concatenate([found[name], more[name][new]]) for name in found if name != "buckets"}
+        found |= {name: np.concatenate([found[name], more[name][new]]) for name in more if name not in ("buckets", "complete")}
     return found, enough
 
 

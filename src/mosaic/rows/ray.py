@@ -91,8 +91,11 @@ def vectors(name: str, part: Any) -> Any:
 def of_part(job: Job, empty: Any, block: Any, number: int) -> Any:
     with one_thread():
         part = plain(block)
-        is_like = empty is not None and set(empty.column_names) == set(part.column_names)
-        return job.of_part(together(empty, part) if is_like else part, number)
+        if empty is not None and not part.num_rows:  # its types say nothing
+            part = empty
+        elif empty is not None and set(empty.column_names) == set(part.column_names):
+            part = together(empty, part)
+        return job.of_part(part, number)
 
 
 def merge_parts(job: Job, *found: Any) -> Any:
