@@ -10,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,9 @@ class Run:
         return model
 
     def write_rows(self, what: str, path: str | None, rows: Any) -> None:
-        if path is not None:
-            left_out = write_rows(path, rows, force=self.args.force, as_written=getattr(self.args, "as_written", False))
+        if path not in (None, "-"):
+            options = {"as_written": getattr(self.args, "as_written", False), "dialect": self.table.request.dialect}
+            left_out = write_rows(path, rows, force=self.args.force, **options)
             if left_out:
                 self.notes.append(f"Not written, since CSV cannot hold lists: {', '.join(left_out)}. A .parquet file keeps them.")
             self.outputs[what] = path
@@ -143,14 +145,14 @@ class Run:
             file |= {"features": encoder.width if names is None else len(names), "feature_names": names}
             file |= {"unreadable": table.unreadable} if table.unreadable else {}
             write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
-        elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
+        elif self.args.quiet and (self.args.output not in (None, "-") or (rows is None and self.outputs)):
             pass  # all is in files
-        elif rows is None or sys.stdout.isatty():
+        elif rows is None or (sys.stdout.isatty() and self.args.output != "-"):
             show()
         else:
             self.say_notes()
-            if self.args.output is None:
-                write_bytes(csv_bytes(rows))
+            if self.args.output in (None, "-"):
+                write_bytes(csv_bytes(rows, *self.table.request.dialect))
         if not self.table.unreadable:
             return 0
         if self.args.json or self.args.quiet or sys.stdout.isatty():  # else the notes have told it
@@ -242,7 +244,7 @@ def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
     inputs = {"the input": "file", "the model": "model", "the other file": "other"}
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
-    seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
+    seen = {os.path.realpath(each): what for what, path in given.items() if path is not None for each in (path, *glob(path))}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
     named = {  # how names end, and what is said of others
         "report": ((".html", ".htm"), "a report is an HTML page"),
@@ -250,7 +252,9 @@ def check_outputs(args: Namespace) -> None:
     }
     for name in ("output", "report", "labels", "save"):
         path = getattr(args, name)
-        if path is None:
+        if path == "-" and name == "output" and args.json:
+            raise OutputFault(path, "--json is written to standard output, too", "Leave one of them out.")
+        if path is None or (path == "-" and name == "output"):
             continue
         place = os.path.realpath(path)
         for folder in folders:

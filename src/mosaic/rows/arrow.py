@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -35,8 +36,23 @@ pyarrow_json = Library("pyarrow.json")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
 PAGES = 2 << 20
+#: Encodings by the mark that a text in them begins with. That of UTF-32 begins as that of UTF-16.
+WIDE = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
+
+
+class OtherEncoding(FileFault):
+    """A text is not UTF-8, but ``encoding``; by a guess if there is a ``word`` of it to look at."""
+
+    def __init__(self, *parts: Any, encoding: str, word: str = "", **more: Any):
+        super().__init__(*parts, **more)
+        self.encoding, self.word = encoding, word
 
 
 class InParquet(Outside):
@@ -120,7 +136,7 @@ class InParquet(Outside):
 
 def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
-    store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
+    store, budget = InParquet(request.path, request.files or _parquet_files(request.path)), request.budget
     width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
     check_names(request, store.columns)
     if may_load(store.size, budget) and leaves_room(store.n, width, budget, copies=2):
@@ -204,37 +220,45 @@ def valid(data: pyarrow.RecordBatch) -> Any:
 
 
 def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
-    """The bytes of a file, decompressed where its ending says that it is compressed; of an open file if there is one."""
+    """The bytes of a file, decompressed and in UTF-8 if they are not yet; of an open file if there is one."""
     compression = COMPRESSIONS.get(Path(request.ending).suffix)
     # A name in bytes, since not every one is UTF-8.
     stream = pa.OSFile(os.fsencode(request.path)) if raw is None else pa.PythonFile(raw, mode="r")
-    return stream if compression is None else pa.CompressedInputStream(stream, compression)
+    stream = stream if compression is None else pa.CompressedInputStream(stream, compression)
+    return stream if request.encoding is None else pa.transcoding_input_stream(stream, request.encoding, "utf-8")
 
 
 def check_text(request: Request, most: float = float("inf")) -> None:
-    """Refuse a file that is not UTF-8, with its first wrong byte; no more than so many bytes of it are looked at."""
+    """Refuse a file that is not UTF-8, with its first wrong byte; no more than so many bytes of it are looked at.
+
+    A first wrong byte after nothing but ASCII is taken for a letter of Windows-1252, which Latin-1 is a part of.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    line, done, path = 1, 0, request.path
+    line, done, path, is_ascii = 1, 0, request.path, True
     with readable(path), open_stream(request) as stream:
         block = b"."
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
             if not done and b"\0" in block:
-                wide = block[:2] in (b"\xff\xfe", b"\xfe\xff")
-                fault = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes: it is no text but a binary file"
-                remedy = "Save it as UTF-8, or give it the ending of what it is, such as .parquet or .npy."
-                raise FileFault(path, fault, remedy, line=block[: block.index(b"\0")].count(b"\n") + 1)
+                if wide := next((name for mark, name in WIDE.items() if block.startswith(mark)), None):
+                    raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
+                remedy = "Give it the ending of what it is, such as .parquet or .npy; of UTF-16 without a mark, name the `encoding`."
+                line = block[: block.index(b"\0")].count(b"\n") + 1
+                raise FileFault(path, "holds zero bytes: it is no text but a binary file", remedy, line=line)
             pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
-                data = pending + block
-                raise FileFault(
-                    path,
-                    f"byte {done - len(pending) + error.start:,} (0x{data[error.start]:02x}) is not UTF-8",
-                    f"If it is Latin-1 or Windows-1252, convert it: iconv -f latin1 -t utf-8 '{path.name}' > 'utf8-{path.name}'",
-                    line=line + data[: error.start].count(b"\n"),
-                ) from error
+                data, start = pending + block, error.start
+                fault = f"byte {done - len(pending) + start:,} (0x{data[start]:02x}) is not UTF-8"
+                remedy = "Name the encoding that it was saved in with `encoding`, such as cp1252, cp1251 or gb18030."
+                where = line + data[:start].count(b"\n")
+                if not (is_ascii and data[:start].isascii()):
+                    raise FileFault(path, fault, f"{remedy} Or correct the line: what is before it is UTF-8.", line=where) from error
+                ends = re.search(rb"[\w\x80-\xff]*\Z", data[:start]), re.match(rb"[\w\x80-\xff]*", data[start:])
+                word = b"".join(end[0] for end in ends if end).decode("cp1252", "replace")
+                raise OtherEncoding(path, fault, remedy, line=where, encoding="cp1252", word=word) from error
+            is_ascii = is_ascii and block.isascii()
             line, done = line + block.count(b"\n"), done + len(block)
 
 
