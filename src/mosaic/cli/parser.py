@@ -14,7 +14,7 @@ from mosaic.parameters import ELSEWHERE
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
-FILE is a table (csv, tsv, xlsx, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad)
+FILE is a table (csv, txt, xlsx, json, parquet … also packed), an array (npy, npz, zarr, h5ad)
 or a folder of images. Rows are compared by their columns; all columns, including ids, are
 kept in the output."""
 
@@ -202,7 +202,7 @@ def _fault_of_command(word: str) -> str:
 
 def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
-        return f"{word!r} is one word too many. Put names with spaces in quotes"
+        return f"{word!r} is one word too many. Put names with spaces and patterns such as '*.csv' in quotes"
     known = [option for action in parser._actions for option in action.option_strings]
     option = word.partition("=")[0]
     there, _, value = ELSEWHERE.get(option.lstrip("-").replace("-", "_"), "").partition("=")

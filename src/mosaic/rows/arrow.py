@@ -242,7 +242,7 @@ def check_text(request: Request, most: float = float("inf")) -> None:
             if not done and b"\0" in block:
                 if wide := next((name for mark, name in WIDE.items() if block.startswith(mark)), None):
                     raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
-                remedy = "Give it the ending of what it is, such as .parquet or .npy; of UTF-16 without a mark, name the `encoding`."
+                remedy = "Give it the ending of what it is, such as .parquet or .npy, or name the `encoding` of UTF-16."
                 line = block[: block.index(b"\0")].count(b"\n") + 1
                 raise FileFault(path, "holds zero bytes: it is no text but a binary file", remedy, line=line)
             pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
@@ -254,7 +254,8 @@ def check_text(request: Request, most: float = float("inf")) -> None:
                 remedy = "Name the encoding that it was saved in with `encoding`, such as cp1252, cp1251 or gb18030."
                 where = line + data[:start].count(b"\n")
                 if not (is_ascii and data[:start].isascii()):
-                    raise FileFault(path, fault, f"{remedy} Or correct the line: what is before it is UTF-8.", line=where) from error
+                    remedy = f"{remedy} Or correct the line: what is before it is UTF-8."
+                    raise FileFault(path, fault, remedy, line=where) from error
                 ends = re.search(rb"[\w\x80-\xff]*\Z", data[:start]), re.match(rb"[\w\x80-\xff]*", data[start:])
                 word = b"".join(end[0] for end in ends if end).decode("cp1252", "replace")
                 raise OtherEncoding(path, fault, remedy, line=where, encoding="cp1252", word=word) from error

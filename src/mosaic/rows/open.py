@@ -90,8 +90,9 @@ def read(
 
     Parameters
     ----------
-    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, a folder of
-        Parquet files, a folder of pictures; ``"-"`` for standard input
+    path : .csv, .tsv, .txt, .jsonl (also .gz, .bz2, .zst), .json, .xlsx, .xls, .ods, .parquet, .feather, .arrow, .npy, .npz,
+        .h5ad, .zarr, one of these in a .zip or .xz, a folder of Parquet files, a folder of pictures; a pattern such as
+        ``"folder/*.csv"``; a named pipe, ``"-"`` for standard input
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those with the name of an id,
@@ -130,7 +131,7 @@ def read(
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     if encoding is not None and not is_encoding(encoding):
         raise InvalidInputError("is the name of no encoding", "Write one as in 'cp1252'.", parameter="encoding", value=encoding)
-    file, files = Path(STANDARD_INPUT if str(path) == "-" else path), ()
+    file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
     is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
     if not is_stream:
         refuse_address(path)

@@ -6,10 +6,11 @@ import codecs
 import json
 import lzma
 import os
+import shlex
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from glob import glob, has_magic
 from pathlib import Path
@@ -31,10 +32,10 @@ def is_encoding(name: str) -> bool:
         return False
 
 
-def files_of(pattern: Path) -> Sequence[Path]:
+def files_of(pattern: Path) -> list[Path]:
     """The files that a pattern of names such as ``folder/*.csv`` stands for, by name; none if it is the name of a file."""
     if not has_magic(str(pattern)) or os.path.exists(pattern):
-        return ()
+        return []
     files = [Path(name) for name in sorted(glob(str(pattern), recursive=True))]
     if not files:
         raise no_rows(pattern, "no file has a name like this")
@@ -74,8 +75,8 @@ def from_zip(request: Request, folder: Path) -> Path:
     with readable(path), zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
         if len(names) != 1:
-            remedy = f"Name one: unzip -p {path.name} {names[0]} | mosaic select -" if names else "Write it again."
-            raise FileFault(path, f"has {len(names)} files instead of one: {listed(names)}", remedy)
+            pipe = f"unzip -p {shlex.quote(path.name)} {shlex.join(names[:1])} | mosaic select -"
+            raise FileFault(path, f"has {len(names)} files instead of one: {listed(names)}", f"Pipe one of them ({pipe})")
         target = _named(folder, Path(names[0]).name)
         with archive.open(names[0]) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file)
@@ -92,7 +93,7 @@ def from_json(request: Request, folder: Path) -> Path:
             return Path(shutil.copyfile(path, target))
         if not may_load(10.0 * path.stat().st_size, request.budget, at_once=True):  # objects of Python, and the text
             fault = "is a list, which is read at once, and takes more than half of the memory budget"
-            raise FileFault(path, fault, f"Use: jq -c '.[]' {path.name} | mosaic select - --format jsonl")
+            raise FileFault(path, fault, f"Use a pipe (jq -c '.[]' {shlex.quote(path.name)} | mosaic select - --format jsonl)")
         text: Any = path.read_bytes()
         text = text if request.encoding is None else text.decode(request.encoding)
         records = json.loads(text, parse_constant={"NaN": None}.__getitem__)

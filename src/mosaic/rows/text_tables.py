@@ -352,7 +352,7 @@ def _delimiter_of(text: str, is_strict: bool) -> str | None:
             continue
         cells = [cell.strip() for row in rows for cell in row]
         numbers = len(list(filter(number.fullmatch, cells))) / len(cells)
-        if (numbers, width) > best and (candidate != " " or numbers > 0.5):
+        if (numbers, width) > best and (candidate != " " or numbers >= 0.5):
             best, found = (numbers, width), candidate
     return found
 
