@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.choosing import counted
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_wrapped
@@ -29,8 +30,8 @@ from mosaic.rows.write import OutputFault
 from mosaic.show import write_report
 from mosaic.text import listed
 
-#: Exit code where pictures were left out because they cannot be read.
-UNREADABLE = 7
+#: Exit codes where pictures were left out because they cannot be read, and where rows do not belong.
+UNREADABLE, ODD_ROWS = 7, 8
 
 
 class Run:
@@ -154,14 +155,24 @@ class Run:
             if self.args.output in (None, "-"):
                 write_bytes(csv_bytes(rows, *self.table.request.dialect))
         if not self.table.unreadable:
-            return 0
+            fails = self.args.command == "check" or getattr(self.args, "fail_on_outliers", False)
+            return ODD_ROWS if fails and answer["n_outliers"] else 0
         if self.args.json or self.args.quiet or sys.stdout.isatty():  # else the notes have told it
             lost = visible(listed(list(self.table.unreadable)))
             say(f"mosaic {self.args.command}: left out, because they cannot be read: {lost}")
         return UNREADABLE
 
+    def shown_notes(self) -> list[str]:
+        """The notes, with what was assumed about the file in one line, unless ``--verbose`` asks for all."""
+        if self.args.quiet or self.args.verbose or not self.assumed:
+            return [] if self.args.quiet else self.notes
+        first, _, more = self.assumed[0].partition(". ")
+        n_more = len(self.assumed) - 1
+        more = f" ({counted(n_more, 'more note')} with --verbose)" if n_more else " (more with --verbose)" if more else ""
+        return [first.removesuffix(".") + more + ".", *(note for note in self.notes if note not in self.assumed)]
+
     def write_end(self) -> None:
-        for text in [] if self.args.quiet else self.notes:
+        for text in self.shown_notes():
             write_wrapped(text, "note: ")
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
@@ -173,9 +184,9 @@ class Run:
 
     def say_notes(self) -> None:
         """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
-        for text in [] if self.args.quiet else self.notes:
-            if sys.stderr.isatty() or text not in self.assumed:
-                say(f"note: {visible(text)}")
+        of_file = 0 if sys.stderr.isatty() or self.args.verbose else bool(self.assumed)
+        for text in self.shown_notes()[of_file:]:
+            say(f"note: {visible(text)}")
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
