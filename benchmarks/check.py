@@ -72,8 +72,8 @@ def main() -> None:
     for level in LEVELS:
         head += [f"at {level:.0%}: odd rows needed", "clean files stopped", "with one odd row"]
     told = (
-        f"{FILES:,} files each. A rate of 5 % has a standard error of 0.7 % here, one of 20 % has 1.3 %. Where more than one odd row is "
-        "needed, `check` says so."
+        f"{FILES:,} files each. A rate of 5 % has a standard error of 0.7 % here, one of 20 % has 1.3 %. Where more than one odd "
+        "row is needed, `check` says so."
     )
     write("check.md", f"{header('A check of new rows', ['numpy', 'scipy', 'pandas'])}\n{told}\n\n{table(head, rows)}")
 

@@ -21,6 +21,7 @@ from mosaic.cli.terminal import ProgressBar, write, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, coverage_text, known_of
+from mosaic.parameters import real_number
 from mosaic.rows import Rows, read
 from mosaic.rows.faults import FileFault
 from mosaic.rows.frames import with_columns
@@ -238,6 +239,7 @@ def predict(args: Namespace) -> int:
 def check(args: Namespace) -> int:
     """``mosaic check``: new rows by their rank among rows that were held out of the fit."""
     check_outputs(args)
+    level = real_number("false_alarms", args.false_alarms, above=0, below=1)
     if args.model.endswith(".mosaic"):
         model = load(args.model)
         if not hasattr(model, "held_out_"):
@@ -248,16 +250,16 @@ def check(args: Namespace) -> int:
             model = run.known(MOSAICOutlierDetector(**run.settings(DETECTOR_SETTINGS)).fit(fitted)).hold_out(held_out)
             if args.save is not None:
                 model.save(args.save, table=fitted, force=args.force)
-    level, n_held = args.false_alarms, len(model.held_out_)
     with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
-        p, n = model.p_values(run.table), run.table.n
+        p, n, n_held = model.p_values(run.table), run.table.n, len(model.held_out_)
         odd = np.flatnonzero(false_discovery_control(p) <= level)
         odd = odd[np.argsort(p[odd], kind="stable")]
         reasons = model.explain_new(run.table).reason
-        told = {"row": odd, "p_value": p[odd], "reason": pa.array([reasons[row] for row in odd], pa.string())}
-        table = with_columns(run.table.cells(odd), {f"mosaic_{name}": values for name, values in told.items()})
+        why = [reasons[row] for row in odd]
+        told = {"mosaic_row": odd, "mosaic_p_value": p[odd], "mosaic_reason": pa.array(why, pa.string())}
+        table = with_columns(run.table.cells(odd), told)
         run.write_rows("rows", args.output, table)
-        shown = {"row": odd.tolist(), "name": run.ids(odd), "p": p[odd].tolist(), "why": [reasons[row] for row in odd]}
+        shown = {"row": odd.tolist(), "name": run.ids(odd), "p": p[odd].tolist(), "why": why}
     stated = f"at most {100 * level:g} % of files of rows like the {n_held:,} that were held out have one"
     least = int(np.ceil(n / (level * (1 + n_held))))
     sentence = f"{counted(len(odd), 'row')} of {n:,} {'does' if len(odd) == 1 else 'do'} not belong; {stated}."

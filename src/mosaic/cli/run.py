@@ -111,7 +111,7 @@ class Run:
         return model
 
     def write_rows(self, what: str, path: str | None, rows: Any) -> None:
-        if path not in (None, "-"):
+        if path is not None:
             options = {"as_written": getattr(self.args, "as_written", False), "dialect": self.table.request.dialect}
             left_out = write_rows(path, rows, force=self.args.force, **options)
             if left_out:
@@ -146,13 +146,13 @@ class Run:
             file |= {"features": encoder.width if names is None else len(names), "feature_names": names}
             file |= {"unreadable": table.unreadable} if table.unreadable else {}
             write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
-        elif self.args.quiet and (self.args.output not in (None, "-") or (rows is None and self.outputs)):
+        elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
             pass  # all is in files
-        elif rows is None or (sys.stdout.isatty() and self.args.output != "-"):
+        elif rows is None or (sys.stdout.isatty() and not self.args.to_stdout):
             show()
         else:
             self.say_notes()
-            if self.args.output in (None, "-"):
+            if self.args.output is None:
                 write_bytes(csv_bytes(rows, *self.table.request.dialect))
         if not self.table.unreadable:
             fails = self.args.command == "check" or getattr(self.args, "fail_on_outliers", False)
@@ -253,6 +253,11 @@ def rows_of_model(model: Any, path: str) -> Any:
 
 def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
+    args.to_stdout = args.output == "-"
+    if args.to_stdout:
+        if args.json:
+            raise OutputFault("-", "--json is written to standard output, too", "Leave one of them out.")
+        args.output = None
     inputs = {"the input": "file", "the model": "model", "the other file": "other"}
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {os.path.realpath(each): what for what, path in given.items() if path is not None for each in (path, *glob(path))}
@@ -263,9 +268,7 @@ def check_outputs(args: Namespace) -> None:
     }
     for name in ("output", "report", "labels", "save"):
         path = getattr(args, name)
-        if path == "-" and name == "output" and args.json:
-            raise OutputFault(path, "--json is written to standard output, too", "Leave one of them out.")
-        if path is None or (path == "-" and name == "output"):
+        if path is None:
             continue
         place = os.path.realpath(path)
         for folder in folders:

@@ -6,6 +6,7 @@ What takes more than a part of the memory budget stays in Parquet files; other k
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,13 +37,6 @@ pyarrow_json = Library("pyarrow.json")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
 PAGES = 2 << 20
-#: Encodings by the mark that a text in them begins with. That of UTF-32 begins as that of UTF-16.
-WIDE = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
 
@@ -240,7 +234,7 @@ def check_text(request: Request, most: float = float("inf")) -> None:
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
             if not done and b"\0" in block:
-                if wide := next((name for mark, name in WIDE.items() if block.startswith(mark)), None):
+                if (wide := json.detect_encoding(block)) in ("utf-16", "utf-32"):  # with the mark that such texts begin with
                     raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
                 remedy = "Give it the ending of what it is, such as .parquet or .npy, or name the `encoding` of UTF-16."
                 line = block[: block.index(b"\0")].count(b"\n") + 1
@@ -256,8 +250,8 @@ def check_text(request: Request, most: float = float("inf")) -> None:
                 if not (is_ascii and data[:start].isascii()):
                     remedy = f"{remedy} Or correct the line: what is before it is UTF-8."
                     raise FileFault(path, fault, remedy, line=where) from error
-                ends = re.search(rb"[\w\x80-\xff]*\Z", data[:start]), re.match(rb"[\w\x80-\xff]*", data[start:])
-                word = b"".join(end[0] for end in ends if end).decode("cp1252", "replace")
+                words = re.finditer(rb"[\w\x80-\xff]+", data)
+                word = next(word[0] for word in words if word.end() > start).decode("cp1252", "replace")
                 raise OtherEncoding(path, fault, remedy, line=where, encoding="cp1252", word=word) from error
             is_ascii = is_ascii and block.isascii()
             line, done = line + block.count(b"\n"), done + len(block)

@@ -18,7 +18,7 @@ from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import COMPRESSIONS, OtherEncoding, open_feather, open_json_lines, open_parquet
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
-from mosaic.rows.packed import PACKED, STANDARD_INPUT, files_of, is_encoding, spooled
+from mosaic.rows.packed import PACKED, STANDARD_INPUT, files_of, spooled
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
 from mosaic.rows.text_tables import open_text_table, open_workbook
@@ -129,8 +129,11 @@ def read(
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
-    if encoding is not None and not is_encoding(encoding):
-        raise InvalidInputError("is the name of no encoding", "Write one as in 'cp1252'.", parameter="encoding", value=encoding)
+    try:
+        "".encode(encoding or "utf-8")
+    except LookupError as error:
+        fault, remedy = "is the name of no encoding", "Write one as in 'cp1252'."
+        raise InvalidInputError(fault, remedy, parameter="encoding", value=encoding) from error
     file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
     is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
     if not is_stream:

@@ -25,13 +25,6 @@ from mosaic.text import listed
 STANDARD_INPUT = "standard input"
 
 
-def is_encoding(name: str) -> bool:
-    try:
-        return codecs.lookup(name)._is_text_encoding
-    except LookupError:
-        return False
-
-
 def files_of(pattern: Path) -> list[Path]:
     """The files that a pattern of names such as ``folder/*.csv`` stands for, by name; none if it is the name of a file."""
     if not has_magic(str(pattern)) or os.path.exists(pattern):

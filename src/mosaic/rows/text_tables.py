@@ -72,6 +72,7 @@ class TextTable:
 
     def _lines(self) -> Iterator[Any]:
         """Lines as cells of one column. Empty ones are left out, as they are by pyarrow."""
+        check_text(self.request)
         with readable(self.request.path), open_stream(self.request) as stream:
             lines = (line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline="\n") if line.strip())
             while block := list(islice(lines, BLOCK_ROWS)):
