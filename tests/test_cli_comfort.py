@@ -160,7 +160,8 @@ def test_a_check_says_how_few_rows_it_can_tell_and_what_it_needs(folder, capsys)
     assert "Fewer than 10 such rows among 50 could not be told" in json.loads(told.out)["sentence"]
     assert run(capsys, "check", "good.csv", "new.csv", "--false-alarms", "50%", "-q").code == ODD
     assert run(capsys, "outliers", "good.csv", "--save", "fit.mosaic", "-o", "o.csv").code == 0
-    assert "--false-alarms must be a finite number > 0 and < 1" in run(capsys, "check", "good.csv", "new.csv", "--false-alarms", "0").err
+    ran = run(capsys, "check", "good.csv", "new.csv", "--false-alarms", "0")
+    assert (ran.code, "--false-alarms must be a finite number > 0 and < 1" in ran.err) == (2, True)
     ran = run(capsys, "check", "fit.mosaic", "new.csv")
     assert (ran.code, "has no rows that were held out" in ran.err) == (3, True)
 
