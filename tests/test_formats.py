@@ -216,10 +216,12 @@ def test_patterns_that_cannot_be_read_say_why(here, capsys):
     texts |= {"e1": "x,y\n1,2\n", "e2": "x,y\n1,2,3\n", "k1": b"n,x\nK\xf6ln,1\n", "k2": "n,x\nKöln,1\n"}
     for name, text in texts.items():
         write(here, text, f"{name}.csv")
+    (here / "folder").mkdir()
     for name in ("c.jsonl", "d.jsonl"):
         write(here, '{"x": 1}\n', name)
     for pattern, said in (
         ("z*.csv", r"z\*\.csv: no file has a name like this"),
+        ("fol*", r"no file has a name like this"),
         ("a*.csv", r"a2\.csv: has other columns .* than a1\.csv: x, z"),
         ("b*.csv", r"b2\.csv: has other columns or another decimal sign"),
         ("[cd].jsonl", "neither text tables nor Parquet"),
@@ -344,6 +346,7 @@ def test_the_pipe_that_is_named_brings_the_rows_of_postgresql(postgres, here, ca
     [
         ("s3://bucket/a.parquet", r"\(aws s3 cp s3://bucket/a\.parquet - \| mosaic select - --format parquet\)"),
         ("https://example.org/a.csv?x=1&y", r"\(curl -sSfL 'https://example\.org/a\.csv\?x=1&y' \| mosaic select -\)"),
+        ("mysql://me@there/shop", r"\(… \| mosaic select -\)"),
         ("gs://b/a.csv", r"\(gcloud storage cat gs://b/a\.csv \| mosaic select -\)"),
         ("duckdb:///x.duckdb", r"\(duckdb -csv x\.duckdb 'select \* from …' \| mosaic select -\)"),
     ],

@@ -95,7 +95,8 @@ PIPES = {
     r"(postgres(?:ql)?://.+)": "psql {} --csv -c 'select * from …'",
     r"(s3://.+)": "aws s3 cp {} -",
     r"(gs://.+)": "gcloud storage cat {}",
-    r"(\w\w+://.+)": "curl -sSfL {}",
+    r"((?:https?|ftp)://.+)": "curl -sSfL {}",
+    r"(\w\w+://.+)": "…",
 }
 
 

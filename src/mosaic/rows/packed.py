@@ -29,7 +29,7 @@ def files_of(pattern: Path) -> list[Path]:
     """The files that a pattern of names such as ``folder/*.csv`` stands for, by name; none if it is the name of a file."""
     if not has_magic(str(pattern)) or os.path.exists(pattern):
         return []
-    files = [Path(name) for name in sorted(glob(str(pattern), recursive=True))]
+    files = [Path(name) for name in sorted(glob(str(pattern), recursive=True)) if os.path.isfile(name)]
     if not files:
         raise no_rows(pattern, "no file has a name like this")
     for other in files:
