@@ -34,7 +34,7 @@ TEXT = FRAME.to_csv(index=False)
 RECORDS = FRAME.to_json(orient="records", force_ascii=False)
 
 
-def archive(files: dict[str, str]) -> bytes:
+def archive(files: dict[str, str | bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as into:
         for name, text in files.items():
@@ -158,6 +158,7 @@ def test_a_text_in_two_encodings_or_in_none_is_refused(data, said, here):
 def test_what_cannot_be_unpacked_says_why(here, scratch):
     for name, data, said in (
         ("two.zip", archive({"a.csv": TEXT, "b.csv": "x"}), r"has 2 files .*: a\.csv, b\.csv.*\(unzip -p two\.zip a\.csv \|"),
+        ("twice.zip", archive({"people.zip": archive({"people.csv": TEXT})}), r"twice\.zip: is packed more than once"),
         ("none.zip", archive({}), "has 0 files"),
         ("cut.zip", archive({"people.csv": TEXT})[:-40], r"cut\.zip: cannot be read"),
         ("letter.zip", archive({"letter.doc": "x"}), r"letter\.zip: files that end in '\.doc' are not known"),

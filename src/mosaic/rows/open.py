@@ -240,6 +240,8 @@ def _open_inside(request: Request, lay_out: Callable[[Path], Path], ending: str 
             inside = lay_out(scratch.folder)
         try:
             check_there(inside)
+            if {request.path.suffix, inside.suffix} <= {".zip", ".xz"}:
+                raise FileFault(inside, "is packed more than once", "Unpack it first.")
             rows = _open(replace(request, path=inside, ending=ending or kind_of(inside)))
         except FileFault as fault:
             fault.file = str(request.path) if fault.file == str(inside) else fault.file
