@@ -100,6 +100,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/errors.py
 	$(BIN)/python benchmarks/drift.py
 	$(BIN)/python benchmarks/copies.py
+	$(BIN)/python benchmarks/check.py
 
 FUZZ_MINUTES ?= 60
 fuzz: $(VENV)/.dev  # a soak (about 5 minutes), then both fuzzers for FUZZ_MINUTES; new cases every day. What they find is in fuzz/found-*.jsonl

@@ -80,7 +80,7 @@ def test_standard_input_is_csv_or_what_the_format_says(piped, scratch, write, fo
     assert main(["select", "-", "--format", format or "csv", "-k", "3", "-q"]) == 0
 
 
-@pytest.mark.parametrize("data", [b"", b"a,b\n1,x\n2,\xff\n"])
+@pytest.mark.parametrize("data", [b"", b"a,b\n1,x\n2,3,4\n"])
 def test_a_fault_of_standard_input_names_it(piped, scratch, data):
     piped(data)
     with pytest.raises(FileFault, match=r"^standard input"):
@@ -99,7 +99,7 @@ def test_a_format_tells_what_a_name_does_not_and_an_address_is_no_name(csv):
     with pytest.raises(FileFault, match="no sheets"):
         read(odd, format="csv", sheet="A")
     for address in ("https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"):
-        with pytest.raises(FileFault, match=r"nothing is fetched from the network.*Pass pyarrow.dataset.dataset\(") as told:
+        with pytest.raises(FileFault, match=r"nothing is fetched from there.*\| mosaic select -") as told:
             MOSAIC(3).fit(address)
         assert told.value.file == address
 

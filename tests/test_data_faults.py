@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import os
 import pickle
 import signal
 import struct
@@ -61,10 +60,6 @@ CSV = {
     "quote of the last column": ('a\n1\n"2\n', "line 3", "quotation mark is opened and not closed", "Close it"),
     "open quote": ('a,b\n1,2\n"3,4\n5,6\n', "line 3", "quotation mark is opened and not closed", "Close it"),
     "endless quote": ('a,b\n1,2\n"3,4\n' + "5,6\n" * 2_000_000, "line 3", "not closed", "Close it"),
-    "latin1": ("name,x\nMüller,1\n".encode("latin1"), "line 2", "byte 8 (0xfc) is not UTF-8", "iconv -f latin1 -t utf-8"),
-    "latin1 far down": (b"n,x\n" + b"a,1\n" * 100_000 + b"\xfc,1\n", "line 100,002", "byte 400,004", "iconv"),
-    "utf-16": ("a,b\n1,2\n".encode("utf-16"), "line 1", "UTF-16", "as UTF-8"),
-    "utf-32": ("a,b\n1,2\n".encode("utf-32"), "line 1", "UTF-32", "as UTF-8"),
     "binary": (b"a,b\n1,\x00\x01\xff\n", "line 2", "binary file", ".parquet or .npy"),
     "text only": (
         "a,b\nx,y\nz,w\n",
@@ -166,7 +161,7 @@ def test_missing_numbers_are_encoded_and_so_are_infinite_ones_with_a_note(budget
         ('{"x": 1}\n{"x": \n', "Invalid value. in row 1"),
         ('{"x": 1}\n\n{"x": "one"}\n', "Column(/x) changed from number to string in row 1"),
         ("[1, 2]\n", "Column() changed from object to array"),
-        (b'{"n": "\xfc", "x": 1}\n', "is not UTF-8"),
+        (b'{"n": "\xc3\xb6\xfc", "x": 1}\n', "is not UTF-8"),
         ('{"v": [1, 2]}\n', "no column of numbers"),
         ("\n\n", "has no records"),
         (('{"a": ' * 3000 + "1" + "}" * 3000 + "\n") * 3, "too deeply"),
@@ -315,8 +310,7 @@ def test_what_is_no_file_of_rows_says_why(tmp_path):
     write(tmp_path, "a\n1\n", "points.csv")
     fault_of(tmp_path / "pionts.csv", "no such file", "Did you mean 'points.csv'?")
     fault_of(tmp_path / "nowhere" / "points.csv", remedy="folder")
-    os.mkfifo(tmp_path / "pipe.csv")
-    fault_of(tmp_path / "pipe.csv", "neither a file nor a folder", "Save")  # and is not waited for
+    fault_of("/dev/null", "neither a file nor a folder", "Save")
     (tmp_path / "folder").mkdir()
     fault_of(tmp_path / "folder", "the folder is empty")
     write(tmp_path / "folder", "x", "letter.doc")

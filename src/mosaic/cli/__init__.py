@@ -22,6 +22,8 @@ from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError,
 
 __all__ = ["main"]
 
+#: Modules of commands that are not in ``mosaic.cli.commands``.
+HOMES = {"columns": "files", "compare": "files", "dedup": "files", "completion": "completion"}
 #: Exit codes by kind of fault.
 CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
 
@@ -46,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
         args = parse(words)
         if args is not None:
             first_line(args)
-            home = "files" if args.command in ("columns", "compare", "dedup") else "commands"
+            home = HOMES.get(args.command, "commands")
             code = getattr(import_module(f"mosaic.cli.{home}"), f"run_{args.command}")(args)
         sys.stdout.flush()
         return code

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import sklearn.datasets
+from scipy.stats import false_discovery_control
 
 import mosaic
 from mosaic.arrays.blocks import IntArray
@@ -24,8 +25,9 @@ from mosaic.estimators.fitted import FittedAttributes
 from mosaic.estimators.selector import BaseSelector
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, coverage_text, known_of
-from mosaic.parameters import whole_number
+from mosaic.parameters import real_number, whole_number
 from mosaic.rows import Rows, read
+from mosaic.rows.faults import FileFault
 from mosaic.rows.frames import with_columns
 from mosaic.rows.images import thumbnails
 from mosaic.rows.roles import Request, Roles
@@ -244,6 +246,53 @@ def run_predict(args: Namespace) -> int:
     saved = model.selection_
     about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
     return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
+
+
+def check(args: Namespace) -> int:
+    """``mosaic check``: new rows by their rank among rows that were held out of the fit."""
+    check_outputs(args)
+    level = real_number("false_alarms", args.false_alarms, above=0, below=1)
+    if args.model.endswith(".mosaic"):
+        model = load(args.model)
+        if not hasattr(model, "held_out_"):
+            raise FileFault(args.model, "has no rows that were held out", "Write it with: mosaic check good.csv FILE --save …")
+    else:
+        with opened(Namespace(**vars(args) | {"file": args.model})) as run:
+            fitted, held_out = halves(run.table)
+            model = run.known(MOSAICOutlierDetector(**run.settings(DETECTOR_SETTINGS)).fit(fitted)).hold_out(held_out)
+            if args.save is not None:
+                model.save(args.save, table=fitted, force=args.force)
+    with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
+        p, n, n_held = model.p_values(run.table), run.table.n, len(model.held_out_)
+        odd = np.flatnonzero(false_discovery_control(p) <= level)
+        odd = odd[np.argsort(p[odd], kind="stable")]
+        reasons = model.explain_new(run.table).reason
+        why = [reasons[row] for row in odd]
+        told = {"mosaic_row": odd, "mosaic_p_value": p[odd], "mosaic_reason": pa.array(why, pa.string())}
+        table = with_columns(run.table.cells(odd), told)
+        run.write_rows("rows", args.output, table)
+        shown = {"row": odd.tolist(), "name": run.table.ids(odd), "p": p[odd].tolist(), "why": why}
+    stated = f"at most {100 * level:g} % of files of rows like the {n_held:,} that were held out have one"
+    least = int(np.ceil(n / (level * (1 + n_held))))
+    sentence = f"{counted(len(odd), 'row')} of {n:,} {'does' if len(odd) == 1 else 'do'} not belong; {stated}."
+    if least > 1:
+        sentence += f" Fewer than {least:,} such rows among {n:,} could not be told from chance; more rows held out could."
+
+    def show() -> None:
+        write_wrapped(sentence)
+        if len(odd):
+            write()
+            run.write_table(shown)
+        run.write_end()
+
+    about = {"false_alarms": level, "n_held_out": n_held, "n_outliers": len(odd)}
+    return run.finish(show, table, sentence=sentence, **about, rows=records_of(table))
+
+
+def halves(rows: Rows) -> list[Any]:
+    """Two halves of the rows, drawn at random."""
+    some = [rows.take(np.sort(half)) for half in np.array_split(np.random.default_rng(0).permutation(rows.n), 2)]
+    return some if rows.array is not None else [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
 
 
 def open_new_rows(model: FittedAttributes | None, args: Namespace, bar: ProgressBar) -> Rows:

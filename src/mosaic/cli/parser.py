@@ -14,7 +14,7 @@ from mosaic.parameters import ELSEWHERE
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
-FILE is a table (csv, tsv, xlsx, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad)
+FILE is a table (csv, txt, xlsx, json, parquet … also packed), an array (npy, npz, zarr, h5ad)
 or a folder of images. Rows are compared by their columns; all columns, including ids, are
 kept in the output."""
 
@@ -28,6 +28,7 @@ exit codes:
   5    more memory is needed than --memory-budget
   6    a library is missing
   7    done, but some pictures cannot be read and were left out
+  8    done, and rows do not belong (check, --fail-on-outliers)
   130  interrupted; no half-written file is left"""
 
 _FIT = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)
@@ -87,6 +88,16 @@ COMMANDS = {
         takes=("MODEL", "FILE"),
         output="placed.csv",
     ),
+    "check": Command(
+        "new rows: stop at those that do not belong, at a stated rate of false alarms",
+        "End with code 8 if rows of FILE do not belong to those of MODEL: a file of rows that do, half of\n"
+        "which are fitted and half held out, or what --save of an earlier check wrote. p-values are ranks\n"
+        "among the rows held out. Of files without odd rows, at most --false-alarms end with code 8.",
+        ("mosaic check points.csv points.csv --save gate.mosaic", "mosaic check gate.mosaic points.csv --json"),
+        known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name not in CONSTRAINTS), "force", "save", "as_written"),
+        takes=("MODEL", "FILE"),
+        output="odd.csv",
+    ),
     "path": Command(
         "how many to choose: the coverage of 1, 2, 3, … rows",
         "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and how many\nare suggested.",
@@ -109,12 +120,13 @@ COMMANDS = {
     ),
     "compare": Command(
         "what changed between two files",
-        "Select from FILE, and place the rows of OTHER: which representatives stand for more or fewer rows\n"
-        "there, how many rows are outliers, and how similar the others are to their representatives.",
+        "Say which columns and values of OTHER moved, those that moved most first; then select from FILE and\n"
+        "place the rows of OTHER: which representatives stand for more or fewer rows there, and how many rows\n"
+        "are outliers. Dates and counters that only move on are set aside.",
         ("mosaic compare points.csv points.csv -k 10",),
         known=(*_FIT, "force"),
         takes=("FILE", "OTHER"),
-        output="picks.csv",
+        output="changes.csv",
     ),
     "dedup": Command(
         "find copies of rows",
@@ -150,6 +162,16 @@ COMMANDS = {
         ("mosaic certify points.csv p3 p7 p11", "mosaic certify points.csv picks.csv --json"),
         known=_WITHOUT_CHOICE,
         takes=("FILE", "PICKS ..."),
+    ),
+    "completion": Command(
+        "commands and options at the tab key, for bash, zsh and fish",
+        "Write what SHELL completes after mosaic. In the file that your shell begins with, put:\n"
+        '  eval "$(mosaic completion bash)"      # ~/.bashrc\n'
+        '  eval "$(mosaic completion zsh)"       # ~/.zshrc, after compinit\n'
+        "  mosaic completion fish | source       # ~/.config/fish/config.fish",
+        ("mosaic completion bash",),
+        known=(),
+        takes=("SHELL",),
     ),
 }  # fmt: skip
 
@@ -206,7 +228,7 @@ def _fault_of_command(word: str) -> str:
 
 def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
-        return f"{word!r} is one word too many. Put names with spaces in quotes"
+        return f"{word!r} is one word too many. Put names with spaces and patterns such as '*.csv' in quotes"
     known = [option for action in parser._actions for option in action.option_strings]
     option = word.partition("=")[0]
     there, _, value = ELSEWHERE.get(option.lstrip("-").replace("-", "_"), "").partition("=")
@@ -243,8 +265,9 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
     parser.set_defaults(**dict.fromkeys(("output", *values)), force=False)
     main = parser.add_argument_group("options")
     positionals: dict[str, dict[str, Any]] = {
-        "MODEL": {"help": "model that --save wrote"},
+        "MODEL": {"help": "model that --save wrote; for check also a table"},
         "FILE": {"help": "table, array, or folder of images"},
+        "SHELL": {"choices": ("bash", "zsh", "fish"), "help": "bash, zsh or fish"},
         "OTHER": {"help": "another file with the same columns"},
         "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
         "PICKS ...": {"nargs": "+", "help": "ids, row numbers if there are no ids, or a table of picks"},
@@ -262,7 +285,7 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
             dest, usual = ("report", command.output) if is_page else ("output", None)
             group.add_argument("-o", "--output", dest=dest, metavar=command.output, default=usual, help=what)
         one_of = group.add_mutually_exclusive_group() if title == "how many" else group
-        known = (*command.known, "json", "quiet", "debug")
+        known = (*command.known, "json", "quiet", "verbose", "debug")
         for option in (one for one in GROUPS[title] if one.dest in known or name in one.of):
             given: dict[str, Any] = {} if title == "output" else {"default": argparse.SUPPRESS}
             if not (everything or option.dest in USUAL):

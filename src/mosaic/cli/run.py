@@ -10,12 +10,13 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mosaic.choosing import Settings
+from mosaic.choosing import Settings, counted
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.parser import COMMANDS
@@ -34,8 +35,8 @@ from mosaic.text import listed
 if TYPE_CHECKING:
     import pyarrow
 
-#: Exit code where pictures were left out because they cannot be read.
-UNREADABLE = 7
+#: Exit codes where pictures were left out because they cannot be read, and where rows do not belong.
+UNREADABLE, ODD_ROWS = 7, 8
 
 
 class Run:
@@ -108,7 +109,8 @@ class Run:
 
     def write_rows(self, what: str, path: str | None, rows: pyarrow.Table) -> None:
         if path is not None:
-            left_out = write_rows(path, rows, force=self.args.force, as_written=getattr(self.args, "as_written", False))
+            as_written, dialect = getattr(self.args, "as_written", False), self.table.request.dialect
+            left_out = write_rows(path, rows, force=self.args.force, as_written=as_written, dialect=dialect)
             if left_out:
                 self.notes.append(f"Not written, since CSV cannot hold lists: {', '.join(left_out)}. A .parquet file keeps them.")
             self.outputs[what] = path
@@ -143,21 +145,31 @@ class Run:
             write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
         elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
             pass  # all is in files
-        elif rows is None or sys.stdout.isatty():
+        elif rows is None or (sys.stdout.isatty() and not self.args.to_stdout):
             show()
         else:
             self.say_notes()
             if self.args.output is None:
-                write_bytes(csv_bytes(rows))
+                write_bytes(csv_bytes(rows, *self.table.request.dialect))
         if not self.table.unreadable:
-            return 0
+            fails = self.args.command == "check" or getattr(self.args, "fail_on_outliers", False)
+            return ODD_ROWS if fails and answer["n_outliers"] else 0
         if self.args.json or self.args.quiet or sys.stdout.isatty():  # else the notes have told it
             lost = visible(listed(list(self.table.unreadable)))
             say(f"mosaic {self.args.command}: left out, because they cannot be read: {lost}")
         return UNREADABLE
 
+    def shown_notes(self) -> list[str]:
+        """The notes, with what was assumed about the file in one line, unless ``--verbose`` asks for all."""
+        if self.args.quiet or self.args.verbose or not self.assumed:
+            return [] if self.args.quiet else self.notes
+        first, _, more = self.assumed[0].partition(". ")
+        n_more = len(self.assumed) - 1
+        more = f" ({counted(n_more, 'more note')} with --verbose)" if n_more else " (more with --verbose)" if more else ""
+        return [first.removesuffix(".") + more + ".", *(note for note in self.notes if note not in self.assumed)]
+
     def write_end(self) -> None:
-        for text in [] if self.args.quiet else self.notes:
+        for text in self.shown_notes():
             write_wrapped(text, "note: ")
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
@@ -174,9 +186,9 @@ class Run:
 
     def say_notes(self) -> None:
         """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
-        for text in [] if self.args.quiet else self.notes:
-            if sys.stderr.isatty() or text not in self.assumed:
-                say(f"note: {visible(text)}")
+        of_file = 0 if sys.stderr.isatty() or self.args.verbose else bool(self.assumed)
+        for text in self.shown_notes()[of_file:]:
+            say(f"note: {visible(text)}")
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
@@ -240,9 +252,14 @@ def rows_of_model(model: FittedAttributes, path: str) -> Rows:
 
 def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
+    args.to_stdout = args.output == "-"
+    if args.to_stdout:
+        if args.json:
+            raise OutputFault("-", "--json is written to standard output, too", "Leave one of them out.")
+        args.output = None
     inputs = {"the input": "file", "the model": "model", "the other file": "other"}
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
-    seen = {os.path.realpath(path): what for what, path in given.items() if path is not None}
+    seen = {os.path.realpath(each): what for what, path in given.items() if path is not None for each in (path, *glob(path))}
     folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
     for name, endings in {"output": WRITERS, "report": PAGES, "labels": WRITERS, "save": (".mosaic",), "keep": WRITERS}.items():
         path = getattr(args, name)

@@ -10,6 +10,7 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from threading import Event, Thread
 from typing import Any, Self, TextIO
 
 from mosaic.text import json_text, jsonable, printable, readable_size
@@ -20,7 +21,7 @@ BROKEN_PIPE = 141
 
 def first_line(args: Namespace) -> None:
     """Write the name and size of the file to a terminal, before large packages are imported."""
-    if args.quiet or args.json or not sys.stderr.isatty():
+    if args.quiet or args.json or args.command == "completion" or not sys.stderr.isatty():
         return
     file = getattr(args, "file", "1,886 pictures")
     size = ""
@@ -105,15 +106,28 @@ class ProgressBar:
     def __init__(self, quiet: bool):
         self.is_shown = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.stage = ""
+        self.text = ""
         self.started = time.monotonic()
         self.written = 0.0
+        self.ended = Event()
+        self.clock = Thread(target=self._move, daemon=True)
 
     def __enter__(self) -> Self:
         self.update("opening")
+        if self.is_shown:
+            self.clock.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        if self.is_shown:
+            self.clock.join()
         self._write("")
+
+    def _move(self) -> None:
+        """Show the time that a long stage has taken so far."""
+        while not self.ended.wait(0.2):
+            self._draw()
 
     def update(self, stage: str, text: str | None = None, share: float | None = None) -> None:
         now = time.monotonic()
@@ -122,7 +136,11 @@ class ProgressBar:
         self.stage = stage
         self.written = now
         bar = "" if share is None else f"{'━' * round(24 * share):<24} {100 * share:3.0f} %  "
-        self._write(f"{now - self.started:5.1f} s  {bar}{visible(text or stage)}"[: width() - 1])
+        self.text = f"{bar}{visible(text or stage)}"
+        self._draw()
+
+    def _draw(self) -> None:
+        self._write(f"{time.monotonic() - self.started:5.1f} s  {self.text}"[: width() - 1])
 
     def _write(self, line: str) -> None:
         if self.is_shown:

@@ -57,6 +57,7 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     effective_count_ : effective count of every row of the data; 1 if it is alone
     is_outlier_ : mask of the rows below the threshold
     offset_ : ``decision_function = score_samples − offset_``
+    held_out_ : scores of the rows that were given to ``hold_out``, from the lowest
     threshold_rule_ : rule that gave the threshold: "valley", "alone", "contamination" or "none"
     gamma_, column_scale_ : as in ``MOSAIC``
 
@@ -113,6 +114,30 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     def predict(self, X: object) -> IntArray:
         """1 for rows that belong, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def hold_out(self, X: object) -> Self:
+        """Keep the scores of rows that belong and were not in the fit, for ``p_values``; ``save`` keeps them, too."""
+        self.held_out_ = np.sort(self.score_samples(X))
+        return self
+
+    def p_values(self, X: object) -> FloatArray:
+        """Conformal p-values of new rows, p(y) = (1 + #{held-out rows i: s_i ≤ s(y)}) / (1 + #{held-out rows}).
+
+        For a new row like the held-out ones p ≤ α has at most the probability α, whatever their distribution. Take the rows that
+        ``scipy.stats.false_discovery_control(p) <= α`` names: if all new rows are such, it names one with at most the
+        probability α (Bates et al., Testing for outliers with conformal p-values, 2023).
+
+        Examples
+        --------
+        >>> from mosaic import MOSAICOutlierDetector, datasets
+        >>> X = datasets.swiss_roll(600)
+        >>> detector = MOSAICOutlierDetector().fit(X[:300]).hold_out(X[300:])
+        >>> bool(detector.p_values([[99.0, 99.0, 99.0]])[0] == 1 / 301)
+        True
+        """
+        check_is_fitted(self, "held_out_")
+        rank = np.searchsorted(self.held_out_, self.score_samples(X), "right")
+        return np.asarray((1.0 + rank) / (1.0 + len(self.held_out_)))
 
     def to_pyod(self) -> Any:
         """The fitted detector as one of PyOD's: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1. Needs PyOD."""

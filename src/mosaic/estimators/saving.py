@@ -51,7 +51,7 @@ FORMAT = 8
 STRUCTURE = "structure"
 #: Attributes that are kept.
 KEPT: tuple[str, ...] = ("selection_", "encoder_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
-KEPT += ("sampling_strategy_", "suspects_", "kept_rows_")
+KEPT += ("sampling_strategy_", "suspects_", "kept_rows_", "held_out_")
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
 CLASSES: dict[str, type[Any]] = {

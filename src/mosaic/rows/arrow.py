@@ -6,7 +6,9 @@ What takes more than a part of the memory budget stays in Parquet files; other k
 from __future__ import annotations
 
 import codecs
+import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -37,6 +39,14 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 PAGES = 2 << 20
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
+
+
+class OtherEncoding(FileFault):
+    """A text is not UTF-8, but ``encoding``; by a guess if there is a ``word`` of it to look at."""
+
+    def __init__(self, *parts: Any, encoding: str, word: str = "", **more: Any):
+        super().__init__(*parts, **more)
+        self.encoding, self.word = encoding, word
 
 
 class InParquet(Outside):
@@ -121,7 +131,7 @@ class InParquet(Outside):
 
 def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
-    store = InParquet(request.path, _parquet_files(request.path))
+    store = InParquet(request.path, request.files or _parquet_files(request.path))
     budget = request.budget
     width = len(store.schema)
     rows = min(store.n, BLOCK_ROWS)
@@ -225,41 +235,50 @@ def valid(data: pyarrow.RecordBatch) -> Any:
 
 
 def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
-    """The bytes of a file, decompressed where its ending says that it is compressed; of an open file if there is one."""
+    """The bytes of a file, decompressed and in UTF-8 if they are not yet; of an open file if there is one."""
     compression = COMPRESSIONS.get(Path(request.ending).suffix)
     # A name in bytes, since not every one is UTF-8.
     stream = pa.OSFile(os.fsencode(request.path)) if raw is None else pa.PythonFile(raw, mode="r")
-    return stream if compression is None else pa.CompressedInputStream(stream, compression)
+    stream = stream if compression is None else pa.CompressedInputStream(stream, compression)
+    return stream if request.encoding is None else pa.transcoding_input_stream(stream, request.encoding, "utf-8")
 
 
 def check_text(request: Request, most: float = float("inf")) -> None:
-    """Refuse a file that is not UTF-8, with its first wrong byte; no more than so many bytes of it are looked at."""
+    """Refuse a file that is not UTF-8, with its first wrong byte; no more than so many bytes of it are looked at.
+
+    A first wrong byte after nothing but ASCII is taken for a letter of Windows-1252, which Latin-1 is a part of.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
     done = 0
     path = request.path
+    is_ascii = True
     with readable(path), open_stream(request) as stream:
         block = b"."
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
             if not done and b"\0" in block:
-                wide = block[:2] in (b"\xff\xfe", b"\xfe\xff")
-                fault = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes: it is no text but a binary file"
-                remedy = "Save it as UTF-8, or give it the ending of what it is, such as .parquet or .npy."
-                raise FileFault(path, fault, remedy, line=block[: block.index(b"\0")].count(b"\n") + 1)
+                if (wide := json.detect_encoding(block)) in ("utf-16", "utf-32"):  # with the mark that such texts begin with
+                    raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
+                remedy = "Give it the ending of what it is, such as .parquet or .npy, or name the `encoding` of UTF-16."
+                line = block[: block.index(b"\0")].count(b"\n") + 1
+                raise FileFault(path, "holds zero bytes: it is no text but a binary file", remedy, line=line)
             pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
-                data = pending + block
-                raise FileFault(
-                    path,
-                    f"byte {done - len(pending) + error.start:,} (0x{data[error.start]:02x}) is not UTF-8",
-                    f"If it is Latin-1 or Windows-1252, convert it: iconv -f latin1 -t utf-8 '{path.name}' > 'utf8-{path.name}'",
-                    line=line + data[: error.start].count(b"\n"),
-                ) from error
-            line += block.count(b"\n")
-            done += len(block)
+                data, start = pending + block, error.start
+                fault = f"byte {done - len(pending) + start:,} (0x{data[start]:02x}) is not UTF-8"
+                remedy = "Name the encoding that it was saved in with `encoding`, such as cp1252, cp1251 or gb18030."
+                where = line + data[:start].count(b"\n")
+                if not (is_ascii and data[:start].isascii()):
+                    remedy = f"{remedy} Or correct the line: what is before it is UTF-8."
+                    raise FileFault(path, fault, remedy, line=where) from error
+                words = re.finditer(rb"[\w\x80-\xff]+", data)
+                word = next(word[0] for word in words if word.end() > start).decode("cp1252", "replace")
+                raise OtherEncoding(path, fault, remedy, line=where, encoding="cp1252", word=word) from error
+            is_ascii = is_ascii and block.isascii()
+            line, done = line + block.count(b"\n"), done + len(block)
 
 
 def open_json_lines(request: Request) -> Rows:

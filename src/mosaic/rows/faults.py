@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -85,15 +87,27 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
     return FileFault(file, fault, "Write it again with its rows, or name another one.")
 
 
+#: Commands that write rows to a pipe, by the address or the name of the database that holds them.
+PIPES = {
+    r"(?:sqlite:///)?(.+\.(?:db|sqlite3?))": "sqlite3 -csv -header {} 'select * from …'",
+    r"(?:duckdb:///)?(.+\.duckdb)": "duckdb -csv {} 'select * from …'",
+    r"(postgres(?:ql)?://.+)": "psql {} --csv -c 'select * from …'",
+    r"(s3://.+)": "aws s3 cp {} -",
+    r"(gs://.+)": "gcloud storage cat {}",
+    r"((?:https?|ftp)://.+)": "curl -sSfL {}",
+    r"(\w\w+://.+)": "…",
+}
+
+
 def refuse_address(path: str | PathLike[str]) -> None:
-    scheme, there, place = str(path).partition("://")
-    if there and scheme.isalnum() and len(scheme) > 1:
-        place = str(path) if scheme.startswith("http") else place
-        ending = Path(place).suffix[1:]
-        kind = f", format={ending!r}" if ending in ("csv", "feather", "arrow") else ""
-        opened = f"pyarrow.dataset.dataset({place!r}{kind}, filesystem=fsspec.filesystem({scheme!r}))"
-        remedy = f"Pass {opened} instead of the address, or pipe it into the command (curl … | mosaic select -)."
-        raise FileFault(path, "is an address, and nothing is fetched from the network", remedy)
+    """Refuse an address or a database, with the pipe that brings its rows."""
+    for pattern, pipe in PIPES.items():
+        if found := re.fullmatch(pattern, str(path)):
+            ending = Path(path).suffix[1:]
+            format = f" --format {ending}" if ending in ("parquet", "jsonl", "json", "xlsx", "npy", "zip") else ""
+            command = f"{pipe.format(shlex.quote(found[1]))} | mosaic select -{format}"
+            remedy = f"Pipe the rows into the command ({command})"
+            raise FileFault(path, "is an address or a database, and nothing is fetched from there", remedy)
 
 
 def check_there(path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mosaic.choosing.budget import budget_of
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
-from mosaic.rows.arrow import COMPRESSIONS, open_feather, open_json_lines, open_parquet
+from mosaic.rows.arrow import COMPRESSIONS, OtherEncoding, open_feather, open_json_lines, open_parquet
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
+from mosaic.rows.packed import PACKED, STANDARD_INPUT, files_of, spooled
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
 from mosaic.rows.text_tables import open_text_table, open_workbook
@@ -37,7 +39,10 @@ KINDS = {
     ".csv": Kind("CSV file", open_text_table, ("pyarrow.csv",)),
     ".tsv": Kind("tab-separated file", open_text_table, ("pyarrow.csv",)),
     ".tab": Kind("tab-separated file", open_text_table, ("pyarrow.csv",)),
+    ".txt": Kind("text file", open_text_table, ("pyarrow.csv",)),
     ".xlsx": Kind("Excel workbook", open_workbook, ("python_calamine", "pyarrow")),
+    ".xls": Kind("Excel workbook", open_workbook, ("python_calamine", "pyarrow")),
+    ".ods": Kind("OpenDocument sheets", open_workbook, ("python_calamine", "pyarrow")),
     ".parquet": Kind("Parquet file", open_parquet, ("pyarrow.parquet",)),
     ".feather": Kind("Feather file", open_feather, ("pyarrow.ipc",)),
     ".arrow": Kind("Arrow file", open_feather, ("pyarrow.ipc",)),
@@ -49,14 +54,13 @@ KINDS = {
     ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
 }
 #: All endings by which a file is known, with those of compressed text.
-ENDINGS = (*KINDS, *(e + packed for e in (".csv", ".tsv", ".tab", ".jsonl", ".ndjson") for packed in COMPRESSIONS))
+TEXTS = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson")
+ENDINGS = (*KINDS, *PACKED, *(ending + packed for ending in TEXTS for packed in COMPRESSIONS))
 #: Kinds of folders; Zarr arrays are among the kinds above.
 FOLDERS = {
     ".parquet": Kind("Parquet folder", open_parquet, ("pyarrow.parquet",)),
     "images": Kind("images in a folder", open_images, ("PIL.Image", "pyarrow")),
 }
-#: What standard input is called in messages.
-STANDARD_INPUT = "standard input"
 
 
 def read(
@@ -71,6 +75,7 @@ def read(
     array: str | None = None,
     sheet: str | None = None,
     format: str | None = None,
+    encoding: str | None = None,
     image_size: int = 32,
     colour: bool = False,
     memory_budget: float | str | None = None,
@@ -85,8 +90,9 @@ def read(
 
     Parameters
     ----------
-    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, a folder of
-        Parquet files, a folder of pictures; ``"-"`` for standard input
+    path : .csv, .tsv, .txt, .jsonl (also .gz, .bz2, .zst), .json, .xlsx, .xls, .ods, .parquet, .feather, .arrow, .npy, .npz,
+        .h5ad, .zarr, one of these in a .zip or .xz, a folder of Parquet files, a folder of pictures; a pattern such as
+        ``"folder/*.csv"``; a named pipe, ``"-"`` for standard input
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those with the name of an id,
@@ -99,6 +105,7 @@ def read(
     sheet : which sheet of an .xlsx file, by default the first
     format : what kind of file it is, such as ``"csv"``, if its name does not say so; standard input is taken as CSV
     image_size : side of pictures, in pixels
+    encoding : how a text is encoded, such as ``"cp1251"``, if it is neither UTF-8, UTF-16 nor Windows-1252
     colour : pictures in colour and not in grey
     memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
     progress : is called now and then with the bytes done and their total
@@ -122,54 +129,40 @@ def read(
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
-    group = [group] if isinstance(group, str) else group or ()
-    ending = "" if format is None else f".{format}"
-    scratch = None
-    if str(path) == "-":
-        scratch = _spooled()
-        ending = ending or ".csv"
-        file = scratch.folder / "stdin"
-    else:
+    try:
+        "".encode(encoding or "utf-8")
+    except LookupError as error:
+        fault, remedy = "is the name of no encoding", "Write one as in 'cp1252'."
+        raise InvalidInputError(fault, remedy, parameter="encoding", value=encoding) from error
+    file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
+    is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
+    if not is_stream:
         refuse_address(path)
-        file = Path(path)
-        check_there(file)
-        ending = ending or kind_of(file)
-    base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
-    for name, (is_given, what, endings) in {
-        "array": (array is not None, "arrays to choose from", (".npz", ".zarr", ".h5ad")),
-        "sheet": (sheet is not None, "sheets to choose from", (".xlsx",)),
-        "image_size": (image_size != Request.image_size, "pictures", ("images",)),
-        "colour": (colour, "pictures", ("images",)),
-    }.items():
-        if is_given and base not in endings:
-            raise FileFault(file, f"has no {what} (`{name}`)", "Leave it out.")
+        files = files_of(file)
+        for each in files or [file]:
+            check_there(each)
     request = Request(
         file,
+        files,
         budget_of(as_bytes(memory_budget)),
-        ending=ending,
+        encoding=encoding,
         sheet=sheet,
         id=id,
         columns=[columns] if isinstance(columns, str) else columns,
         exclude_columns=[exclude_columns] if isinstance(exclude_columns, str) else exclude_columns,
         embedding=embedding,
-        group=group,
+        group=[group] if isinstance(group, str) else group or (),
         weight=weight,
         array=array,
         image_size=image_size,
         colour=colour,
         progress=progress,
     )
-    try:
-        rows = _open(request, base)
-    except FileFault as fault:
-        if scratch is not None:
-            scratch.close()
-            fault.file = STANDARD_INPUT if fault.file == str(file) else fault.file
-        raise
-    if scratch is not None:
-        rows.request = replace(rows.request, path=Path(STANDARD_INPUT))
-        rows.closers.append(scratch.close)
-    return rows
+    ending = None if format is None else f".{format}"
+    if is_stream:
+        ending = ending or (file.suffix if file.suffix in ENDINGS else ".csv")
+        return _open_inside(request, lambda folder: spooled(file, folder), ending)
+    return _open(replace(request, ending=ending or kind_of(files[0] if files else file)))
 
 
 def kind_of(file: Path) -> str:
@@ -195,15 +188,40 @@ def kind_of(file: Path) -> str:
     return ending
 
 
-def _open(request: Request, base: str) -> Rows:
+def _open(request: Request) -> Rows:
     """By the function that reads this kind of file, if the packages for it are there."""
-    file = request.path
+    file, ending = request.path, request.ending
+    base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
+    if base in PACKED:
+        return _open_inside(request, lambda folder: PACKED[base](request, folder))
+    if request.array is not None and base not in (".npz", ".zarr", ".h5ad"):
+        raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
+    if request.sheet is not None and base not in (".xlsx", ".xls", ".ods"):
+        raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
     kind = FOLDERS.get(base, KINDS.get(base)) if file.is_dir() else KINDS[base]
     assert kind is not None
+    if request.encoding is not None and kind.open not in (open_text_table, open_json_lines):
+        raise FileFault(file, "is no text (`encoding`)", "Leave it out.")
+    if request.files and kind.open not in (open_text_table, open_parquet):
+        remedy = "Join them first, or name one of them."
+        raise FileFault(file, "stands for several files that are neither text tables nor Parquet", remedy)
     for package in kind.packages:
         library(package, file)
+    request = replace(request, kind=kind.name)
     try:
-        rows = kind.open(replace(request, kind=kind.name))
+        try:
+            rows = kind.open(request)
+        except OtherEncoding as other:
+            if request.files:
+                raise
+            rows = kind.open(replace(request, encoding=other.encoding))
+            if other.word:
+                warnings.warn(
+                    f"{file.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}. If it is "
+                    "another one, name it with `encoding`.",
+                    SelectionWarning,
+                    stacklevel=2,
+                )
     except RecursionError as error:  # of libraries that look at its types
         raise FileFault(file, "is nested too deeply", "Write it again as a flat table.") from error
     except FileNotFoundError as error:
@@ -215,12 +233,19 @@ def _open(request: Request, base: str) -> Rows:
     return rows
 
 
-def _spooled() -> Scratch:
-    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
-        remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
-        raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
-    with Scratch(Path(STANDARD_INPUT)) as scratch, scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-        if not file.tell():
-            raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
-    return scratch
+def _open_inside(request: Request, lay_out: Callable[[Path], Path], ending: str | None = None) -> Rows:
+    """Rows of a stream or of something packed: of the file that ``lay_out`` writes to a temporary folder."""
+    with Scratch(request.path) as scratch:
+        with scratch.writing():
+            inside = lay_out(scratch.folder)
+        try:
+            check_there(inside)
+            if {request.path.suffix, inside.suffix} <= {".zip", ".xz"}:
+                raise FileFault(inside, "is packed more than once", "Unpack it first.")
+            rows = _open(replace(request, path=inside, ending=ending or kind_of(inside)))
+        except FileFault as fault:
+            fault.file = str(request.path) if fault.file == str(inside) else fault.file
+            raise
+    rows.request = replace(rows.request, path=request.path)
+    rows.closers.append(scratch.close)
+    return rows

@@ -30,13 +30,17 @@ NO_FILE = Path("X")
 @dataclass(frozen=True)
 class Request:
     """The arguments of :func:`mosaic.read`, with the memory in bytes, and how the file is read and called. Rows that come from no
-    file have the path ``NO_FILE``. ``others`` are the sheets of a workbook that are not read.
+    file have the path ``NO_FILE``. ``files`` are those of a pattern, ``others`` the sheets of a workbook that are not read.
+    ``dialect`` says how text tables are written: between cells, and before fractions.
     """
 
     path: Path = NO_FILE
+    files: Sequence[Path] = ()
     budget: float = float("inf")
     kind: str = ""
     ending: str = ""
+    encoding: str | None = None
+    dialect: tuple[str, str] = (",", ".")
     id: str | None = None
     columns: Sequence[str] | None = None
     exclude_columns: Sequence[str] | None = None

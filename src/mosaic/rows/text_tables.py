@@ -9,12 +9,13 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
@@ -49,7 +50,7 @@ class TextTable:
     """How a text file holds a table.
 
     ``skipped`` are the empty lines before the first, which holds the names if the file ``has_header``. ``kinds`` are those of the
-    columns in the rows that were read.
+    columns in the rows that were read. Without a ``delimiter`` every line is a cell. ``others`` are further files of such rows.
     """
 
     request: Request
@@ -61,10 +62,23 @@ class TextTable:
     row_bytes: float
     notes: list[str]
     kinds: list[CellKind] = field(default_factory=list)
+    others: Sequence[TextTable] = ()
 
     def batches(self) -> Iterator[Any]:
-        request = self.request
-        path = self.request.path
+        """The cells of this file and of the others, as text."""
+        for part in (self, *self.others):
+            yield from part._batches() if part.delimiter else part._lines()
+
+    def _lines(self) -> Iterator[Any]:
+        """Lines as cells of one column. Empty ones are left out, as they are by pyarrow."""
+        check_text(self.request)
+        with readable(self.request.path), open_stream(self.request) as stream:
+            lines = (line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline="\n") if line.strip())
+            while block := list(islice(lines, BLOCK_ROWS)):
+                yield pa.record_batch({self.names[0]: block})
+
+    def _batches(self) -> Iterator[Any]:
+        request, path = self.request, self.request.path
         # At least 64 KiB, and a small share of the budget, as pyarrow reads blocks ahead.
         block = max(min(PARSED_BYTES, max(1 << 16, request.budget / 512)), 64 * self.row_bytes)
         options = {
@@ -202,6 +216,8 @@ class TextTable:
     def line_of(self, number: int) -> int | None:
         """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
         with suppress(csv.Error, OSError):
+            if self.others or not self.delimiter:
+                return None
             return next((line for line, _ in islice(self._records(), number + int(self.has_header), None)), None)
         return None
 
@@ -233,10 +249,17 @@ class TextTable:
 
 def open_text_table(request: Request) -> Rows:
     """A .csv or .tsv file, compressed or not. It is read twice if the kinds of columns change after the first block."""
-    path = request.path
-    with readable(path):
-        text = sniff_csv(request)
+    parts = []
+    for path in request.files or [request.path]:
+        with readable(path):
+            parts.append(sniff_csv(replace(request, path=path)))
+    text, *text.others = parts
+    for other in text.others:
+        if (other.names, other.decimal) != (text.names, text.decimal):
+            fault = f"has other columns or another decimal sign than {text.request.path.name}: {listed(other.names)}"
+            raise FileFault(other.request.path, fault, "Name files that are written in the same way.")
     check_names(request, text.names)
+    request = replace(request, dialect=(text.delimiter or ",", text.decimal))
     more: dict[str, Any] = {"notes": text.notes, "line": text.line_of}
     try:
         return rows_of_batches(request, text.typed(), **more)
@@ -274,7 +297,11 @@ def sniff_csv(request: Request) -> TextTable:
     lines = text if whole else text[: text.rfind("\n") + 1] or text
     if not lines.strip():
         raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
-    delimiter = "\t" if ending in ("tsv", "tab") else _delimiter_of(lines)
+    delimiter = "\t" if ending in ("tsv", "tab") else _delimiter_of(lines, is_strict=ending == "txt")
+    if delimiter is None and ending == "txt" and not all(is_number_cell(line, ".") for line in lines.split("\n")[1:-1]):
+        said = "Every line is a text; there is no header."
+        return TextTable(request, "", ".", ["text"], False, 0, 0.0, [said])
+    delimiter = delimiter or ","
     records = _first_records(lines, delimiter)
     if not records:
         fault = f"its first line is longer than {LONGEST_ROW >> 20} MiB, which is the longest that is read, or no text"
@@ -283,8 +310,8 @@ def sniff_csv(request: Request) -> TextTable:
         records = records[:-1]  # may end in the middle of a quoted text
     decimal = "," if delimiter != "," and _has_decimal_comma(records) else "."
     notes = []
-    if delimiter != "," and ending == "csv":
-        notes.append(f"Cells are separated by a {DELIMITERS[delimiter]}.")
+    if delimiter != "," and ending in ("csv", "txt"):
+        notes.append(f"Cells are separated by a {DELIMITERS.get(delimiter, 'blank')}.")
     if decimal == ",":
         notes.append("Numbers are written with a decimal comma.")
     names, has_header = names_and_header(records[0], decimal, notes)
@@ -319,22 +346,23 @@ def is_number_cell(cell: str, decimal: str) -> bool:
     return re.fullmatch(number_pattern(decimal), cell.strip()) is not None
 
 
-def _delimiter_of(text: str) -> str:
-    """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible."""
-    best = (0.0, 1)
-    found = ","
+def _delimiter_of(text: str, is_strict: bool) -> str | None:
+    """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible.
+
+    In strict files, which may hold sentences, it cuts all of them so, and may be a blank between numbers.
+    """
+    best, found, least = (0.0, 1), None, 1.0 if is_strict else 0.8
     number = re.compile("|".join(f"(?:{number_pattern(decimal)})" for decimal in ".,"))
-    for candidate in DELIMITERS:
+    for candidate in (*DELIMITERS, *(" " * is_strict)):
         rows = _first_records(text[:20_000], candidate)
         rows = rows[: max(1, min(50, len(rows) - 1))]
         width = len(rows[0]) if rows else 1
-        if width == 1 or sum(len(row) == width for row in rows) < 0.8 * len(rows):
+        if width == 1 or sum(len(row) == width for row in rows) < least * len(rows):
             continue
         cells = [cell.strip() for row in rows for cell in row]
         numbers = len(list(filter(number.fullmatch, cells))) / len(cells)
-        if (numbers, width) > best:
-            best = (numbers, width)
-            found = candidate
+        if (numbers, width) > best and (candidate != " " or numbers >= 0.5):
+            best, found = (numbers, width), candidate
     return found
 
 
@@ -362,11 +390,13 @@ def names_and_header(first: list[str], decimal: str, notes: list[str]) -> tuple[
 
 
 def open_workbook(request: Request) -> Rows:
-    """A sheet of an Excel workbook; its first row that is not empty names the columns. python-calamine runs no formulas."""
+    """A sheet of a workbook; its first row that is not empty names the columns. python-calamine runs no formulas."""
     path = request.path
-    with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
-        with zipfile.ZipFile(path) as packed:
-            size = sum(member.file_size for member in packed.infolist())
+    with readable(path, "It is damaged or no workbook. Save it again, as Excel workbook or as CSV."):
+        size = path.stat().st_size
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                size = sum(member.file_size for member in packed.infolist())
         if not may_load(8 * size, request.budget, at_once=True):  # a byte of XML takes up to eight while it is read
             fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
             remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."

@@ -28,15 +28,15 @@ pq = Library("pyarrow.parquet")
 feather = Library("pyarrow.feather")
 types = Library("pyarrow.types")
 
-#: What writes a table of rows to a path, by the ending of its name.
-WRITERS: dict[str, Callable[[Any, Path], Any]] = {
-    ".csv": lambda table, path: path.write_bytes(csv_bytes(table)),
-    ".tsv": lambda table, path: path.write_bytes(csv_bytes(table, "\t")),
-    ".parquet": lambda table, path: pq.write_table(table, path),
-    ".feather": lambda table, path: feather.write_feather(table, str(path)),
-    ".arrow": lambda table, path: feather.write_feather(table, str(path)),
-    ".json": lambda table, path: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
-    ".jsonl": lambda table, path: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
+#: What writes a table of rows to a path, by the ending of its name; texts with a delimiter and a decimal sign.
+WRITERS: dict[str, Callable[[Any, Path, tuple[str, str]], Any]] = {
+    ".csv": lambda table, path, dialect: path.write_bytes(csv_bytes(table, *dialect)),
+    ".tsv": lambda table, path, dialect: path.write_bytes(csv_bytes(table, "\t", dialect[1])),
+    ".parquet": lambda table, path, _: pq.write_table(table, path),
+    ".feather": lambda table, path, _: feather.write_feather(table, str(path)),
+    ".arrow": lambda table, path, _: feather.write_feather(table, str(path)),
+    ".json": lambda table, path, _: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
+    ".jsonl": lambda table, path, _: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
 }
 #: Characters that a formula may begin with, also in full width; a number with its sign is none.
 FORMULAS = "=+-@\t\r\n＝＋－＠"
@@ -50,9 +50,17 @@ class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
     """A file cannot be written."""
 
 
-def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool = False, as_written: bool = True) -> list[str]:
+def write_rows(
+    path: str | PathLike[str],
+    table: pyarrow.Table,
+    *,
+    force: bool = False,
+    as_written: bool = True,
+    dialect: tuple[str, str] = (",", "."),
+) -> list[str]:
     """Write a table of rows, in the way that the ending says (see ``WRITERS``), and return the names of columns left out: those
-    of lists, which .csv and .tsv files cannot hold.
+    of lists, which .csv and .tsv files cannot hold. A named pipe or device gets CSV. ``dialect`` is the delimiter of CSV, and the
+    decimal sign.
 
     Unless texts stay ``as_written``, an apostrophe is put in .csv and .tsv files before those that a spreadsheet would compute:
     they begin with ``=``, ``+``, ``-``, ``@``, one of these in full width, a tab or a line break, and are no numbers. A
@@ -60,12 +68,15 @@ def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool =
     """
     target = Path(path)
     check_output(target, force)
+    if _is_stream(target):
+        target.write_bytes(csv_bytes(table, *dialect))
+        return _unwritable(table)
     ending = target.suffix.lower()
     changed = 0
     if ending in (".csv", ".tsv") and not as_written:
         table, changed = escape_formulas(table)
     with replacing(target, force=force) as temporary:
-        WRITERS[ending](table, temporary)
+        WRITERS[ending](table, temporary, dialect)
     if changed:
         cells = "1 cell begins" if changed == 1 else f"{changed:,} cells begin"
         said = f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before."
@@ -76,6 +87,8 @@ def write_rows(path: str | PathLike[str], table: pyarrow.Table, *, force: bool =
 def check_output(path: str | PathLike[str], force: bool = False, endings: Collection[str] = tuple(WRITERS)) -> None:
     """Refuse, before the long work, an output that could not be written after it, or whose name does not end as it should."""
     target = Path(path)
+    if ".csv" in endings and _is_stream(target):
+        return
     folder = Path(os.path.realpath(target)).parent
     known = f"Name a file that ends in {', '.join(endings)}."
     for wrong, fault, remedy in (
@@ -132,9 +145,17 @@ def escape_formulas(table: pyarrow.Table) -> tuple[Any, int]:
     return table.rename_columns([inert(name) for name in table.column_names]), changed
 
 
-def csv_bytes(table: pyarrow.Table, delimiter: str = ",") -> bytes:
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
+def csv_bytes(table: pyarrow.Table, delimiter: str = ",", decimal: str = ".") -> bytes:
     """A table as CSV; cells are quoted where they need it, missing ones are empty. Columns of lists are left out."""
     flat = without_lists(table)
+    for i, column in enumerate(flat.columns if decimal != "." else ()):
+        if types.is_floating(column.type):
+            cells = [text and text.replace(".", decimal) for text in _as_text(column)]
+            flat = flat.set_column(i, flat.column_names[i], pa.array(cells, pa.string()))
     lines = _Lines()
     writer = csv.writer(lines, delimiter=delimiter)
     writer.writerow(flat.column_names)
