@@ -76,7 +76,8 @@ def test_representatives_are_clean_and_of_every_kind_and_all_rows_are_answered_f
 def test_certificate_is_about_the_rows_that_were_compared(model):
     chosen = model.certificate_
     assert not chosen.is_about_all
-    assert chosen.n_targets < chosen.n_rows == N - len(OUTLIERS)
+    assert chosen.n_targets < chosen.n_rows == N - chosen.n_outliers
+    assert chosen.n_outliers == pytest.approx(len(OUTLIERS), abs=10)  # an estimate until all rows have been looked at
     assert "of those compared" in str(chosen)
     assert chosen.gap < 0.01
     assert model.certify(np.random.default_rng(0).choice(N, 20, replace=False)).shortfall > 0.05
@@ -114,7 +115,7 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
     frame.to_parquet(tmp_path / "fit.parquet")
     frame[list("badc")].to_parquet(tmp_path / "new.parquet")
     found = MOSAIC(5, **PLAIN).fit(open_source(tmp_path / "fit.parquet"))
-    with pytest.raises(InvalidInputError, match="X has the columns 'b', 'a', 'd', 'c'; those of fit were 'a', 'b', 'c', 'd'"):
+    with pytest.raises(InvalidInputError, match="X has the columns b, a, d, c; those of fit were a, b, c, d"):
         found.predict(open_source(tmp_path / "new.parquet"))
     expected = found.predict(tmp_path / "fit.parquet")
     np.testing.assert_array_equal(found.predict(tmp_path / "new.parquet"), expected)

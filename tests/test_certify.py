@@ -432,7 +432,7 @@ def test_command_certifies_a_file_of_ids(folder, capsys, content, picks):
     ("content", "fault"),
     [
         ("id\np1\np1\n", "picks must not repeat a row number; 2 given, 1 distinct"),
-        ("a,b\n1,2\n1,3\n", "picks has no column mosaic_row or id: list.csv"),
+        ("a,b\n1,2\n1,3\n", "picks has no column mosaic_row, and none of ids: list.csv"),
         ("id\nnobody\n", "no row has 'nobody' in column 'id'"),
         ("mosaic_row\n400\n", "400"),
     ],

@@ -75,7 +75,10 @@ OF_THE_PROGRAM = {
 WAYS = {
     "MOSAIC": (lambda **wrong: MOSAIC(**wrong).fit(ROWS), WRONG | OF_OUTLIERS),
     "detector": (lambda **wrong: mosaic.MOSAICOutlierDetector(**wrong).fit(ROWS), WRONG | OF_OUTLIERS),
-    "solve": (lambda **wrong: mosaic.solve(ROWS, **wrong), WRONG | OF_THE_PROGRAM),
+    "solve": (
+        lambda **wrong: mosaic.solve(ROWS, **wrong),
+        {k: v for k, v in WRONG.items() if k != "memory_budget"} | OF_THE_PROGRAM,
+    ),
     "path": (lambda **wrong: mosaic.path(ROWS, **wrong), {"max_representatives": [2.5, "x", [], -1, 0, None, True]}),
 }
 

@@ -82,7 +82,8 @@ def test_number_that_is_said_is_no_worse_than_a_ranking_and_no_exchange_makes_it
     kernel = data.draw(st.sampled_from(["rbf", "laplacian", "linear", "polynomial"]))
     assume(kernel != "linear" or X.any())
     model = MOSAIC(k, kernel=kernel).fit(X)
-    ranked, similarity, _ = rank(model.selection_, k)
+    ranking = rank(model.selection_, k)
+    similarity = ranking.similarity
     belongs, chosen = (~model.is_outlier_).astype(float), model.representative_indices_
     points = model.selection_.data.points.point_of
     cover = Chooser(model.selection_, k).cover
@@ -90,7 +91,7 @@ def test_number_that_is_said_is_no_worse_than_a_ranking_and_no_exchange_makes_it
     if kernel == "rbf":
         np.testing.assert_allclose(S, np.exp(-euclidean_distances(X) / cover.reach), rtol=1e-5)
     found = mean_similarity(S, belongs, chosen)
-    np.testing.assert_allclose(similarity, mean_similarity(S, belongs, ranked), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(similarity, mean_similarity(S, belongs, ranking.members), rtol=1e-9, atol=1e-12)
     assert found[-1] >= similarity[-1] * (1 - 1e-12)
     # In the order of what they add: any beginning has at least its share of the whole.
     gains = model.selection_.gains

@@ -36,7 +36,6 @@ EXCEPTIONS = {
     "MOSAICOutlierDetector()": dict.fromkeys(("outliers_train", "outliers_fit_predict"), NO_OUTLIER),
     "MOSAIC(kernel='precomputed')": {
         "positive_only_tag_during_fit": ("less its mean, a similarity is indefinite", r"its diagonal entry \d+ is -"),
-        "estimators_dtypes": ("rounded, a similarity is indefinite", "the smallest eigenvalue is -3.16e-06 and the largest 224"),
         "estimators_nan_inf": ("it predicts for three columns", "X has 3 features, but MOSAIC is expecting 10 features"),
         "clustering": ("it passes points where similarities are due", r"must be square; got shape \(50, 2\)"),
     },

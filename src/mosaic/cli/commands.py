@@ -347,10 +347,12 @@ def picked_rows(run: Run) -> list[int]:
         if "mosaic_row" in picks.columns:
             numbers = picks.cells(rows, ["mosaic_row"]).column(0).to_numpy()
             return list(as_indices(numbers, run.table.n, "picks"))
-        if not picks.has_names:
+        only = picks.columns if len(picks.columns) == 1 else []
+        ids = [name for name in (run.table.id_name, picks.id_name, *only) if name in picks.columns]
+        if not ids:
             fault = f"has no column mosaic_row, and none of ids: {given[0]}"
             raise InvalidInputError(fault, "Write picks with select, or a file with a column of ids.", parameter="picks")
-        return [run.table.find(name) for name in picks.names(rows)]
+        return [run.table.find(name) for name in picks.table.texts(str(ids[0]))]
 
 
 def run_path(args: Namespace) -> int:
