@@ -64,7 +64,7 @@ def test_an_address_is_refused_with_the_line_that_reads_it(folder):
     store = fsspec.filesystem("memory")
     store.put(str(folder), "/rows", recursive=True)
     try:
-        with pytest.raises(FileFault, match="is an address, and nothing is fetched from the network") as refused:
+        with pytest.raises(FileFault, match="is an address or a database, and nothing is fetched from there") as refused:
             MOSAIC(10).fit("memory:///rows")
         (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
         same_fit(eval(line, {"pyarrow": pa, "fsspec": fsspec}), FRAME)

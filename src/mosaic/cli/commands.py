@@ -248,7 +248,7 @@ def run_predict(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
 
 
-def check(args: Namespace) -> int:
+def run_check(args: Namespace) -> int:
     """``mosaic check``: new rows by their rank among rows that were held out of the fit."""
     check_outputs(args)
     level = real_number("false_alarms", args.false_alarms, above=0, below=1)

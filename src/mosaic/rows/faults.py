@@ -100,13 +100,19 @@ PIPES = {
 
 
 def refuse_address(path: str | PathLike[str]) -> None:
-    """Refuse an address or a database, with the pipe that brings its rows."""
+    """Refuse an address or a database, with the pipe that brings its rows, and the line for what fsspec reads."""
+    scheme, is_address, place = str(path).partition("://")
     for pattern, pipe in PIPES.items():
         if found := re.fullmatch(pattern, str(path)):
             ending = Path(path).suffix[1:]
             format = f" --format {ending}" if ending in ("parquet", "jsonl", "json", "xlsx", "npy", "zip") else ""
             command = f"{pipe.format(shlex.quote(found[1]))} | mosaic select -{format}"
-            remedy = f"Pipe the rows into the command ({command})"
+            remedy = f"Pipe the rows into the command ({command})."
+            if is_address and not pipe.endswith("…'"):
+                kind = f", format={ending!r}" if ending in ("csv", "feather", "arrow") else ""
+                place = str(path) if scheme.startswith("http") else place
+                opened = f"pyarrow.dataset.dataset({place!r}{kind}, filesystem=fsspec.filesystem({scheme!r}))"
+                remedy = f"Pass {opened} instead. {remedy}"
             raise FileFault(path, "is an address or a database, and nothing is fetched from there", remedy)
 
 

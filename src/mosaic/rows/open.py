@@ -194,10 +194,14 @@ def _open(request: Request) -> Rows:
     base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
     if base in PACKED:
         return _open_inside(request, lambda folder: PACKED[base](request, folder))
-    if request.array is not None and base not in (".npz", ".zarr", ".h5ad"):
-        raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
-    if request.sheet is not None and base not in (".xlsx", ".xls", ".ods"):
-        raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
+    for name, (is_given, what, endings) in {
+        "array": (request.array is not None, "arrays to choose from", (".npz", ".zarr", ".h5ad")),
+        "sheet": (request.sheet is not None, "sheets to choose from", (".xlsx", ".xls", ".ods")),
+        "image_size": (request.image_size != Request.image_size, "pictures", ("images",)),
+        "colour": (request.colour, "pictures", ("images",)),
+    }.items():
+        if is_given and base not in endings:
+            raise FileFault(file, f"has no {what} (`{name}`)", "Leave it out.")
     kind = FOLDERS.get(base, KINDS.get(base)) if file.is_dir() else KINDS[base]
     assert kind is not None
     if request.encoding is not None and kind.open not in (open_text_table, open_json_lines):
