@@ -18,7 +18,7 @@ from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes, real_number
 from mosaic.rows import Encoder, Rows
-from mosaic.rows.copies import NEAR_NUMBERS, Compared, copies_of_pictures, settled
+from mosaic.rows.copies import NEAR_NUMBERS, ComparedCells, copies_of_pictures, settled
 from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, Change, Drift, chi2, drift_of
 from mosaic.rows.tables import InMemory
 from mosaic.text import listed
@@ -199,7 +199,7 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
         raise InvalidInputError("copies are looked for in memory, and the rows are too many", "Raise `memory_budget`.")
     compared = None
     if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
-        compared = Compared(rows.table.cells(rows.roles.compared))
+        compared = ComparedCells(rows.table.cells(rows.roles.compared))
     original = np.full(rows.n, -1)
     numbers: Any = None
     if compared is not None:

@@ -30,7 +30,7 @@ PAIRS, ALIKE_BY_CHANCE = 100_000, 0.998
 _SIGNS = re.compile(r"[\W_]+")
 
 
-class Compared:
+class ComparedCells:
     """The cells of a table as they are compared: of every row and column the place of its cell among the different ones, −1 where
     missing. Columns that are the same or different in every row are left out, but for long ``texts``.
     """

@@ -48,7 +48,7 @@ class InDask(Collection):
         # The graph holds the job once, so that it survives the loss of a worker; as bytes, since arrays that are sent directly
         # may end up at unaligned addresses, where products round differently.
         shared = delayed(payload, name=f"job-{name}", traverse=False)
-        mapped, merged = delayed(of_part, pure=False), delayed(merge_parts, pure=False)
+        mapped, merged = delayed(part_done, pure=False), delayed(parts_merged, pure=False)
         numbers = range(self.n_parts) if parts is None else parts
         found = [mapped(shared, self.parts[i], i, dask_key_name=f"part-{name}-{i}") for i in numbers]
         while len(found) > 1:
@@ -60,7 +60,7 @@ class InDask(Collection):
             return found[0].compute()
 
 
-def rows_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
+def collection_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
     """A table of a Dask data frame, or a source of the rows of an array. Only what is not known of them is computed."""
     import dask.array as da
     import dask.dataframe as dd
@@ -81,7 +81,7 @@ def rows_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
         with cluster_faults():
             X.compute_chunk_sizes()
     width = int(X.shape[1])
-    chunks = InDask(X.map_blocks(checked, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1}), "Dask array")
+    chunks = InDask(X.map_blocks(checked_chunk, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1}), "Dask array")
     if isnan(X.shape[0]):
         layout, _, drawn = looked_at(chunks, as_it_is, width, budget)
     else:
@@ -96,7 +96,7 @@ def answers_of_chunks(X: Any, task: PerRow, none: Any) -> Any:
     import cloudpickle
     from dask.delayed import delayed
 
-    rows = X.map_blocks(checked, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1})
+    rows = X.map_blocks(checked_chunk, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1})
     shared = delayed(cloudpickle.dumps(task), name=f"mosaic-answers-{uuid4().hex}", traverse=False)
     shape: dict[str, Any] = {"drop_axis": 1} if none.ndim == 1 else {"chunks": (rows.chunks[0], none.shape[1:])}
     return rows.map_blocks(answers_of_chunk, payload=shared, none=none, dtype=none.dtype, meta=none, **shape)
@@ -111,7 +111,7 @@ def as_it_is(rows: Any) -> Any:
     return rows
 
 
-def checked(chunk: Any, block_info: Any = None) -> Any:
+def checked_chunk(chunk: Any, block_info: Any = None) -> Any:
     """A chunk whose rows can be sliced, after a check that it is as large as X says, and that nothing in it is masked."""
     refuse_masked(chunk)
     (start, stop), (first, last) = block_info[0]["array-location"]
@@ -134,11 +134,11 @@ def _job(payload: bytes) -> Any:
     return pickle.loads(payload)
 
 
-def of_part(payload: bytes, part: Any, number: int) -> Any:
+def part_done(payload: bytes, part: Any, number: int) -> Any:
     return _job(payload).of_part(part, number)
 
 
-def merge_parts(payload: bytes, found: list[Any]) -> Any:
+def parts_merged(payload: bytes, found: list[Any]) -> Any:
     with one_thread():
         return reduce(_job(payload).merge, found)
 

@@ -144,7 +144,7 @@ def joined(rows: Sequence[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Cut:
+class RowsOfParts:
     """Some rows of every part, as a table of Arrow."""
 
     rows: Mapping[int, IntArray]
@@ -297,7 +297,7 @@ class InParts(Outside):
         parts = np.flatnonzero(np.diff(cuts)).tolist()
         rows = {part: numbers[cuts[part] : cuts[part + 1]] - ends[part] for part in parts}
         none = InMemory(self.empty).take(np.arange(0), columns)
-        found = self._collection.run(Cut(rows, columns, self.layout), parts) if parts and columns else none
+        found = self._collection.run(RowsOfParts(rows, columns, self.layout), parts) if parts and columns else none
         return cells_of(found, levels=self.levels)
 
     def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:

@@ -38,9 +38,9 @@ class InRay(Collection):
 
         shared, empty = ray.put(job), ray.put(self.empty)
         numbers = range(self.n_parts) if parts is None else parts
-        tasks = found = [_remote(of_part).remote(shared, empty, self._blocks[i], i) for i in numbers]
+        tasks = found = [_remote(block_done).remote(shared, empty, self._blocks[i], i) for i in numbers]
         while len(found) > 1:
-            found = [_remote(merge_parts).remote(shared, *found[i : i + 8]) for i in range(0, len(found), 8)]
+            found = [_remote(blocks_merged).remote(shared, *found[i : i + 8]) for i in range(0, len(found), 8)]
             tasks = tasks + found
         try:
             return ray.get(found[0])
@@ -62,7 +62,7 @@ class Empty:
         return right if left is None else left if right is None else together(left, right)
 
 
-def rows_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
+def collection_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
     """A table of a data set, or a source of its rows if it has one column, of vectors."""
     import ray.data
 
@@ -88,7 +88,7 @@ def vectors(name: str, part: Any) -> Any:
     return cells_of(part).only([name]).matrix()
 
 
-def of_part(job: Job, empty: Any, block: Any, number: int) -> Any:
+def block_done(job: Job, empty: Any, block: Any, number: int) -> Any:
     with one_thread():
         part = plain(block)
         if empty is not None and not part.num_rows:  # its types say nothing
@@ -98,7 +98,7 @@ def of_part(job: Job, empty: Any, block: Any, number: int) -> Any:
         return job.of_part(part, number)
 
 
-def merge_parts(job: Job, *found: Any) -> Any:
+def blocks_merged(job: Job, *found: Any) -> Any:
     with one_thread():
         return reduce(job.merge, found)
 

@@ -405,7 +405,7 @@ def collection(X: Any, memory_budget: float | None) -> Source | InParts | None:
     from mosaic.rows.arrays import owner_of
 
     engine = {"dask": "dask", "ray": "ray", "pyspark": "spark"}.get(owner_of(X))
-    return None if engine is None else import_module(f"mosaic.rows.{engine}").rows_of(X, memory_budget)
+    return None if engine is None else import_module(f"mosaic.rows.{engine}").collection_of(X, memory_budget)
 
 
 def array_of(X: Any) -> Any:

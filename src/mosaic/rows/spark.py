@@ -45,10 +45,10 @@ class InSpark(Collection):
         while left > most:
             group = functions.floor(functions.col("number") / most)
             found, left = found.groupBy(group).applyInArrow(merge, FOUND), -(-left // most)
-        return merge_all(job, [(row["number"], row["found"]) for row in found.collect()])
+        return partitions_merged(job, [(row["number"], row["found"]) for row in found.collect()])
 
 
-def rows_of(X: Any, budget: float | None = None) -> InParts:
+def collection_of(X: Any, budget: float | None = None) -> InParts:
     if not hasattr(X, "mapInArrow"):
         raise InvalidInputError(f"X must be a Spark dataframe; got {type(X).__name__}", "Convert it, for example with rdd.toDF.")
     return InParts(InSpark(X), budget)
@@ -75,7 +75,7 @@ def merged(payload: bytes, most: int, table: Any) -> Any:
     found = list(zip(table["number"].to_pylist(), table["found"].to_pylist(), strict=True))
     import pyarrow as pa
 
-    return pa.Table.from_batches([answer(min(found)[0] // most, lambda: merge_all(pickle.loads(payload), found))])
+    return pa.Table.from_batches([answer(min(found)[0] // most, lambda: partitions_merged(pickle.loads(payload), found))])
 
 
 def answer(number: int, work: Any) -> Any:
@@ -90,7 +90,7 @@ def answer(number: int, work: Any) -> Any:
     return pa.RecordBatch.from_pydict({"number": [number], "found": [pickle.dumps(found)]})
 
 
-def merge_all(job: Job, found: list[tuple[int, bytes]]) -> Any:
+def partitions_merged(job: Job, found: list[tuple[int, bytes]]) -> Any:
     results = [pickle.loads(small) for _, small in sorted(found)]
     for result in results:
         if isinstance(result, MosaicError):

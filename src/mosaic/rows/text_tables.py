@@ -223,7 +223,7 @@ class TextTable:
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         with open_stream(self.request) as stream:
-            yield from records_of(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""), self.delimiter)
+            yield from csv_records(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""), self.delimiter)
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
@@ -321,7 +321,7 @@ def sniff_csv(request: Request) -> TextTable:
     return TextTable(request, delimiter, decimal, names, has_header, skipped, len(lines.encode()) / len(records), notes)
 
 
-def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def csv_records(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """For every record that is not empty, the line that it begins on, and its cells, as long as those that pyarrow reads."""
     limit = csv.field_size_limit(LONGEST_ROW)
     begun = 1
@@ -338,7 +338,7 @@ def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
     records: list[list[str]] = []
     with suppress(csv.Error):
-        records.extend(cells for _, cells in records_of(io.StringIO(text, newline=""), delimiter))
+        records.extend(cells for _, cells in csv_records(io.StringIO(text, newline=""), delimiter))
     return records
 
 
