@@ -78,6 +78,7 @@ FAULTS = [
     ("select points.csv --contamination inf", "usage", ["--contamination", "got inf"]),
     ("select points.csv --gamma wide", "usage", ["--gamma", "'wide'"]),
     ("select points.csv --scale maybe", "usage", ["--scale must be 'auto'", "'maybe'"]),
+    ("select points.csv --memory-budget 2", "usage", ["--memory-budget is 2 bytes", "Write the unit, as in 2GB."]),
     ("select points.csv --memory-budget lots", "usage", ["--memory-budget must be a number of bytes > 0", "'lots'"]),
     (
         "select points.csv --group kind_id --quotas [1]",

@@ -228,6 +228,8 @@ def as_bytes(budget: object) -> float | None:
         written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower())
         if written is not None:
             value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
+        if written is not None and written[2] is None and 0 < value < 1000:
+            raise _wrong("memory_budget", budget, f"is {value:g} bytes", f"Write the unit, as in {budget.strip()}GB.")
     fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
     if not 0 < value < math.inf:
         raise _wrong("memory_budget", budget, fault, "By default it is a quarter of the free memory.")
