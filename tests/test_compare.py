@@ -59,8 +59,37 @@ def test_other_rows_may_all_be_outliers():
 
 
 def test_compare_needs_the_columns_of_the_first_table():
-    with pytest.raises(InvalidInputError, match="'y' was there in fit and is missing now"):
+    with pytest.raises(InvalidInputError, match=r"^other lacks 'y', by which rows are compared; it has x\. "):
         mosaic.compare(two_clusters([30, 30]), two_clusters([30, 30])[["x"]])
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(InvalidInputError, match=r"^other lacks 'x2', .*; it has x0, x1\. "):
+        mosaic.compare(X, X[:, :2])
+    with pytest.raises(InvalidInputError, match=r"^other lacks 'x0', 'x1', 'x2', .*; it has x, y\. "):
+        mosaic.compare(X, two_clusters([30, 30]))
+    with pytest.raises(InvalidInputError, match=r"^other .*has 3 features, but MOSAIC is expecting 2"):
+        mosaic.compare(X[:, :2], X)
+
+
+@pytest.mark.parametrize(
+    "bad", [None, 5, mosaic.MOSAIC(3), [1, 2, 3], np.zeros((4, 4, 4)), np.zeros((0, 3)), 1j * np.ones((9, 3))]
+)
+def test_what_has_no_rows_and_columns_of_numbers_is_refused(bad):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(InvalidInputError, match=r"^other must"):
+        mosaic.compare(X, bad)
+    with pytest.raises(InvalidInputError, match=r"^X must"):
+        mosaic.compare(bad, X)
+    with pytest.raises(InvalidInputError, match=r"^X must"):
+        mosaic.columns(bad)
+
+
+def test_a_fault_of_the_other_file_is_told_of_it(tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    frame = two_clusters([30, 30])
+    frame.to_csv(first, index=False)
+    frame.assign(x=1e300).to_csv(second, index=False)
+    with pytest.raises(InvalidInputError, match=r"second\.csv: has numbers larger than 1e\+100.* in row 0, column 'x'"):
+        mosaic.compare(first, second)
 
 
 def test_dedup_finds_copies_of_copies_once_and_names_the_first():

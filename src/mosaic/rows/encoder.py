@@ -27,7 +27,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
-from mosaic.door import as_weights
+from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
@@ -336,6 +336,8 @@ def columns(X: object) -> list[ComparedColumn]:
     from mosaic.rows.rows import Rows
 
     rows = Rows.of(X)
+    if rows.array is not None and not rows.stays:
+        as_points(rows.array)
     return Encoder.fit(rows).compared(rows)
 
 
