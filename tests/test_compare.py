@@ -92,6 +92,16 @@ def test_a_fault_of_the_other_file_is_told_of_it(tmp_path):
         mosaic.compare(first, second)
 
 
+def test_dedup_looks_at_columns_of_vectors():
+    vectors = np.random.default_rng(0).normal(size=(60, 4))
+    vectors[58], vectors[59] = vectors[1] + 1e-7, vectors[0]
+    found = mosaic.dedup(pd.DataFrame({"v": vectors.tolist()}))
+    assert (found.rows.tolist(), found.copy_of.tolist()) == ([58, 59], [1, 0])
+    assert (found.is_exact.tolist(), found.differs) == ([False, True], ("v", ""))
+    tables = pd.DataFrame({"v": [[1.0, 2.0], [9.0, 9.0], [3.0, 4.0], [1.0, 2.0]], "n": [1, 1, 2, 1]})
+    assert mosaic.dedup(tables).rows.tolist() == [3]  # the second row has another vector
+
+
 def test_dedup_finds_copies_of_copies_once_and_names_the_first():
     X = mosaic.datasets.swiss_roll(300)
     found = mosaic.dedup(np.vstack([X, X[7], X[7] + 1e-7, X[40]]))

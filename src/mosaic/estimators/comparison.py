@@ -24,6 +24,7 @@ from mosaic.rows import Encoder, Rows
 from mosaic.rows.copies import NEAR_NUMBERS, ComparedCells, copies_of_pictures, settled
 from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, Change, Drift, chi2, columns_tested, drift_of
 from mosaic.rows.faults import close_to
+from mosaic.rows.kinds import Embedding
 from mosaic.rows.tables import InMemory
 from mosaic.text import listed
 
@@ -223,7 +224,7 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
     """
     rows = Rows.of(X, memory_budget=as_bytes(memory_budget))
     encoder = Encoder.fit(rows)
-    is_of_numbers = not encoder.has_rules and rows.pictures_of is None
+    is_of_numbers = all(isinstance(column, Embedding) for column in encoder.columns) and rows.pictures_of is None
     if near is not None:
         real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
     if rows.stays:
@@ -234,7 +235,7 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
     original = np.full(rows.n, -1)
     numbers: Any = None
     if compared is not None:
-        original = compared.copies(near if encoder.has_rules else None)
+        original = compared.copies(None if is_of_numbers else near)
     if rows.pictures_of is not None:
         side = rows.request.image_size
         numbers = rows.array[:, :-2].reshape(rows.n, side, side, -1)
@@ -250,7 +251,8 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
         return Copies(copies, of, is_exact, (), (), rows.n, encoder)
     unlike, m = compared.unlike(copies, of), len(compared.names)
     both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
-    differs = tuple("; ".join(f"{c}: {one[c]} / {other[c]}" for c in columns) for one, other, columns in both)
+    told = ([c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns] for a, b, columns in both)
+    differs = tuple(map("; ".join, told))
     equal_cells = tuple(f"{m - len(columns)} of {m}" for columns in unlike)
     return Copies(copies, of, np.array([not columns for columns in unlike], bool), equal_cells, differs, rows.n, encoder)
 
