@@ -83,6 +83,23 @@ def test_what_has_no_rows_and_columns_of_numbers_is_refused(bad):
         mosaic.columns(bad)
 
 
+def test_what_is_no_change_of_one_column_is_told_in_a_pipe_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    signs = np.repeat([-8.0, 8.0], 100)
+    for name, sign in (("along.csv", 1), ("across.csv", -1)):
+        noise = np.random.default_rng(0).normal(size=(200, 2))
+        pd.DataFrame(np.column_stack([signs, sign * signs]) + noise, columns=["x", "y"]).to_csv(name, index=False)
+    ran = run(capsys, "compare", "along.csv", "across.csv")
+    assert (ran.code, "note: The other rows differ" in ran.err) == (0, True)
+    assert "The other rows differ" not in run(capsys, "compare", "along.csv", "across.csv", "--quiet").err
+
+
+def test_copies_of_rows_that_stay_in_a_collection_are_refused_with_the_remedy():
+    frames = pytest.importorskip("dask.dataframe")
+    with pytest.raises(InvalidInputError, match=r"Dask .* are not\. Take them there first: X\.compute\(\)"):
+        mosaic.dedup(frames.from_pandas(two_clusters([30, 30]), npartitions=2))
+
+
 def test_a_fault_of_the_other_file_is_told_of_it(tmp_path):
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     frame = two_clusters([30, 30])

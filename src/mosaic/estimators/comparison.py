@@ -228,7 +228,8 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
     if near is not None:
         real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
     if rows.stays:
-        raise InvalidInputError("copies are looked for in memory, and the rows are too many", "Raise `memory_budget`.")
+        remedy = "Raise `memory_budget`." if rows.request.is_of_file else "Take them there first: X.compute(), X.to_pandas()."
+        raise InvalidInputError(f"copies are looked for in memory, where the rows of this {rows.kind} are not", remedy)
     compared = None
     if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
         compared = ComparedCells(rows.table.cells(rows.roles.compared))

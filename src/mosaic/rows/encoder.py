@@ -301,7 +301,8 @@ class Encoder:
         """How each column of the rows that this was learned from is compared; see ``mosaic.columns``."""
         found = [ComparedColumn(column.name, column.how, column.usually) for column in self.columns]
         if not self.has_rules:
-            found = [ComparedColumn(name, "number, as it is", "") for name in self.names or rows.columns]
+            how = "number, as it is" if rows.pictures_of is None else "picture, by its pixels"
+            found = [ComparedColumn(name, how, "") for name in self.names or rows.columns]
         return [*found, *(ComparedColumn(column.name, "not compared", column.why) for column in self.left_out)]
 
     def describe(self) -> tuple[str, ...]:
