@@ -177,6 +177,8 @@ def test_a_check_that_no_file_could_fail_is_refused(folder, capsys):
         assert (ran.code, told in ran.err) == ((3, True) if n < 38 else (0, False))
     ran = run(capsys, "check", "gate.mosaic", "good.csv", "--false-alarms", "1%")
     assert (ran.code, "gate.mosaic: with 19 rows held out, " in ran.err, "or raise --false-alarms" in ran.err) == (3, True, True)
+    ran = run(capsys, "check", "good.csv", "gate.mosaic")
+    assert (ran.code, "gate.mosaic: is a saved model, and rows are needed" in ran.err) == (3, True)
 
 
 def test_a_check_names_the_row_of_the_file_that_cannot_be_used(folder, capsys):
