@@ -157,7 +157,7 @@ def test_a_check_says_how_few_rows_it_can_tell_and_what_it_needs(folder, capsys)
     new.to_csv("new.csv", index=False)
     told = run(capsys, "check", "good.csv", "new.csv", "--json")
     assert told.code == 0  # one row in fifty cannot be told by a hundred that were held out
-    few = "Fewer than 10 such rows among 50 could not be told"
+    few = "Fewer than 10 odd rows among 50 cannot be told"
     assert few in json.loads(told.out)["notes"][-1]
     assert few in run(capsys, "check", "good.csv", "new.csv").err  # also where the answer is rows in a pipe
     assert run(capsys, "check", "good.csv", "new.csv", "--false-alarms", "50%", "-q").code == ODD
@@ -214,7 +214,7 @@ def test_clean_files_are_stopped_at_most_as_often_as_is_stated(n_held, n_new):
 def test_p_values_are_ranks_and_are_saved(folder):
     X = np.random.default_rng(0).normal(size=(300, 3))
     detector = MOSAICOutlierDetector().fit(X[:150])
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match=r"holds no rows out\. Call hold_out"):
         detector.p_values(X)
     held, new = X[150:250], np.vstack([X[250:], [[50.0, 0.0, 0.0]]])
     found = detector.hold_out(held).p_values(new)

@@ -278,7 +278,8 @@ def run_check(args: Namespace) -> int:
     least = int(np.ceil(n / (level * (1 + n_held))))
     sentence = f"{counted(len(odd), 'row')} of {n:,} {'does' if len(odd) == 1 else 'do'} not belong; {stated}."
     if least > 1:
-        run.notes.append(f"Fewer than {least:,} such rows among {n:,} could not be told from chance; more rows held out could.")
+        few = f"Fewer than {least:,} odd rows among {n:,} cannot be told from chance"
+        run.notes.append(f"{few}; with more rows held out, fewer can.")
 
     def show() -> None:
         write_wrapped(sentence)
