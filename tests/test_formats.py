@@ -232,6 +232,8 @@ def test_patterns_that_cannot_be_read_say_why(here, capsys):
     ):
         with pytest.raises(FileFault, match=said):
             read(pattern)
+    ran = run(capsys, "select", "")
+    assert (ran.code, "'': is the name of no file" in ran.err) == (3, True)
     with read("[odd].csv") as rows:  # the name of a file comes first
         assert rows.n == 2
     ran = run(capsys, "select", "a1.csv", "a2.csv")

@@ -134,6 +134,8 @@ def read(
     except LookupError as error:
         fault, remedy = "is the name of no encoding", "Write one as in 'cp1252'."
         raise InvalidInputError(fault, remedy, parameter="encoding", value=encoding) from error
+    if path == "":  # as a variable of a shell that is not set
+        raise FileFault("''", "is the name of no file", "Name one, or '.' for the folder where you are.")
     file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
     is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
     if not is_stream:
