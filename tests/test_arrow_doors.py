@@ -66,16 +66,16 @@ def test_an_address_is_refused_with_the_line_that_reads_it(folder):
     try:
         with pytest.raises(FileFault, match="is an address or a database, and nothing is fetched from there") as refused:
             MOSAIC(10).fit("memory:///rows")
-        (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
+        (line,) = re.findall(r"in Python pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
         same_fit(eval(line, {"pyarrow": pa, "fsspec": fsspec}), FRAME)
         store.pipe("/rows.csv", FRAME[["a", "b", "city"]].to_csv(index=False).encode())
         with pytest.raises(FileFault, match="is an address") as refused:
             MOSAIC(10).fit("memory:///rows.csv")
-        (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
+        (line,) = re.findall(r"in Python pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
         assert Rows.of(eval(line, {"pyarrow": pa, "fsspec": fsspec})).columns == ["a", "b", "city"]
         with pytest.raises(FileFault, match="is an address") as refused:
             MOSAIC(10).fit(f"file://{folder}")
-        (line,) = re.findall(r"Pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
+        (line,) = re.findall(r"in Python pass (pyarrow\.dataset\.dataset\(.*?\)\))", str(refused.value))
         same_fit(eval(line, {"pyarrow": pa, "fsspec": fsspec}), FRAME)
     finally:
         store.rm("/rows", recursive=True)

@@ -157,13 +157,35 @@ def test_a_check_says_how_few_rows_it_can_tell_and_what_it_needs(folder, capsys)
     new.to_csv("new.csv", index=False)
     told = run(capsys, "check", "good.csv", "new.csv", "--json")
     assert told.code == 0  # one row in fifty cannot be told by a hundred that were held out
-    assert "Fewer than 10 such rows among 50 could not be told" in json.loads(told.out)["sentence"]
+    few = "Fewer than 10 odd rows among 50 cannot be told"
+    assert few in json.loads(told.out)["notes"][-1]
+    assert few in run(capsys, "check", "good.csv", "new.csv").err  # also where the answer is rows in a pipe
     assert run(capsys, "check", "good.csv", "new.csv", "--false-alarms", "50%", "-q").code == ODD
     assert run(capsys, "outliers", "good.csv", "--save", "fit.mosaic", "-o", "o.csv").code == 0
     ran = run(capsys, "check", "good.csv", "new.csv", "--false-alarms", "0")
     assert (ran.code, "--false-alarms must be a finite number > 0 and < 1" in ran.err) == (2, True)
     ran = run(capsys, "check", "fit.mosaic", "new.csv")
     assert (ran.code, "has no rows that were held out" in ran.err) == (3, True)
+
+
+def test_a_check_that_no_file_could_fail_is_refused(folder, capsys):
+    rng = np.random.default_rng(2)
+    for n in (1, 37, 38):
+        clean(rng, n).to_csv("good.csv", index=False)
+        ran = run(capsys, "check", "good.csv", "good.csv", "--save", "gate.mosaic", "--force")
+        told = f"good.csv: with {n // 2} rows held out, no row could be told from chance. Give a table of 38 rows or more"
+        assert (ran.code, told in ran.err) == ((3, True) if n < 38 else (0, False))
+    ran = run(capsys, "check", "gate.mosaic", "good.csv", "--false-alarms", "1%")
+    assert (ran.code, "gate.mosaic: with 19 rows held out, " in ran.err, "or raise --false-alarms" in ran.err) == (3, True, True)
+    ran = run(capsys, "check", "good.csv", "gate.mosaic")
+    assert (ran.code, "gate.mosaic: is a saved model, and rows are needed" in ran.err) == (3, True)
+
+
+def test_a_check_names_the_row_of_the_file_that_cannot_be_used(folder, capsys):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    X[77, 1] = np.nan
+    np.save("good.npy", X)
+    assert "X[77, 1] = nan" in run(capsys, "check", "good.npy", "good.npy").err
 
 
 def test_outliers_fail_the_command_where_that_is_asked_for(folder, capsys):
@@ -192,7 +214,7 @@ def test_clean_files_are_stopped_at_most_as_often_as_is_stated(n_held, n_new):
 def test_p_values_are_ranks_and_are_saved(folder):
     X = np.random.default_rng(0).normal(size=(300, 3))
     detector = MOSAICOutlierDetector().fit(X[:150])
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match=r"holds no rows out\. Call hold_out"):
         detector.p_values(X)
     held, new = X[150:250], np.vstack([X[250:], [[50.0, 0.0, 0.0]]])
     found = detector.hold_out(held).p_values(new)

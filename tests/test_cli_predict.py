@@ -449,6 +449,7 @@ def test_pictures_that_were_turned_mirrored_or_resized_are_copies(folder, capsys
     parts[3].resize((300, 260)).transpose(Image.Transpose.ROTATE_180).save("album/b3.jpg")
     found = answer(capsys, "dedup", "album")["copies"]
     assert [(row["file"], row["mosaic_copy_of"]) for row in found] == [(f"b{i}.jpg", f"a{i}.png") for i in range(4)]
+    assert [row["compared_as"] for row in answer(capsys, "columns", "album")["columns"]] == ["picture, by its pixels"]
 
 
 def test_options_of_dedup_that_would_have_no_effect_are_refused(folder, capsys, rng):

@@ -59,8 +59,64 @@ def test_other_rows_may_all_be_outliers():
 
 
 def test_compare_needs_the_columns_of_the_first_table():
-    with pytest.raises(InvalidInputError, match="'y' was there in fit and is missing now"):
+    with pytest.raises(InvalidInputError, match=r"^other lacks 'y', by which rows are compared; it has x\. "):
         mosaic.compare(two_clusters([30, 30]), two_clusters([30, 30])[["x"]])
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(InvalidInputError, match=r"^other lacks 'x2', .*; it has x0, x1\. "):
+        mosaic.compare(X, X[:, :2])
+    with pytest.raises(InvalidInputError, match=r"^other lacks 'x0', 'x1', 'x2', .*; it has x, y\. "):
+        mosaic.compare(X, two_clusters([30, 30]))
+    with pytest.raises(InvalidInputError, match=r"^other .*has 3 features, but MOSAIC is expecting 2"):
+        mosaic.compare(X[:, :2], X)
+
+
+@pytest.mark.parametrize(
+    "bad", [None, 5, mosaic.MOSAIC(3), [1, 2, 3], np.zeros((4, 4, 4)), np.zeros((0, 3)), 1j * np.ones((9, 3))]
+)
+def test_what_has_no_rows_and_columns_of_numbers_is_refused(bad):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(InvalidInputError, match=r"^other must"):
+        mosaic.compare(X, bad)
+    with pytest.raises(InvalidInputError, match=r"^X must"):
+        mosaic.compare(bad, X)
+    with pytest.raises(InvalidInputError, match=r"^X must"):
+        mosaic.columns(bad)
+
+
+def test_what_is_no_change_of_one_column_is_told_in_a_pipe_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    signs = np.repeat([-8.0, 8.0], 100)
+    for name, sign in (("along.csv", 1), ("across.csv", -1)):
+        noise = np.random.default_rng(0).normal(size=(200, 2))
+        pd.DataFrame(np.column_stack([signs, sign * signs]) + noise, columns=["x", "y"]).to_csv(name, index=False)
+    ran = run(capsys, "compare", "along.csv", "across.csv")
+    assert (ran.code, "note: The other rows differ" in ran.err) == (0, True)
+    assert "The other rows differ" not in run(capsys, "compare", "along.csv", "across.csv", "--quiet").err
+
+
+def test_copies_of_rows_that_stay_in_a_collection_are_refused_with_the_remedy():
+    frames = pytest.importorskip("dask.dataframe")
+    with pytest.raises(InvalidInputError, match=r"Dask .* are not\. Take them there first: X\.compute\(\)"):
+        mosaic.dedup(frames.from_pandas(two_clusters([30, 30]), npartitions=2))
+
+
+def test_a_fault_of_the_other_file_is_told_of_it(tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    frame = two_clusters([30, 30])
+    frame.to_csv(first, index=False)
+    frame.assign(x=1e300).to_csv(second, index=False)
+    with pytest.raises(InvalidInputError, match=r"second\.csv: has numbers larger than 1e\+100.* in row 0, column 'x'"):
+        mosaic.compare(first, second)
+
+
+def test_dedup_looks_at_columns_of_vectors():
+    vectors = np.random.default_rng(0).normal(size=(60, 4))
+    vectors[58], vectors[59] = vectors[1] + 1e-7, vectors[0]
+    found = mosaic.dedup(pd.DataFrame({"v": vectors.tolist()}))
+    assert (found.rows.tolist(), found.copy_of.tolist()) == ([58, 59], [1, 0])
+    assert (found.is_exact.tolist(), found.differs) == ([False, True], ("v", ""))
+    tables = pd.DataFrame({"v": [[1.0, 2.0], [9.0, 9.0], [3.0, 4.0], [1.0, 2.0]], "n": [1, 1, 2, 1]})
+    assert mosaic.dedup(tables).rows.tolist() == [3]  # the second row has another vector
 
 
 def test_dedup_finds_copies_of_copies_once_and_names_the_first():

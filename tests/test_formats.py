@@ -221,7 +221,7 @@ def test_patterns_that_cannot_be_read_say_why(here, capsys):
     for name in ("c.jsonl", "d.jsonl"):
         write(here, '{"x": 1}\n', name)
     for pattern, said in (
-        ("z*.csv", r"z\*\.csv: no file has a name like this"),
+        ("z*.csv", r"z\*\.csv: no file has a name like this\. Paths are relative to"),
         ("fol*", r"no file has a name like this"),
         ("a*.csv", r"a2\.csv: has other columns .* than a1\.csv: x, z"),
         ("b*.csv", r"b2\.csv: has other columns or another decimal sign"),
@@ -232,6 +232,8 @@ def test_patterns_that_cannot_be_read_say_why(here, capsys):
     ):
         with pytest.raises(FileFault, match=said):
             read(pattern)
+    ran = run(capsys, "select", "")
+    assert (ran.code, "'': is the name of no file" in ran.err) == (3, True)
     with read("[odd].csv") as rows:  # the name of a file comes first
         assert rows.n == 2
     ran = run(capsys, "select", "a1.csv", "a2.csv")

@@ -19,7 +19,7 @@ from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_wrapped
-from mosaic.door import as_indices
+from mosaic.door import as_indices, as_points
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.estimators.fitted import FittedAttributes
 from mosaic.estimators.selector import BaseSelector
@@ -256,8 +256,10 @@ def run_check(args: Namespace) -> int:
         model = load(args.model)
         if not hasattr(model, "held_out_"):
             raise FileFault(args.model, "has no rows that were held out", "Write it with: mosaic check good.csv FILE --save …")
+        check_held_out(args.model, len(model.held_out_), level)
     else:
         with opened(Namespace(**vars(args) | {"file": args.model})) as run:
+            check_held_out(args.model, run.table.n // 2, level)
             fitted, held_out = halves(run.table)
             model = run.known(MOSAICOutlierDetector(**run.settings(DETECTOR_SETTINGS)).fit(fitted)).hold_out(held_out)
             if args.save is not None:
@@ -276,7 +278,8 @@ def run_check(args: Namespace) -> int:
     least = int(np.ceil(n / (level * (1 + n_held))))
     sentence = f"{counted(len(odd), 'row')} of {n:,} {'does' if len(odd) == 1 else 'do'} not belong; {stated}."
     if least > 1:
-        sentence += f" Fewer than {least:,} such rows among {n:,} could not be told from chance; more rows held out could."
+        few = f"Fewer than {least:,} odd rows among {n:,} cannot be told from chance"
+        run.notes.append(f"{few}; with more rows held out, fewer can.")
 
     def show() -> None:
         write_wrapped(sentence)
@@ -289,8 +292,18 @@ def run_check(args: Namespace) -> int:
     return run.finish(show, table, sentence=sentence, **about, rows=records_of(table))
 
 
+def check_held_out(path: str, n_held: int, level: float) -> None:
+    """Refuse so few rows held out that no file could fail, since p-values are no lower than 1 / (1 + how many they are)."""
+    needed = int(np.ceil(1 / level)) - 1
+    if n_held < needed:
+        fault = f"with {counted(n_held, 'row')} held out, no row could be told from chance"
+        raise FileFault(path, fault, f"Give a table of {2 * needed:,} rows or more, or raise `false_alarms`.")
+
+
 def halves(rows: Rows) -> list[Any]:
-    """Two halves of the rows, drawn at random."""
+    """Two halves of the rows, drawn at random. Entries of an array are checked before, while rows have their numbers."""
+    if rows.array is not None and not rows.stays:
+        as_points(rows.array)
     some = [rows.take(np.sort(half)) for half in np.array_split(np.random.default_rng(0).permutation(rows.n), 2)]
     return some if rows.array is not None else [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
 

@@ -59,6 +59,8 @@ def run_compare(args: Namespace) -> int:
         run.write_rows("changes", args.output, table)
         shares = {"share": found.share, "share_in_other": found.share_in_other}
         picks = pa.table({"row": found.rows, "name": run.table.ids(found.rows), **shares})
+        if not run.prints_answer:  # rows alone do not say what differs beyond single columns
+            run.notes.append(str(found))
 
     def show() -> None:
         write_wrapped(str(found))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +14,17 @@ from sklearn.neighbors import NearestNeighbors
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
+from mosaic.door import as_points
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.fitted import NewRows
 from mosaic.estimators.selector import MOSAIC, BaseSelector
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.parameters import as_bytes, real_number
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.copies import NEAR_NUMBERS, ComparedCells, copies_of_pictures, settled
-from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, Change, Drift, chi2, drift_of
+from mosaic.rows.drift import KINDS_OF_TESTS, LEVEL, Change, Drift, chi2, columns_tested, drift_of
+from mosaic.rows.faults import close_to
+from mosaic.rows.kinds import Embedding
 from mosaic.rows.tables import InMemory
 from mosaic.text import listed
 
@@ -52,9 +57,11 @@ class Comparison:
     model: BaseSelector
 
     @classmethod
-    def of(cls, model: BaseSelector, X: object, other: object, drift: Drift) -> Comparison:
+    def of(cls, model: BaseSelector, X: object, other: Rows, drift: Drift) -> Comparison:
         """By the representatives of a model that was fitted to X, and what moved in single columns."""
-        here, there = model.explain_new(X), model.explain_new(other)
+        here = model.explain_new(X)
+        with faults_of("other", other):
+            there = model.explain_new(other)
         picks = model.selection_.rows
         counts, other_counts = _counts(here, picks), _counts(there, picks)
         share, share_in_other = counts[:-1] / len(here), other_counts[:-1] / len(there)
@@ -125,8 +132,33 @@ def compare(X: object, other: object, *, fit_params: dict[str, Any] | None = Non
 
 def moved_columns(rows: Rows, others: Rows) -> Drift:
     """What moved from ``rows`` to ``others``, which must have the columns that are compared."""
-    Encoder.fit(rows).known_columns(others)
+    for name, each in {"X": rows, "other": others}.items():
+        with faults_of(name, each):
+            if each.array is not None and not each.stays:
+                as_points(each.array, name)
+    there = others.table.columns
+    missing = [column for column in columns_tested(rows) if column not in there]
+    with faults_of("other", others):
+        if missing:
+            fault = (
+                f"lacks {listed(list(map(repr, missing)))}, by which rows are compared; it has {listed(there) or 'no columns'}"
+            )
+            raise InvalidInputError(fault, f"{close_to(missing[0], there)}Add or rename columns.", parameter="X")
     return drift_of(rows, others)
+
+
+@contextmanager
+def faults_of(name: str, rows: Rows) -> Iterator[None]:
+    """Context in which faults of X are those of these rows: of their file, or of the parameter with this name."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.parameter not in ("X", name):
+            raise
+        fault = PYTHON(error.fault)
+        if rows.request.is_of_file:
+            raise rows.request.fault(fault, error.remedy or "") from error
+        raise InvalidInputError(fault, error.remedy, parameter=name) from error
 
 
 @dataclass(frozen=True)
@@ -192,18 +224,19 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
     """
     rows = Rows.of(X, memory_budget=as_bytes(memory_budget))
     encoder = Encoder.fit(rows)
-    is_of_numbers = not encoder.has_rules and rows.pictures_of is None
+    is_of_numbers = all(isinstance(column, Embedding) for column in encoder.columns) and rows.pictures_of is None
     if near is not None:
         real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
     if rows.stays:
-        raise InvalidInputError("copies are looked for in memory, and the rows are too many", "Raise `memory_budget`.")
+        remedy = "Raise `memory_budget`." if rows.request.is_of_file else "Take them there first: X.compute(), X.to_pandas()."
+        raise InvalidInputError(f"copies are looked for in memory, where the rows of this {rows.kind} are not", remedy)
     compared = None
     if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
         compared = ComparedCells(rows.table.cells(rows.roles.compared))
     original = np.full(rows.n, -1)
     numbers: Any = None
     if compared is not None:
-        original = compared.copies(near if encoder.has_rules else None)
+        original = compared.copies(None if is_of_numbers else near)
     if rows.pictures_of is not None:
         side = rows.request.image_size
         numbers = rows.array[:, :-2].reshape(rows.n, side, side, -1)
@@ -219,7 +252,8 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
         return Copies(copies, of, is_exact, (), (), rows.n, encoder)
     unlike, m = compared.unlike(copies, of), len(compared.names)
     both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
-    differs = tuple("; ".join(f"{c}: {one[c]} / {other[c]}" for c in columns) for one, other, columns in both)
+    told = ([c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns] for a, b, columns in both)
+    differs = tuple(map("; ".join, told))
     equal_cells = tuple(f"{m - len(columns)} of {m}" for columns in unlike)
     return Copies(copies, of, np.array([not columns for columns in unlike], bool), equal_cells, differs, rows.n, encoder)
 

@@ -135,7 +135,7 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         >>> bool(detector.p_values([[99.0, 99.0, 99.0]])[0] == 1 / 301)
         True
         """
-        check_is_fitted(self, "held_out_")
+        check_is_fitted(self, "held_out_", msg="%(name)s holds no rows out. Call hold_out with rows that were not in the fit.")
         rank = np.searchsorted(self.held_out_, self.score_samples(X), "right")
         return np.asarray((1.0 + rank) / (1.0 + len(self.held_out_)))
 

@@ -133,11 +133,13 @@ def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, 
             names_known = encoder.names is not None and not is_fit
             matrix = check_array(matrix, **ARRAY) if names_known else validate_data(estimator, matrix, reset=is_fit, **ARRAY)
         except TypeError as error:
-            raise NoNumbersError(f"X holds what is no number: {error}", "Convert it, or pass a data frame.") from error
+            fault = f"holds what is no number: {error}"
+            raise NoNumbersError(fault, "Convert it, or pass a data frame.", parameter="X") from error
         except ValueError as error:
             said = str(error).split("\n")
             fault = " ".join(dict.fromkeys((said[0], said[-1]))).strip()  # between the first and the last line are numbers of X
-            raise InvalidInputError(f"X is no table of numbers: {fault}", "Convert it, or pass a data frame.") from error
+            remedy = "Pass the same columns." if "is expecting" in fault else "Convert it, or pass a data frame."
+            raise InvalidInputError(f"is no table of numbers: {fault}", remedy, parameter="X") from error
         matrix = canonical(matrix) if sp.issparse(matrix) else matrix
         check_entries(matrix, encoder.number_names)
     if is_fit:

@@ -32,7 +32,7 @@ _SIGNS = re.compile(r"[\W_]+")
 
 class ComparedCells:
     """The cells of a table as they are compared: of every row and column the place of its cell among the different ones, −1 where
-    missing. Columns that are the same or different in every row are left out, but for long ``texts``.
+    missing. Columns that are the same or different in every row are left out, but for long ``texts`` and vectors.
     """
 
     def __init__(self, cells: Cells):
@@ -43,7 +43,13 @@ class ComparedCells:
         for name in cells:
             values = cells[name]
             rule = rule_of(name, values, forced=True)
-            if isinstance(rule, LeftOut) or values.kind in ("other", "vector"):
+            if isinstance(rule, LeftOut) or values.kind == "other":
+                continue
+            if values.kind == "vector":
+                there, places = ~values.missing, np.full(self.n, -1, np.intp)
+                places[there] = np.unique(np.asarray(values.numbers)[there], axis=0, return_inverse=True)[1].ravel()
+                self.names.append(name)
+                codes.append(places)
                 continue
             levels, places = _levels_of(values, rule)
             is_text = values.kind == "text" and is_long(values.levels)

@@ -70,9 +70,14 @@ class Drift:
         return replace(rows, roles=replace(rows.roles, compared=compared))
 
 
+def columns_tested(rows: Rows) -> Sequence[str]:
+    """The columns whose drift is looked for."""
+    return rows.table.columns if isinstance(rows.table, InArray) else rows.roles.compared
+
+
 def drift_of(rows: Rows, others: Rows) -> Drift:
     """What moved from ``rows`` to ``others``, which have the same columns."""
-    names = rows.table.columns if isinstance(rows.table, InArray) else rows.roles.compared
+    names = columns_tested(rows)
     found: list[Change] = []
     moves_on: list[str] = []
     parts: dict[str, list[IntArray]] = {}

@@ -27,7 +27,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
-from mosaic.door import as_weights
+from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
@@ -301,7 +301,8 @@ class Encoder:
         """How each column of the rows that this was learned from is compared; see ``mosaic.columns``."""
         found = [ComparedColumn(column.name, column.how, column.usually) for column in self.columns]
         if not self.has_rules:
-            found = [ComparedColumn(name, "number, as it is", "") for name in self.names or rows.columns]
+            how = "number, as it is" if rows.pictures_of is None else "picture, by its pixels"
+            found = [ComparedColumn(name, how, "") for name in self.names or rows.columns]
         return [*found, *(ComparedColumn(column.name, "not compared", column.why) for column in self.left_out)]
 
     def describe(self) -> tuple[str, ...]:
@@ -336,6 +337,8 @@ def columns(X: object) -> list[ComparedColumn]:
     from mosaic.rows.rows import Rows
 
     rows = Rows.of(X)
+    if rows.array is not None and not rows.stays:
+        as_points(rows.array)
     return Encoder.fit(rows).compared(rows)
 
 

@@ -112,7 +112,7 @@ def refuse_address(path: str | PathLike[str]) -> None:
                 kind = f", format={ending!r}" if ending in ("csv", "feather", "arrow") else ""
                 place = str(path) if scheme.startswith("http") else place
                 opened = f"pyarrow.dataset.dataset({place!r}{kind}, filesystem=fsspec.filesystem({scheme!r}))"
-                remedy = f"Pass {opened} instead. {remedy}"
+                remedy = f"{remedy} Or in Python pass {opened}."
             raise FileFault(path, "is an address or a database, and nothing is fetched from there", remedy)
 
 

@@ -282,8 +282,8 @@ class Cells(Mapping[str, Values]):
             return _matrix_of_lists(columns[0].to_arrow())
         for column in columns:
             if not _are_numbers(column):
-                fault = f"X must hold numbers only; column {column.name!r} is of type {column.dtype}"
-                raise InvalidInputError(fault, "Convert it to a number type, or drop it.")
+                fault = f"must hold numbers only; column {column.name!r} is of type {column.dtype}"
+                raise InvalidInputError(fault, "Convert it to a number type, or drop it.", parameter="X")
         if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
             matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
             return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)

@@ -127,13 +127,15 @@ def read(
     CSV file ('height', 'age') ['Max'] [{'height': 1.8}]
     """
     if format is not None and f".{format}" not in ENDINGS:
-        remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
+        remedy = f"Known are {', '.join(ending[1:] for ending in (*KINDS, *PACKED))}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     try:
         "".encode(encoding or "utf-8")
     except LookupError as error:
         fault, remedy = "is the name of no encoding", "Write one as in 'cp1252'."
         raise InvalidInputError(fault, remedy, parameter="encoding", value=encoding) from error
+    if path == "":  # as a variable of a shell that is not set
+        raise FileFault("''", "is the name of no file", "Name one, or '.' for the folder where you are.")
     file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
     is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
     if not is_stream:
@@ -178,12 +180,14 @@ def kind_of(file: Path) -> str:
         return ".parquet" if ".parquet" in endings else "images"
     if ending in COMPRESSIONS:
         ending = Path(file.stem).suffix.lower() + ending
+    if ending == ".mosaic":
+        raise FileFault(file, "is a saved model, and rows are needed", "Name the file of the rows.")
     if ending not in ENDINGS:
         raise FileFault(
             file,
             f"files that end in {ending!r} are not known" if ending else "a name without an ending says nothing of the file",
-            f"Known are {', '.join(KINDS)}, folders of Parquet files and of pictures. Rename it if it is one of these, or "
-            "convert it, for example with pandas.",
+            f"Known are {', '.join((*KINDS, *PACKED))}, folders of Parquet files and of pictures. "
+            "Rename it if it is one of these, or convert it, for example with pandas.",
         )
     return ending
 

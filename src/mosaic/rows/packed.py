@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.choosing.budget import may_load
-from mosaic.rows.faults import FileFault, no_rows, readable
+from mosaic.rows.faults import FileFault, readable
 from mosaic.rows.roles import Request
 from mosaic.text import listed
 
@@ -31,7 +31,7 @@ def files_of(pattern: Path) -> list[Path]:
         return []
     files = [Path(name) for name in sorted(glob(str(pattern), recursive=True)) if os.path.isfile(name)]
     if not files:
-        raise no_rows(pattern, "no file has a name like this")
+        raise FileFault(pattern, "no file has a name like this", f"Paths are relative to {Path.cwd()}.")
     for other in files:
         if other.suffix.lower() != files[0].suffix.lower():
             raise FileFault(other, f"is of another kind than {files[0].name}", f"Give {pattern} the ending of one kind.")
