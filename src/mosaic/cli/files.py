@@ -13,8 +13,7 @@ from mosaic.cli.commands import open_new_rows
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_wrapped
 from mosaic.cli.terminal import write_table as write_columns
-from mosaic.estimators import Comparison
-from mosaic.estimators.comparison import moved_columns, p_text
+from mosaic.estimators.comparison import p_text
 from mosaic.rows import Encoder
 from mosaic.rows.drift import Change
 from mosaic.rows.encoder import ComparedColumn
@@ -49,11 +48,8 @@ def run_compare(args: Namespace) -> int:
         run = stack.enter_context(opened(args))
         other = stack.enter_context(open_new_rows(None, Namespace(**vars(args) | {"file": args.other}), run.bar))
         run.bar.update("comparing columns")
-        drift = moved_columns(run.table, other)
-        run.table = drift.staying(run.table)
-        model = run.fit()
-        run.bar.update("looking at all rows")
-        found = Comparison.of(model, run.table, other, drift)
+        found = mosaic.compare(run.table, other, fit_params=run.constraints(), **run.settings())
+        run.known(found.model)
         changes = {each.name: [getattr(change, each.name) for change in found.changes] for each in fields(Change)}
         table = pa.table(changes)
         run.write_rows("changes", args.output, table)
