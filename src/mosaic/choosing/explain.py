@@ -84,9 +84,7 @@ class Explanation:
         return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven])
 
 
-def explain_rows(
-    selection: Selection, rows: Sequence[Any], columns: TableColumns | None = None, file: Any = None
-) -> list[Explanation]:
+def explain_rows(selection: Selection, rows: Sequence[Any], columns: TableColumns | None, file: Any = None) -> list[Explanation]:
     """The explanations of rows of the data, which may count from the end, with columns from ``columns_of``; ``file`` is an open
     table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read.
     """

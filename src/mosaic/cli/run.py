@@ -44,7 +44,7 @@ class Run:
 
     table: Rows
 
-    def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None = None):
+    def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None):
         self.args = args
         self.bar = bar
         self.saved = saved

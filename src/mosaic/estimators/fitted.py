@@ -280,7 +280,7 @@ def answers(selection: Selection, numbers: Any, question: Question) -> Any:
     return answers_by_pass(selection, question, numbers.run, numbers.names)
 
 
-def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
+def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
     selection = model.selection_
     encoder = model.encoder_

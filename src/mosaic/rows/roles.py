@@ -98,7 +98,7 @@ class Roles:
     notes: tuple[str, ...] = ()
 
 
-def roles_of(request: Request, table: Table, *, has_names: bool = False) -> Roles:
+def roles_of(request: Request, table: Table, *, has_names: bool) -> Roles:
     """Decide what every column is for.
 
     Columns are compared, except those that mosaic itself or pandas (its index) has added, or that the request gives another role.

@@ -99,7 +99,8 @@ class Outside:
         return cells_of(self.take(NO_ROWS, self.columns)).kinds
 
     def blocks(self: Table, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
-        yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
+        rows = np.arange(start, self.n if stop is None else stop)
+        yield cells_of(self.take(rows, columns), levels=getattr(self, "levels", ()))
 
     def texts(self: Table, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)

@@ -84,7 +84,7 @@ def write_rows(
     return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
-def check_output(path: str | PathLike[str], force: bool = False, endings: Collection[str] = tuple(WRITERS)) -> None:
+def check_output(path: str | PathLike[str], force: bool, endings: Collection[str] = tuple(WRITERS)) -> None:
     """Refuse, before the long work, an output that could not be written after it, or whose name does not end as it should."""
     target = Path(path)
     if ".csv" in endings and _is_stream(target):
