@@ -53,6 +53,12 @@ def in_blocks(
     return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
 
 
+def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
+    """The places of a mask, those of the lowest values first; of equal ones the first."""
+    places = np.flatnonzero(mask)
+    return places[np.argsort(values[places], kind="stable")]
+
+
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
     """``size`` random numbers of range(n) in ascending order, or all if n ≤ ``size``."""
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))

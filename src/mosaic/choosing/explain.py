@@ -265,7 +265,7 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
 
 
 def odd_columns(
-    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
+    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray
 ) -> list[list[ColumnReason]]:
     """For each prepared row y, the unusual values that make up three quarters of why it is rare; if none is unusual, two columns.
     ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
@@ -283,7 +283,7 @@ def odd_columns(
     Z = selection.data.geometry.prepare.undone(Y)
     for place, (y, z, number) in enumerate(zip(Y, Z, numbers.tolist(), strict=True)):
         d = usual.kernel.gamma * _sums(np.abs(X - y) ** usual.kernel.order, columns)
-        others = weights * (usual.points[some] != (-1 if points is None else points[place]))
+        others = weights * (usual.points[some] != points[place])
         without = logsumexp(d - d.sum(axis=1, keepdims=True), axis=0, b=others[:, None])
         gains = np.zeros(d.shape[1])
         if others.any():
@@ -298,7 +298,7 @@ def odd_columns(
 
 
 def typical_columns(
-    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
+    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray
 ) -> list[list[ColumnReason]]:
     """For each prepared row, its unusual values, farthest from the mean first."""
     usual = selection.usual

@@ -14,7 +14,7 @@ import sklearn.datasets
 from scipy.stats import false_discovery_control
 
 import mosaic
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import IntArray, lowest_first
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
@@ -152,8 +152,7 @@ def run_outliers(args: Namespace) -> int:
         run.bar.update("looking at all rows")
         counts = np.asarray(model.effective_count_)
         odd = np.asarray(model.is_outlier_)
-        found = np.flatnonzero(odd)
-        found = found[np.argsort(counts[found], kind="stable")]
+        found = lowest_first(odd, counts)
         rows = np.arange(run.table.n) if args.all else found
         # A fit by passes says what became of an outlier, too; here nothing is rejected.
         told = [f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table)]
@@ -223,8 +222,7 @@ def run_predict(args: Namespace) -> int:
         placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
         table = pa.table(placed | {"reason": pa.array(new.reason, pa.string())})
         run.write_rows("rows", args.output, table)
-        odd = np.flatnonzero(new.is_outlier)
-        odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
+        odd = lowest_first(new.is_outlier, new.effective_count)
         ids = run.table.ids(odd)
     picks, n_new = np.unique(new.representative[new.representative >= 0], return_counts=True)
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
@@ -264,8 +262,7 @@ def run_check(args: Namespace) -> int:
                 model.save(args.save, table=fitted, force=args.force)
     with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
         p, n, n_held = model.p_values(run.table), run.table.n, len(model.held_out_)
-        odd = np.flatnonzero(false_discovery_control(p) <= level)
-        odd = odd[np.argsort(p[odd], kind="stable")]
+        odd = lowest_first(false_discovery_control(p) <= level, p)
         reasons = model.explain_new(run.table).reason
         why = [reasons[row] for row in odd]
         told = {"mosaic_row": odd, "mosaic_p_value": p[odd], "mosaic_reason": pa.array(why, pa.string())}

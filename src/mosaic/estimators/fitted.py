@@ -211,7 +211,7 @@ class FittedAttributes:
         if columns is not None and selection.usual is not None and len(odd):
             some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
             some = selection.data.geometry.prepare(some)
-            reasons = odd_columns(selection, columns, np.asarray(in_double(some)), odd)
+            reasons = odd_columns(selection, columns, np.asarray(in_double(some)), odd, np.full(len(odd), -1))
         reason: list[str | None] = [None] * len(places)
         for number, why in zip(odd.tolist(), reasons, strict=True):
             said = why_odd(selection, float(count[number]), why)

@@ -163,8 +163,7 @@ class TextTable:
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
                 return "empty", pa.nulls(len(column))
-            has_fraction = self.decimal in (cells[0].as_py() or "")
-            whole = None if has_fraction else self._tried(cells, "whole")
+            whole = self._tried(cells, "whole")
             if whole is not None:
                 same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
