@@ -73,7 +73,7 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
             odd = model.is_outlier_
             found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
             run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
-    show = partial(show_selected, run, answer) if answer else run.say_notes
+    show = partial(show_selected, run, answer) if answer else lambda: None
     return run.finish(show, picks if args.command == "select" else None, **answer)
 
 
@@ -142,7 +142,6 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
         write_wrapped(f"{counted(n, 'outlier')}, oddest first: {', '.join(called)}{others}.")
     write()
     write_wrapped(answer["certificate"]["sentence"])
-    run.write_end()
 
 
 def run_outliers(args: Namespace) -> int:
@@ -183,7 +182,6 @@ def run_outliers(args: Namespace) -> int:
             run.write_table(columns)
             write()
         write_wrapped(facts.decisions[-1])
-        run.write_end()
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
@@ -239,7 +237,6 @@ def run_predict(args: Namespace) -> int:
             columns = {"new row": odd, "name": ids, "effective count": new.effective_count[odd].tolist()}
             write()
             run.write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]})
-        run.write_end()
 
     saved = model.selection_
     about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
@@ -280,7 +277,6 @@ def run_check(args: Namespace) -> int:
         if len(odd):
             write()
             run.write_table(shown)
-        run.write_end()
 
     about = {"false_alarms": level, "n_held_out": n_held, "n_outliers": len(odd)}
     return run.finish(show, table, sentence=sentence, **about, rows=records_of(table))
@@ -329,7 +325,6 @@ def run_certify(args: Namespace) -> int:
         write_wrapped(told.sentence)
         write()
         write_wrapped(told.details.removeprefix(told.sentence).strip())
-        run.write_end()
 
     return run.finish(show, sentence=told.sentence, certificate=jsonable(vars(told)))
 
@@ -382,7 +377,6 @@ def run_path(args: Namespace) -> int:
         shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
         bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
         run.write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
-        run.write_end()
 
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
 

@@ -36,7 +36,6 @@ def run_columns(args: Namespace) -> int:
     def show() -> None:
         shown = {name.replace("_", " "): values for name, values in table.to_pydict().items()}
         run.write_table(shown)
-        run.write_end()
 
     return run.finish(show, table, columns=found)
 
@@ -67,7 +66,6 @@ def run_compare(args: Namespace) -> int:
         stands_for = {"stands for": "share", f"in {args.other}": "share_in_other"}
         percents = {title: [percent(share) for share in placed[name]] for title, name in stands_for.items()}
         write_columns({"row": placed["row"], "name": placed["name"], **percents}, "; --json has them all", most=8)
-        run.write_end()
 
     about = {"p_value": found.p_value, "moves_on": found.moves_on, "outlier_shares": found.outlier_shares}
     told = {"changes": [asdict(change) for change in found.changes], "picks": records_of(without_lists(picks))}
@@ -98,7 +96,6 @@ def run_dedup(args: Namespace) -> int:
         if found:
             write()
             run.write_table(shown)
-        run.write_end()
 
     n_exact = int(found.is_exact.sum())
     return run.finish(show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table)))
