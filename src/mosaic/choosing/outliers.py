@@ -25,7 +25,7 @@ and the groups are ours. ``docs/constants.md`` names the data on which the numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -49,6 +49,7 @@ from mosaic.arrays.xp import (
 )
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import DISTANCES, Kernel, check_similarities
+from mosaic.parameters import fields_of
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
@@ -112,7 +113,7 @@ class CountingPrograms:
     is_exact: bool = False  # whether to count in double precision alone
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from these
+        return fields_of(self)  # without what is computed from these
 
     @classmethod
     def of(

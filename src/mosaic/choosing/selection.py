@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +21,7 @@ from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, out
 from mosaic.choosing.points import FitData, Solved, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
+from mosaic.parameters import fields_of
 from mosaic.program.encoding import Certificate
 from mosaic.text import listed
 
@@ -71,7 +72,7 @@ class Selection:
     def __getstate__(self) -> dict[str, Any]:
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
         kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"computed": kept}
+        return fields_of(self) | {"computed": kept}
 
     @property
     def rows(self) -> IntArray:

@@ -141,12 +141,12 @@ class Settings:
 
     @property
     def pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel in PAIRWISE
+        return self.kernel in PAIRWISE
 
     @property
     def takes_as_given(self) -> bool:
         """Whether columns are numbers that the kernel knows the meaning of."""
-        return isinstance(self.kernel, str) and self.kernel in TAKEN_AS_GIVEN
+        return self.kernel in TAKEN_AS_GIVEN
 
     def number(self, n_rows: float) -> int | None:
         k = self.n_representatives

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from numbers import Real
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -28,7 +28,7 @@ from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, is_whole, one_of, real_number
+from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, fields_of, is_whole, one_of, real_number
 from mosaic.rows import Rows
 from mosaic.rows.frames import take_rows
 from mosaic.rows.rows import chosen_rows
@@ -339,6 +339,5 @@ verbose : as for ``MOSAIC``
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inputs = {each.name: getattr(tags.input_tags, each.name) for each in fields(tags.input_tags)}
-        tags.input_tags = _SamplerInputTags(**inputs)
-        return _SamplerTags(**{each.name: getattr(tags, each.name) for each in fields(tags)})
+        tags.input_tags = _SamplerInputTags(**fields_of(tags.input_tags))
+        return _SamplerTags(**fields_of(tags))

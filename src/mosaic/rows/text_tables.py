@@ -367,8 +367,9 @@ def _delimiter_of(text: str, is_strict: bool) -> str | None:
 
 def _has_decimal_comma(records: list[list[str]]) -> bool:
     cells = [cell.strip() for record in records for cell in record]
-    commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
-    return commas > sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
+    patterns = r"[-+]?\d+,\d+([eE][-+]?\d+)?", r"[-+]?\d*\.\d+([eE][-+]?\d+)?"
+    commas, points = (len(list(filter(re.compile(pattern).fullmatch, cells))) for pattern in patterns)
+    return commas > points
 
 
 def names_and_header(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
