@@ -268,9 +268,6 @@ class Selection:
         counts = self.counts_at(Y)
         return np.where(self.outliers_at(Y, counts), counts, np.inf)
 
-    def log_counts_at(self, Y: Matrix) -> FloatArray:
-        return np.log(self.data.counts_at(Y))
-
     def errors_of_belonging_at(self, Y: Matrix) -> FloatArray:
         """NaN for outliers."""
         return np.where(self.outliers_at(Y), np.nan, self.errors_at(Y))

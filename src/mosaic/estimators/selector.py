@@ -320,7 +320,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.log_counts_at, np.zeros(0)))
+        return to_device_of(X, np.log(ask(self, X, Selection.counts_at, np.zeros(0))))
 
     def score(self, X: object, y: object = None) -> float:
         """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""

@@ -16,7 +16,6 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any
 
-from mosaic.choosing.budget import may_load
 from mosaic.rows.faults import FileFault, no_rows, readable
 from mosaic.rows.roles import Request
 from mosaic.text import listed
@@ -83,9 +82,9 @@ def from_json(request: Request, folder: Path) -> Path:
             head = file.read(1 << 10).lstrip(codecs.BOM_UTF8).lstrip()
         if head.startswith(b"{"):
             return Path(shutil.copyfile(path, target))
-        if not may_load(10.0 * path.stat().st_size, request.budget, at_once=True):  # objects of Python, and the text
-            fault = "is a list, which is read at once, and takes more than half of the memory budget"
-            raise FileFault(path, fault, f"Use a pipe (jq -c '.[]' {shlex.quote(path.name)} | mosaic select - --format jsonl)")
+        pipe = f"Use a pipe (jq -c '.[]' {shlex.quote(path.name)} | mosaic select - --format jsonl)"
+        needed = 10.0 * path.stat().st_size  # objects of Python, and the text
+        request.refuse_beyond_half(needed, "is a list, which is read at once, and takes", pipe)
         text: Any = path.read_bytes()
         text = text if request.encoding is None else text.decode(request.encoding)
         records = json.loads(text, parse_constant={"NaN": None}.__getitem__)
