@@ -21,7 +21,7 @@ from mosaic.choosing.data import answers_by_pass, answers_task
 from mosaic.choosing.explain import why_odd
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
-from mosaic.exceptions import SelectionWarning, warn
+from mosaic.exceptions import warn
 from mosaic.facts import Facts
 from mosaic.parameters import PAIRWISE
 from mosaic.rows import Encoder, Rows
@@ -235,7 +235,7 @@ class FittedAttributes:
 
     def _warn(self) -> None:
         for sentence in self.selection_.warnings:
-            warn(SelectionWarning(sentence))
+            warn(sentence)
 
     def _html_repr(self) -> str:
         diagram = str(estimator_html_repr(self))

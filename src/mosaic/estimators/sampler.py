@@ -27,7 +27,7 @@ from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, fields_of, is_whole, one_of, real_number
 from mosaic.rows import Rows
 from mosaic.rows.frames import take_rows
@@ -262,7 +262,7 @@ verbose : as for ``MOSAIC``
         by_class = [here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()]
         chosen = np.concatenate(by_class)
         for sentence in self._notes(counts, room, total):
-            warn(SelectionWarning(sentence))
+            warn(sentence)
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
         final = self._fitted(given, len(distinct), must_include=distinct)
         self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})

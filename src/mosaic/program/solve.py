@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -15,7 +14,7 @@ from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import numpy_dtype, on_host
 from mosaic.door import as_points, as_weights
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
 from mosaic.parameters import PAIRWISE, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
@@ -127,7 +126,7 @@ def solve(
         encoding = replace(encoding, groups=groups, influence=influence)
     if encoding.dual_gap > tol:
         text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
-        warnings.warn(ConvergenceWarning(text), stacklevel=2)
+        warn(text, ConvergenceWarning)
     return encoding
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.rows.faults import FileFault
 from mosaic.rows.roles import Request, Roles, check_names, refuse_columns
 from mosaic.rows.rows import Rows
@@ -109,7 +109,7 @@ def open_images(request: Request) -> Rows:
     if unreadable:
         told = listed([f"{name} ({why})" for name, why in unreadable.items()])
         of = f"{len(unreadable):,} of {len(files) + len(unreadable):,} pictures"
-        warn(SelectionWarning(f"Left out, because they cannot be read: {of}: {told}."))
+        warn(f"Left out, because they cannot be read: {of}: {told}.")
     about: dict[str, Any] = {"notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
     shows_nothing = X[:, -2:].any(axis=1)
     if 0 < shows_nothing.mean() <= HARDLY_ANY:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mosaic.choosing.budget import budget_of
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import COMPRESSIONS, OtherEncoding, open_feather, open_json_lines, open_parquet
@@ -219,7 +219,7 @@ def _open(request: Request) -> Rows:
             rows = kind.open(replace(request, encoding=other.encoding))
             if other.word:
                 said = f"{file.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}."
-                warn(SelectionWarning(f"{said} If it is another one, name it with `encoding`."))
+                warn(f"{said} If it is another one, name it with `encoding`.")
     except RecursionError as error:  # of libraries that look at its types
         raise FileFault(file, "is nested too deeply", "Write it again as a flat table.") from error
     if "pyarrow" in sys.modules:  # it keeps what reading took for a while
