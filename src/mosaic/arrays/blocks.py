@@ -20,6 +20,7 @@ IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Seed: TypeAlias = int | np.random.Generator | None
 Result = TypeVar("Result")
+NO_ROWS = np.zeros(0, np.intp)
 #: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
 #: have: squares of distances, and their inverses, stay far within the range of floats.
 LARGEST = 1e100

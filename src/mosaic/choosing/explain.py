@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double, subsample
+from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray, in_double, subsample
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
@@ -151,7 +151,7 @@ def _explained(
         similarity = float(near[0, 0])
     y = None if y is None else in_double(y)
     rank = None
-    closest = np.zeros(0, np.intp)
+    closest = NO_ROWS
     stands_for = 0.0
     reasons = []
     status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import Matrix, on_host, rows_of
 from mosaic.choosing.certificate import counted
@@ -63,7 +63,7 @@ class Selection:
     settings: Settings
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
-    members: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
+    members: IntArray = field(default_factory=NO_ROWS.copy)
     gains: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     changes: tuple[str, ...] = field(default=(), repr=False)
     why_so_many: str = field(default="", repr=False)

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import NO_ROWS, IntArray
 from mosaic.arrays.codes import equal_rows
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
@@ -69,7 +69,7 @@ def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     voters = min(VOTERS, len(y) - 1)
     if voters < 1 or len(labels) < 2:
-        return Suspects(np.zeros(0, np.intp), y[:0], y[:0], y[:0])
+        return Suspects(NO_ROWS, y[:0], y[:0], y[:0])
     near = codes[NearestNeighbors(n_neighbors=voters).fit(X).kneighbors(return_distance=False)]
     near.sort(axis=1)
     middle = near[:, voters // 2]  # a label of more than half is in the middle of the sorted ones
@@ -280,7 +280,7 @@ verbose : as for ``MOSAIC``
         if number is not None and number >= n:
             return np.arange(n)
         if number == 0:
-            return np.zeros(0, np.intp)
+            return NO_ROWS
         first = equal_rows(rows).first
         if number is not None and number >= len(first):
             return np.append(first, np.setdiff1d(np.arange(n), first)[: number - len(first)])

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mosaic.arrays.blocks import IntArray, lowest_first
+from mosaic.arrays.blocks import NO_ROWS, IntArray, lowest_first
 from mosaic.rows.roles import Request, Roles
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import NO_ROWS, Outside, table_of, values_of
+from mosaic.rows.tables import Outside, table_of, values_of
 from mosaic.text import Library, jsonable
 
 if TYPE_CHECKING:

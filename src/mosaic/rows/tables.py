@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import NO_ROWS, IntArray
 from mosaic.arrays.sources import Source
 from mosaic.rows.frames import Cells, cells_of, take_rows
 from mosaic.text import Library
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 pa = Library("pyarrow")
 types = Library("pyarrow.types")
 
-NO_ROWS = np.zeros(0, np.intp)
 #: Features of a bare array are shown as columns if there are no more of them.
 SHOWN_FEATURES = 50
 
