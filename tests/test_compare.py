@@ -11,7 +11,7 @@ from cli_runs import run
 from mixed_tables import customers
 from mosaic import InvalidInputError, MemoryBudgetError
 
-pytest.importorskip("pyarrow")
+pyarrow = pytest.importorskip("pyarrow")
 
 
 def two_clusters(sizes, seed=0):
@@ -56,6 +56,13 @@ def test_other_rows_may_all_be_outliers():
     found = mosaic.compare(two_clusters([150, 50]), far, n_representatives=2)
     assert found.outlier_shares[1] == 1.0
     assert (found.share_in_other == 0).all()
+
+
+def test_compare_takes_a_budget_in_words_whatever_the_rows_are():
+    dataset = pytest.importorskip("pyarrow.dataset")
+    tables = [pyarrow.Table.from_pandas(two_clusters([40, 40], seed)) for seed in (0, 1)]
+    found = mosaic.compare(*map(dataset.dataset, tables), n_representatives=2, memory_budget="500MB")
+    assert found.n_rows == (80, 80)
 
 
 def test_compare_needs_the_columns_of_the_first_table():

@@ -136,7 +136,7 @@ def test_a_guess_of_the_encoding_is_told_with_a_word_and_a_name_is_believed(here
     with pytest.raises(InvalidInputError, match=r"encoding .*no encoding.*'klingon'"):
         read("people.csv", encoding="klingon")
     np.save("points.npy", X)
-    with pytest.raises(FileFault, match=r"is no text \(encoding\)"):
+    with pytest.raises(FileFault, match=r"has no text \(encoding\)"):
         read("points.npy", encoding="cp1251")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, check_numbers, check_shape, largest_size
+from mosaic.arrays.blocks import LARGEST, NO_ROWS, FloatArray, IntArray, check_numbers, check_shape, largest_size
 from mosaic.arrays.xp import Matrix, compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 
@@ -140,7 +140,7 @@ def as_indices(indices: ArrayLike, length: int, name: str, *, may_repeat: bool =
             raise InvalidInputError(f"must have length {length} as a mask; got shape {array.shape}", parameter=name)
         return np.flatnonzero(array)
     if array.size == 0:
-        return np.zeros(0, dtype=np.intp)
+        return NO_ROWS
     if array.ndim != 1 or array.dtype.kind not in "iu":
         fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
     elif array.min() < 0 or array.max() >= length:

@@ -99,9 +99,9 @@ class SelectionWarning(MosaicWarning):
     """The result is usable, but something about the data should be known before it is used."""
 
 
-def warn(warning: MosaicWarning) -> None:
+def warn(text: str, kind: type[MosaicWarning] = SelectionWarning) -> None:
     """Give a warning at the line of the user: of the first caller outside this package and those that call it for the user."""
     frame, level, skipped = sys._getframe(1), 2, ("mosaic", "sklearn", "functools", "contextlib")
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in skipped:
         frame, level = frame.f_back, level + 1
-    warnings.warn(warning, stacklevel=level)
+    warnings.warn(kind(text), stacklevel=level)

@@ -27,6 +27,11 @@ KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "tanimoto", "ha
 CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report"), "suspects": ("drop", "keep")}
 
 
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, as they are."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
 class Named:
     """A class whose constructor and ``set_params`` answer a name that they do not know with the name that was meant."""
 
@@ -77,7 +82,7 @@ class Parameters(Named):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value, usual in own if value != usual)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        own = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        own = fields_of(self)
         inner = {name: value.get_params() for name, value in own.items() if deep and hasattr(value, "get_params")}
         return own | {f"{name}__{key}": value for name, found in inner.items() for key, value in found.items()}
 

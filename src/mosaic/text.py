@@ -92,7 +92,7 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int 
     return f'<table style="border-collapse:collapse"><tr>{titles}</tr>{lines}</table>'
 
 
-def html_card(title: str, *parts: str, text: Sequence[str] = ()) -> str:
+def html_card(title: str, *parts: str, text: Sequence[str]) -> str:
     """A small block for notebooks: a title, sentences, and parts in HTML side by side."""
     head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(title)}</p>'
     said = "".join(f'<p style="margin:0 0 4px;max-width:60em">{escape(sentence)}</p>' for sentence in text)

@@ -20,6 +20,7 @@ IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Seed: TypeAlias = int | np.random.Generator | None
 Result = TypeVar("Result")
+NO_ROWS = np.zeros(0, np.intp)
 #: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
 #: have: squares of distances, and their inverses, stay far within the range of floats.
 LARGEST = 1e100
@@ -51,6 +52,12 @@ def in_blocks(
     if not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
     return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
+
+
+def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
+    """The places of a mask, those of the lowest values first; of equal ones the first."""
+    places = np.flatnonzero(mask)
+    return places[np.argsort(values[places], kind="stable")]
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:

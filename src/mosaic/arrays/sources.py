@@ -53,18 +53,16 @@ class Passes:
     a pass, the share of the rows that is done, and rows per second.
     """
 
-    def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
+    def __init__(self, source: Source, tell: Callable[[str, float, float], None]):
         self.source = source
         self.tell = tell
         self.stamps = [_stamp(file) for file in source.files]
 
     def run(self, name: str, task: Task) -> BlockResult:
         started = time.monotonic()
-        tell = self.tell
 
         def watch(rows: int) -> None:
-            if tell is not None:
-                tell(name, rows / self.source.n, rows / max(time.monotonic() - started, 1e-9))
+            self.tell(name, rows / self.source.n, rows / max(time.monotonic() - started, 1e-9))
 
         result = self.source.run(task, watch=watch)
         self._check_files()

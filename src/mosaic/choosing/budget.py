@@ -118,9 +118,9 @@ def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> float
     return copy + max(600.0 * n + max(blocks), proof if rank else 0.0)
 
 
-def may_load(size: float, budget: float, *, at_once: bool = False) -> bool:
-    """Whether data of a file may be loaded: at most a quarter of the budget; half, where it is read ``at_once`` or never."""
-    return size <= budget / (2 if at_once else 4)
+def may_load(size: float, budget: float) -> bool:
+    """Whether data of a file may be loaded: at most a quarter of the budget."""
+    return size <= budget / 4
 
 
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, lowest_first, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import CANDIDATES_FOR_A_PICK, MOST_SIMILARITIES, TARGETS_FOR_A_PICK
 from mosaic.choosing.certificate import counted, percent
@@ -181,7 +181,7 @@ class Chooser:
             fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
         may = ~self.rejected
-        start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
+        start = NO_ROWS if constraints.start is None else constraints.start
         rows = np.flatnonzero(constraints.allowed & (point_of >= 0))
         rows = np.setdiff1d(rows[may[point_of[rows]]], must)
         rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
@@ -431,8 +431,7 @@ def _choose_like_the_paper(found: Selection) -> Selection:
     settings = found.settings
     cut = found.cut
     influence = data.solved.influence
-    located = np.flatnonzero(influence)
-    located = located[np.argsort(-influence[located], kind="stable")]
+    located = lowest_first(influence != 0, -influence)
     # The setting of the paper's first author in later work.
     share = 0.95 if is_auto(settings.diversity) else float(settings.diversity)
     novel = located

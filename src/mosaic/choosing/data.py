@@ -172,7 +172,7 @@ def solved_program(settings: Settings, data: FitData) -> Encoding:
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(0.25, settings.tol):
         fault = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {settings.tol:g}. {encoding.status.value}"
-        warn(ConvergenceWarning(fault))
+        warn(fault, ConvergenceWarning)
     return encoding
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, row_blocks
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, lowest_first, rescale_weights, row_blocks
 from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import Matrix, rows_of
@@ -216,7 +216,7 @@ def _named(n: int, size: int, larger: int, constraints: Constraints | None) -> t
     """The kinds of rows that constraints make, how many of each are wanted, and the rows that they name."""
     most = max(size, larger)
     if constraints is None:
-        return None, (most,), np.zeros(0, np.intp)
+        return None, (most,), NO_ROWS
     named = np.unique(constraints.must if constraints.start is None else np.union1d(constraints.must, constraints.start))
     if constraints.quotas is None and constraints.allowed.all():
         return None, (most,), named
@@ -258,8 +258,7 @@ def _drawn(
     and all that were found, if they are more.
     """
     total = float(found["buckets"].sum())
-    sampled = np.flatnonzero(found["kinds"] == 0)
-    sampled = sampled[np.argsort(found["priority"][sampled], kind="stable")]
+    sampled = lowest_first(found["kinds"] == 0, found["priority"])
     first = found["first"][sampled]
     copies = found["copies"][sampled]
     larger = None

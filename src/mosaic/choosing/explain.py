@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double, subsample
+from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray, in_double, subsample
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
@@ -84,9 +84,7 @@ class Explanation:
         return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven])
 
 
-def explain_rows(
-    selection: Selection, rows: Sequence[Any], columns: TableColumns | None = None, file: Any = None
-) -> list[Explanation]:
+def explain_rows(selection: Selection, rows: Sequence[Any], columns: TableColumns | None, file: Any = None) -> list[Explanation]:
     """The explanations of rows of the data, which may count from the end, with columns from ``columns_of``; ``file`` is an open
     table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read.
     """
@@ -153,7 +151,7 @@ def _explained(
         similarity = float(near[0, 0])
     y = None if y is None else in_double(y)
     rank = None
-    closest = np.zeros(0, np.intp)
+    closest = NO_ROWS
     stands_for = 0.0
     reasons = []
     status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
@@ -267,7 +265,7 @@ def contrasts(reasons: Sequence[ColumnReason]) -> str:
 
 
 def odd_columns(
-    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
+    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray
 ) -> list[list[ColumnReason]]:
     """For each prepared row y, the unusual values that make up three quarters of why it is rare; if none is unusual, two columns.
     ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
@@ -285,7 +283,7 @@ def odd_columns(
     Z = selection.data.geometry.prepare.undone(Y)
     for place, (y, z, number) in enumerate(zip(Y, Z, numbers.tolist(), strict=True)):
         d = usual.kernel.gamma * _sums(np.abs(X - y) ** usual.kernel.order, columns)
-        others = weights * (usual.points[some] != (-1 if points is None else points[place]))
+        others = weights * (usual.points[some] != points[place])
         without = logsumexp(d - d.sum(axis=1, keepdims=True), axis=0, b=others[:, None])
         gains = np.zeros(d.shape[1])
         if others.any():
@@ -300,7 +298,7 @@ def odd_columns(
 
 
 def typical_columns(
-    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
+    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray
 ) -> list[list[ColumnReason]]:
     """For each prepared row, its unusual values, farthest from the mean first."""
     usual = selection.usual

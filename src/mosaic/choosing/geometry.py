@@ -24,7 +24,7 @@ from mosaic.arrays.xp import Matrix, as_double, host_rows, is_on_device, namespa
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.kernels import (
     STATIONARY_KERNELS,
     Distances,
@@ -90,7 +90,7 @@ def preparation_of(X: Matrix, weights: FloatArray | None, settings: Settings) ->
     if ours and not directions and sp.issparse(X) and unequal(_sparse_deviations(X, weights)):
         fault = "A few columns dominate all distances, and those of a sparse matrix are not divided by their spread."
         remedy = "Divide them first, as with MaxAbsScaler, or set `scale=False` if their units are the same."
-        warn(SelectionWarning(f"{fault} {remedy}"))
+        warn(f"{fault} {remedy}")
     return Prepare(scale, directions)
 
 

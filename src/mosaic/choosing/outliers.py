@@ -25,7 +25,7 @@ and the groups are ours. ``docs/constants.md`` names the data on which the numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -34,7 +34,17 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
+from mosaic.arrays.blocks import (
+    NO_ROWS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    in_blocks,
+    row_blocks,
+    subsample,
+    subsample_of_weights,
+)
 from mosaic.arrays.xp import (
     Matrix,
     asarray_like,
@@ -49,6 +59,7 @@ from mosaic.arrays.xp import (
 )
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import DISTANCES, Kernel, check_similarities
+from mosaic.parameters import fields_of
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
@@ -112,7 +123,7 @@ class CountingPrograms:
     is_exact: bool = False  # whether to count in double precision alone
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from these
+        return fields_of(self)  # without what is computed from these
 
     @classmethod
     def of(
@@ -199,7 +210,7 @@ class CountingPrograms:
         assert self._in_single is not None
         K = self._in_single[program](rows)
         same = np.flatnonzero(K.max(axis=1) >= 1.0 - NEARLY_SAME)
-        none = np.zeros(0, np.intp)
+        none = NO_ROWS
         logs = self._logs(program, K, np.ones(len(K)), none, none)
         if len(same):
             some = rows_of(rows, same)
@@ -403,7 +414,7 @@ def find_outliers(
         low[group.members] = False
     # Where tails are heavy, many rows are alone, along a line, in mixed tables and around groups, ordinary rows are alone, too.
     also_near = mixed or is_line or tail < ALONE or low.mean() > CROWD_SHARE or groups or found
-    alone = np.flatnonzero(low) if also_near else np.zeros(0, np.intp)
+    alone = np.flatnonzero(low) if also_near else NO_ROWS
     near = alone[tenth_nearest(kernel, alone) <= far]
     low[near] = False
     if low.mean() > CROWD_SHARE:

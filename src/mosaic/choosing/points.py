@@ -18,6 +18,7 @@ from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
+from mosaic.parameters import fields_of
 from mosaic.program.encoding import Certificate, CountModel, Encoding
 
 if TYPE_CHECKING:
@@ -190,12 +191,11 @@ class FitData:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ["solved", "counts", "_paper_counts"] if self.counting is None else []  # they come from the encoding
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
         names = self.row_names
         if self.larger is not None and names is not None and names.rows is not None:
             names = names.among(self.row_numbers)
         computed = {name: getattr(self, name) for name in kept}
-        return state | {"computed": computed, "row_names": names, "encoding": None, "larger": None, "sampled": None}
+        return fields_of(self) | {"computed": computed, "row_names": names, "encoding": None, "larger": None, "sampled": None}
 
     @property
     def kernel(self) -> Kernel:

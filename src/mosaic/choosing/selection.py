@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import Matrix, on_host, rows_of
 from mosaic.choosing.certificate import counted
@@ -21,6 +21,7 @@ from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, out
 from mosaic.choosing.points import FitData, Solved, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
+from mosaic.parameters import fields_of
 from mosaic.program.encoding import Certificate
 from mosaic.text import listed
 
@@ -62,7 +63,7 @@ class Selection:
     settings: Settings
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
-    members: IntArray = field(default_factory=lambda: np.zeros(0, np.intp))
+    members: IntArray = field(default_factory=NO_ROWS.copy)
     gains: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     changes: tuple[str, ...] = field(default=(), repr=False)
     why_so_many: str = field(default="", repr=False)
@@ -71,7 +72,7 @@ class Selection:
     def __getstate__(self) -> dict[str, Any]:
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
         kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"computed": kept}
+        return fields_of(self) | {"computed": kept}
 
     @property
     def rows(self) -> IntArray:
@@ -266,9 +267,6 @@ class Selection:
         """Infinite for rows that belong."""
         counts = self.counts_at(Y)
         return np.where(self.outliers_at(Y, counts), counts, np.inf)
-
-    def log_counts_at(self, Y: Matrix) -> FloatArray:
-        return np.log(self.data.counts_at(Y))
 
     def errors_of_belonging_at(self, Y: Matrix) -> FloatArray:
         """NaN for outliers."""

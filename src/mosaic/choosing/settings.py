@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic import parameters
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray
 from mosaic.choosing.cover import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
@@ -141,12 +141,12 @@ class Settings:
 
     @property
     def pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel in PAIRWISE
+        return self.kernel in PAIRWISE
 
     @property
     def takes_as_given(self) -> bool:
         """Whether columns are numbers that the kernel knows the meaning of."""
-        return isinstance(self.kernel, str) and self.kernel in TAKEN_AS_GIVEN
+        return self.kernel in TAKEN_AS_GIVEN
 
     def number(self, n_rows: float) -> int | None:
         k = self.n_representatives
@@ -196,9 +196,9 @@ class Constraints:
             rows = as_indices(candidates, n, "candidates")
             allowed[rows] = True
             named = len(rows)
-        excluded = np.zeros(0, np.intp) if exclude is None else as_indices(exclude, n, "exclude")
+        excluded = NO_ROWS if exclude is None else as_indices(exclude, n, "exclude")
         allowed[excluded] = False
-        must = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
+        must = NO_ROWS if must_include is None else as_indices(must_include, n, "must_include")
         both = np.intersect1d(must, excluded)
         if len(both):
             fault = f"{len(both)} rows are in `must_include` and in `exclude`, the first is `row {int(both[0])}`"

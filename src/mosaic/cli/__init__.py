@@ -78,7 +78,7 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:
+def command_line(file: str | None, called: Callable[[int], str] = PYTHON.row) -> Wording:
     """The wording of the command line: parameters are options, X is the file, and ``called`` names rows."""
     return Wording(lambda name, value: file if name == "X" and file is not None else in_options(name, value), called)
 

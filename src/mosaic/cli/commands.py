@@ -14,7 +14,7 @@ import sklearn.datasets
 from scipy.stats import false_discovery_control
 
 import mosaic
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import IntArray, lowest_first
 from mosaic.choosing import MOST_AUTOMATIC, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
@@ -73,7 +73,7 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
             odd = model.is_outlier_
             found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
             run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
-    show = partial(show_selected, run, answer) if answer else run.say_notes
+    show = partial(show_selected, run, answer) if answer else lambda: None
     return run.finish(show, picks if args.command == "select" else None, **answer)
 
 
@@ -142,7 +142,6 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
         write_wrapped(f"{counted(n, 'outlier')}, oddest first: {', '.join(called)}{others}.")
     write()
     write_wrapped(answer["certificate"]["sentence"])
-    run.write_end()
 
 
 def run_outliers(args: Namespace) -> int:
@@ -152,8 +151,7 @@ def run_outliers(args: Namespace) -> int:
         run.bar.update("looking at all rows")
         counts = np.asarray(model.effective_count_)
         odd = np.asarray(model.is_outlier_)
-        found = np.flatnonzero(odd)
-        found = found[np.argsort(counts[found], kind="stable")]
+        found = lowest_first(odd, counts)
         rows = np.arange(run.table.n) if args.all else found
         # A fit by passes says what became of an outlier, too; here nothing is rejected.
         told = [f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table)]
@@ -184,7 +182,6 @@ def run_outliers(args: Namespace) -> int:
             run.write_table(columns)
             write()
         write_wrapped(facts.decisions[-1])
-        run.write_end()
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
@@ -223,8 +220,7 @@ def run_predict(args: Namespace) -> int:
         placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
         table = pa.table(placed | {"reason": pa.array(new.reason, pa.string())})
         run.write_rows("rows", args.output, table)
-        odd = np.flatnonzero(new.is_outlier)
-        odd = odd[np.argsort(new.effective_count[odd], kind="stable")]
+        odd = lowest_first(new.is_outlier, new.effective_count)
         ids = run.table.ids(odd)
     picks, n_new = np.unique(new.representative[new.representative >= 0], return_counts=True)
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
@@ -241,7 +237,6 @@ def run_predict(args: Namespace) -> int:
             columns = {"new row": odd, "name": ids, "effective count": new.effective_count[odd].tolist()}
             write()
             run.write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]})
-        run.write_end()
 
     saved = model.selection_
     about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
@@ -266,8 +261,7 @@ def run_check(args: Namespace) -> int:
                 model.save(args.save, table=fitted, force=args.force)
     with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
         p, n, n_held = model.p_values(run.table), run.table.n, len(model.held_out_)
-        odd = np.flatnonzero(false_discovery_control(p) <= level)
-        odd = odd[np.argsort(p[odd], kind="stable")]
+        odd = lowest_first(false_discovery_control(p) <= level, p)
         reasons = model.explain_new(run.table).reason
         why = [reasons[row] for row in odd]
         told = {"mosaic_row": odd, "mosaic_p_value": p[odd], "mosaic_reason": pa.array(why, pa.string())}
@@ -286,7 +280,6 @@ def run_check(args: Namespace) -> int:
         if len(odd):
             write()
             run.write_table(shown)
-        run.write_end()
 
     about = {"false_alarms": level, "n_held_out": n_held, "n_outliers": len(odd)}
     return run.finish(show, table, sentence=sentence, **about, rows=records_of(table))
@@ -345,7 +338,6 @@ def run_certify(args: Namespace) -> int:
         write_wrapped(told.sentence)
         write()
         write_wrapped(told.details.removeprefix(told.sentence).strip())
-        run.write_end()
 
     return run.finish(show, sentence=told.sentence, certificate=jsonable(vars(told)))
 
@@ -398,7 +390,6 @@ def run_path(args: Namespace) -> int:
         shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
         bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
         run.write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
-        run.write_end()
 
     return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
 

@@ -13,8 +13,7 @@ from mosaic.cli.commands import open_new_rows
 from mosaic.cli.run import check_outputs, opened
 from mosaic.cli.terminal import write, write_wrapped
 from mosaic.cli.terminal import write_table as write_columns
-from mosaic.estimators import Comparison
-from mosaic.estimators.comparison import moved_columns, p_text
+from mosaic.estimators.comparison import p_text
 from mosaic.rows import Encoder
 from mosaic.rows.drift import Change
 from mosaic.rows.encoder import ComparedColumn
@@ -37,7 +36,6 @@ def run_columns(args: Namespace) -> int:
     def show() -> None:
         shown = {name.replace("_", " "): values for name, values in table.to_pydict().items()}
         run.write_table(shown)
-        run.write_end()
 
     return run.finish(show, table, columns=found)
 
@@ -49,11 +47,8 @@ def run_compare(args: Namespace) -> int:
         run = stack.enter_context(opened(args))
         other = stack.enter_context(open_new_rows(None, Namespace(**vars(args) | {"file": args.other}), run.bar))
         run.bar.update("comparing columns")
-        drift = moved_columns(run.table, other)
-        run.table = drift.staying(run.table)
-        model = run.fit()
-        run.bar.update("looking at all rows")
-        found = Comparison.of(model, run.table, other, drift)
+        found = mosaic.compare(run.table, other, fit_params=run.constraints(), **run.settings())
+        run.known(found.model)
         changes = {each.name: [getattr(change, each.name) for change in found.changes] for each in fields(Change)}
         table = pa.table(changes)
         run.write_rows("changes", args.output, table)
@@ -73,7 +68,6 @@ def run_compare(args: Namespace) -> int:
         stands_for = {"stands for": "share", f"in {args.other}": "share_in_other"}
         percents = {title: [percent(share) for share in placed[name]] for title, name in stands_for.items()}
         write_columns({"row": placed["row"], "name": placed["name"], **percents}, "; --json has them all", most=8)
-        run.write_end()
 
     about = {"p_value": found.p_value, "moves_on": found.moves_on, "outlier_shares": found.outlier_shares}
     told = {"changes": [asdict(change) for change in found.changes], "picks": records_of(without_lists(picks))}
@@ -104,7 +98,6 @@ def run_dedup(args: Namespace) -> int:
         if found:
             write()
             run.write_table(shown)
-        run.write_end()
 
     n_exact = int(found.is_exact.sum())
     return run.finish(show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table)))

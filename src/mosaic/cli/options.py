@@ -174,7 +174,7 @@ _OPTIONS = {option.dest: option for options in GROUPS.values() for option in opt
 _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}
 
 
-def in_options(name: str, value: str | None = None) -> str:
+def in_options(name: str, value: str | None) -> str:
     """A parameter, with the text of its Python value if any, as an option on the command line: ``--algorithm paper``."""
     if name not in _OPTIONS:
         return name if value is None else f"{name}={value}"

@@ -124,7 +124,7 @@ COMMANDS = {
         "place the rows of OTHER: which representatives stand for more or fewer rows there, and how many rows\n"
         "are outliers. Dates and counters that only move on are set aside.",
         ("mosaic compare points.csv points.csv -k 10",),
-        known=(*_FIT, "force"),
+        known=(*NUMBERS, *_WITHOUT_CHOICE, "force"),
         takes=("FILE", "OTHER"),
         output="changes.csv",
     ),

@@ -44,7 +44,7 @@ class Run:
 
     table: Rows
 
-    def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None = None):
+    def __init__(self, args: Namespace, bar: ProgressBar, saved: FittedAttributes | None):
         self.args = args
         self.bar = bar
         self.saved = saved
@@ -147,6 +147,10 @@ class Run:
             pass  # all is in files
         elif rows is None or (sys.stdout.isatty() and not self.args.to_stdout):
             show()
+            if sys.stdout.isatty():
+                self.write_end()
+            else:
+                self.say_notes()
         else:
             self.say_notes()
             if self.args.output is None:
@@ -182,7 +186,6 @@ class Run:
     def write_lines(self, lines: list[str]) -> None:
         for line in lines:
             write(visible(line))
-        self.say_notes()
 
     def say_notes(self) -> None:
         """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""

@@ -12,12 +12,13 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.codes import rows_equal
 from mosaic.arrays.xp import on_host
 from mosaic.choosing import counted, percent
 from mosaic.door import as_points
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.fitted import NewRows
-from mosaic.estimators.selector import MOSAIC, BaseSelector
+from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import PYTHON, InvalidInputError
 from mosaic.parameters import as_bytes, real_number
 from mosaic.rows import Encoder, Rows
@@ -54,31 +55,7 @@ class Comparison:
     outlier_shares: tuple[float, float]
     n_rows: tuple[int, int]
     p_value: float
-    model: BaseSelector
-
-    @classmethod
-    def of(cls, model: BaseSelector, X: object, other: Rows, drift: Drift) -> Comparison:
-        """By the representatives of a model that was fitted to X, and what moved in single columns."""
-        here = model.explain_new(X)
-        with faults_of("other", other):
-            there = model.explain_new(other)
-        picks = model.selection_.rows
-        counts, other_counts = _counts(here, picks), _counts(there, picks)
-        share, share_in_other = counts[:-1] / len(here), other_counts[:-1] / len(there)
-        order = np.argsort(-np.abs(share_in_other - share), kind="stable")
-        # Where all columns only move on, so do the rows.
-        of_rows = 1.0 if drift.is_all else KINDS_OF_TESTS * chi2(counts, other_counts)[0]
-        return cls(
-            changes=drift.changes,
-            moves_on=drift.moves_on,
-            rows=picks[order],
-            share=share[order],
-            share_in_other=share_in_other[order],
-            outlier_shares=(float(here.is_outlier.mean()), float(there.is_outlier.mean())),
-            n_rows=(len(here), len(there)),
-            p_value=min(drift.p_value, of_rows),
-            model=model,
-        )
+    model: MOSAIC
 
     def __str__(self) -> str:
         verdict = "The other rows differ no more than by chance"
@@ -124,10 +101,31 @@ def compare(X: object, other: object, *, fit_params: dict[str, Any] | None = Non
     >>> print(mosaic.compare(X, X[X[:, 0] > 0.0], n_representatives=5))  # doctest: +ELLIPSIS
     The other rows differ, most in x0 (p < 0.001). Outliers: 0 % of 300 rows, 0 % of ... other rows.
     """
-    rows, others = (Rows.of(each, memory_budget=settings.get("memory_budget")) for each in (X, other))
+    budget = as_bytes(settings.get("memory_budget"))
+    rows, others = (Rows.of(each, memory_budget=budget) for each in (X, other))
     drift = moved_columns(rows, others)
     rows = drift.staying(rows)
-    return Comparison.of(MOSAIC(**settings).fit(rows, **(fit_params or {})), rows, others, drift)
+    model = MOSAIC(**settings).fit(rows, **(fit_params or {}))
+    picks = model.selection_.rows
+    here = model.explain_new(rows)
+    with faults_of("other", others):
+        there = model.explain_new(others)
+    counts, other_counts = _counts(here, picks), _counts(there, picks)
+    share, share_in_other = counts[:-1] / len(here), other_counts[:-1] / len(there)
+    order = np.argsort(-np.abs(share_in_other - share), kind="stable")
+    # Where all columns only move on, so do the rows.
+    of_rows = 1.0 if drift.is_all else KINDS_OF_TESTS * chi2(counts, other_counts)[0]
+    return Comparison(
+        changes=drift.changes,
+        moves_on=drift.moves_on,
+        rows=picks[order],
+        share=share[order],
+        share_in_other=share_in_other[order],
+        outlier_shares=(float(here.is_outlier.mean()), float(there.is_outlier.mean())),
+        n_rows=(len(here), len(there)),
+        p_value=min(drift.p_value, of_rows),
+        model=model,
+    )
 
 
 def moved_columns(rows: Rows, others: Rows) -> Drift:
@@ -239,8 +237,8 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
         original = compared.copies(None if is_of_numbers else near)
     if rows.pictures_of is not None:
         side = rows.request.image_size
-        numbers = rows.array[:, :-2].reshape(rows.n, side, side, -1)
-        original = copies_of_pictures(numbers, near)
+        numbers = rows.array[:, :-2]
+        original = copies_of_pictures(numbers.reshape(rows.n, side, side, -1), near)
     elif is_of_numbers:
         model = MOSAIC(1, outliers="keep", memory_budget=memory_budget).fit(rows)
         numbers = on_host(model.selection_.data.geometry.prepare(numbers_of(model, rows)))
@@ -248,21 +246,13 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
     copies = np.flatnonzero(original >= 0)
     of = original[copies]
     if compared is None:
-        is_exact = _equal(numbers[copies], numbers[of])
-        return Copies(copies, of, is_exact, (), (), rows.n, encoder)
+        return Copies(copies, of, rows_equal(numbers[copies], numbers[of]), (), (), rows.n, encoder)
     unlike, m = compared.unlike(copies, of), len(compared.names)
     both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
     told = ([c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns] for a, b, columns in both)
     differs = tuple(map("; ".join, told))
     equal_cells = tuple(f"{m - len(columns)} of {m}" for columns in unlike)
     return Copies(copies, of, np.array([not columns for columns in unlike], bool), equal_cells, differs, rows.n, encoder)
-
-
-def _equal(A: Any, B: Any) -> BoolArray:
-    """Whether rows are equal."""
-    if hasattr(A, "indptr"):
-        return np.asarray((A != B).sum(axis=1) == 0).ravel()
-    return np.asarray((A == B).all(axis=tuple(range(1, A.ndim))), bool)
 
 
 def _near_numbers(X: Any, share: float | None) -> IntArray:

@@ -19,7 +19,7 @@ from mosaic.choosing.data import Builder
 from mosaic.choosing.plan import Place, Plan, Shape, needs_a_pass, plan_of
 from mosaic.door import canonical, check_entries, points_on_device, refuse_masked
 from mosaic.estimators.progress import Say
-from mosaic.exceptions import InvalidInputError, NoNumbersError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, NoNumbersError, warn
 from mosaic.kernels import PointKernel, to_kernel_device
 from mosaic.parameters import check_seed
 from mosaic.rows import Encoder, Rows
@@ -63,7 +63,7 @@ def take(
         encoder = encoder.of_places()
     surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in encoder.left_out if column.remedy is not None]
     if surprising:
-        warn(SelectionWarning(f"Not compared: {'; '.join(surprising)}."))
+        warn(f"Not compared: {'; '.join(surprising)}.")
     shape = shape_of_rows(rows, encoder)
     settings = beside(settings, shape.held) if shape.held else settings
     compares_itself = encoder.has_rules or rows.pictures_of is not None

@@ -21,7 +21,7 @@ from mosaic.choosing.data import answers_by_pass, answers_task
 from mosaic.choosing.explain import why_odd
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
-from mosaic.exceptions import SelectionWarning, warn
+from mosaic.exceptions import warn
 from mosaic.facts import Facts
 from mosaic.parameters import PAIRWISE
 from mosaic.rows import Encoder, Rows
@@ -211,7 +211,7 @@ class FittedAttributes:
         if columns is not None and selection.usual is not None and len(odd):
             some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
             some = selection.data.geometry.prepare(some)
-            reasons = odd_columns(selection, columns, np.asarray(in_double(some)), odd)
+            reasons = odd_columns(selection, columns, np.asarray(in_double(some)), odd, np.full(len(odd), -1))
         reason: list[str | None] = [None] * len(places)
         for number, why in zip(odd.tolist(), reasons, strict=True):
             said = why_odd(selection, float(count[number]), why)
@@ -235,7 +235,7 @@ class FittedAttributes:
 
     def _warn(self) -> None:
         for sentence in self.selection_.warnings:
-            warn(SelectionWarning(sentence))
+            warn(sentence)
 
     def _html_repr(self) -> str:
         diagram = str(estimator_html_repr(self))
@@ -280,7 +280,7 @@ def answers(selection: Selection, numbers: Any, question: Question) -> Any:
     return answers_by_pass(selection, question, numbers.run, numbers.names)
 
 
-def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
+def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
     selection = model.selection_
     encoder = model.encoder_

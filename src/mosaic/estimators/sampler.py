@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from numbers import Real
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import NO_ROWS, IntArray
 from mosaic.arrays.codes import equal_rows
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of
@@ -27,8 +27,8 @@ from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, is_whole, one_of, real_number
+from mosaic.exceptions import InvalidInputError, warn
+from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, fields_of, is_whole, one_of, real_number
 from mosaic.rows import Rows
 from mosaic.rows.frames import take_rows
 from mosaic.rows.rows import chosen_rows
@@ -69,7 +69,7 @@ def find_suspects(X: Any, y: NDArray[Any]) -> Suspects:
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     voters = min(VOTERS, len(y) - 1)
     if voters < 1 or len(labels) < 2:
-        return Suspects(np.zeros(0, np.intp), y[:0], y[:0], y[:0])
+        return Suspects(NO_ROWS, y[:0], y[:0], y[:0])
     near = codes[NearestNeighbors(n_neighbors=voters).fit(X).kneighbors(return_distance=False)]
     near.sort(axis=1)
     middle = near[:, voters // 2]  # a label of more than half is in the middle of the sorted ones
@@ -262,7 +262,7 @@ verbose : as for ``MOSAIC``
         by_class = [here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()]
         chosen = np.concatenate(by_class)
         for sentence in self._notes(counts, room, total):
-            warn(SelectionWarning(sentence))
+            warn(sentence)
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
         final = self._fitted(given, len(distinct), must_include=distinct)
         self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})
@@ -280,7 +280,7 @@ verbose : as for ``MOSAIC``
         if number is not None and number >= n:
             return np.arange(n)
         if number == 0:
-            return np.zeros(0, np.intp)
+            return NO_ROWS
         first = equal_rows(rows).first
         if number is not None and number >= len(first):
             return np.append(first, np.setdiff1d(np.arange(n), first)[: number - len(first)])
@@ -339,6 +339,5 @@ verbose : as for ``MOSAIC``
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inputs = {each.name: getattr(tags.input_tags, each.name) for each in fields(tags.input_tags)}
-        tags.input_tags = _SamplerInputTags(**inputs)
-        return _SamplerTags(**{each.name: getattr(tags, each.name) for each in fields(tags)})
+        tags.input_tags = _SamplerInputTags(**fields_of(tags.input_tags))
+        return _SamplerTags(**fields_of(tags))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray
 from mosaic.arrays.xp import to_device_of
 from mosaic.choosing import CoverCertificate, Selection, Settings, certificate_for_all, certificate_of, choose
 from mosaic.door import as_indices
@@ -310,7 +310,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         Of a Dask array the answer is one, as of ``transform`` and ``score_samples``: its chunks are computed where they are.
         """
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.labels_at, np.zeros(0, np.intp)))
+        return to_device_of(X, ask(self, X, Selection.labels_at, NO_ROWS))
 
     def transform(self, X: object) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
@@ -320,7 +320,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.log_counts_at, np.zeros(0)))
+        return to_device_of(X, np.log(ask(self, X, Selection.counts_at, np.zeros(0))))
 
     def score(self, X: object, y: object = None) -> float:
         """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""

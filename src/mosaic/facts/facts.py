@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, lowest_first
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import (
     CoverCertificate,
@@ -170,8 +170,7 @@ class Facts:
         bins = self.bins
         weights = self.rows.weight_of
         is_odd = selection.outlier_rows
-        odd = np.flatnonzero(is_odd)
-        listed = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:50]]
+        listed = lowest_first(is_odd, selection.counts_of_rows)[:50]
         rows = selection.data.rows_in_data(listed).tolist()
 
         def in_bins(those: BoolArray) -> list[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.choosing import Ranking, Selection, rank
 from mosaic.choosing.outliers import ROUNDING
 from mosaic.kernels import Kernel
@@ -93,7 +93,7 @@ def bins_of(selection: Selection) -> CountBins:
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
 
 
-NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
+NO_RANKING = Ranking(NO_ROWS, NO_ROWS, np.zeros(0), np.zeros(0))
 
 
 def ranking_of(selection: Selection, suggested: int) -> Ranking:

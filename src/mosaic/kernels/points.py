@@ -355,10 +355,10 @@ class Haversine(StationaryKernel):
 
     def _distances(self, A: Any, B: Any) -> Any:
         xp = namespace(A)
-        latitudes, others = xp.asarray(A[:, :1]) * RADIAN, xp.asarray(B[:, :1]).T * RADIAN
-        apart = (xp.asarray(A[:, 1:]) - xp.asarray(B[:, 1:]).T) * RADIAN
+        latitudes, others = A[:, :1] * RADIAN, B[:, :1].T * RADIAN
+        apart = (A[:, 1:] - B[:, 1:].T) * RADIAN
         squares = xp.sin(0.5 * (latitudes - others)) ** 2 + xp.cos(latitudes) * xp.cos(others) * xp.sin(0.5 * apart) ** 2
-        return 2.0 * xp.asin(xp.sqrt(xp.where(squares < 1.0, squares, xp.ones_like(squares))))
+        return 2.0 * xp.asin(xp.sqrt(xp.clip(squares, 0.0, 1.0)))
 
 
 def check_places(X: Any) -> None:
@@ -407,8 +407,9 @@ class Tanimoto(PointKernel):
         shared = product(A, B)
         either = squared_lengths(A)[:, None] + squared_lengths(B) - shared
         xp = namespace(shared)
+        one = xp.ones_like(shared)
         is_empty = either <= 0
-        return xp.where(is_empty, xp.ones_like(shared), shared / xp.where(is_empty, xp.ones_like(shared), either))
+        return xp.where(is_empty, one, shared) / xp.where(is_empty, one, either)
 
     def _with_itself(self, A: Any) -> Any:
         return np.ones(A.shape[0])

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
+from mosaic.arrays.blocks import (
+    FloatArray,
+    IntArray,
+    in_double,
+    lowest_first,
+    row_blocks,
+    row_norms_squared,
+    subsample_of_weights,
+)
 from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of
 from mosaic.exceptions import InvalidInputError
@@ -185,8 +193,7 @@ class Encoding:
 
     @cached_property
     def support(self) -> IntArray:
-        used = np.flatnonzero(self.influence)
-        return used[np.argsort(-self.influence[used], kind="stable")]
+        return lowest_first(self.influence != 0, -self.influence)
 
     @property
     def dual_gap(self) -> float:

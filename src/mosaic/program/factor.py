@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import NO_ROWS, PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
@@ -69,7 +69,7 @@ def factorize(
     F = kernel.X
     if kernel.is_factor and F.shape[1] <= min(n - 1, limit, 1024 if sp.issparse(F) else n):
         F = F.toarray() if sp.issparse(F) else F if is_on_device(F) else np.ascontiguousarray(F)
-        return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, True)
+        return Factor(F, NO_ROWS, np.zeros(n), trace, 0.0, True)
     here = np.ones(n) if among is None else np.bincount(among, minlength=n)
     by_weight = here * ω
     by_number = here * float(ω.mean())
@@ -79,7 +79,7 @@ def factorize(
     rng = np.random.default_rng(random_state)
     left = diagonal.astype(np.float64)
     Ft = empty_on_device_of(kernel.X, (0, n), dtype)
-    pivots = np.zeros(0, np.intp)
+    pivots = NO_ROWS
     while max(by_weight @ left, by_number @ left) > target * trace:
         room = min(limit - len(pivots), PIVOTS_PER_BLOCK)
         if room <= 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -10,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import NO_ROWS, PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import numpy_dtype, on_host
 from mosaic.door import as_points, as_weights
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
 from mosaic.parameters import PAIRWISE, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
@@ -127,7 +126,7 @@ def solve(
         encoding = replace(encoding, groups=groups, influence=influence)
     if encoding.dual_gap > tol:
         text = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.value}"
-        warnings.warn(ConvergenceWarning(text), stacklevel=2)
+        warn(text, ConvergenceWarning)
     return encoding
 
 
@@ -192,7 +191,7 @@ class Program:
             # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
             encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
         if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
-            encoding = self._better(encoding, posed.restrict(np.zeros(0, np.intp)))
+            encoding = self._better(encoding, posed.restrict(NO_ROWS))
         if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
             is_coarse = encoding.certificate.kernel_error > 0.25 * tol  # else rounding has taken the rest
             encoding = replace(encoding, status=Status.KERNEL_ERROR if is_coarse else Status.STALLED)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import NO_ROWS, PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
 from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, primal_dual
 from mosaic.program.solvers import Solution, Status, run_interior_point
@@ -80,7 +80,7 @@ class _WorkingSet:
         by_rank = min(max(problem.p, 60), MOST_INITIAL_MEMBERS)
         self.size = min(max(by_rank, int(0.1 * np.sqrt(n * problem.p))), 1000)
         drawn = self.size // 6
-        first = np.zeros(0, np.intp) if initial is None else initial[: self.size - drawn]
+        first = NO_ROWS if initial is None else initial[: self.size - drawn]
         if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * problem.p):
             self.members = np.arange(n)
         else:

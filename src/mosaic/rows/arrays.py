@@ -161,9 +161,8 @@ def open_npz(request: Request) -> Rows:
     shape, dtype = shapes[name]
     check_array(shape, dtype, path)
     size = float(np.prod(shape)) * dtype.itemsize
-    if not may_load(size, request.budget, at_once=True):
-        fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
-        raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
+    remedy = "Raise `memory_budget`, or save the array as .npy, which is read in pieces."
+    request.refuse_beyond_half(size, f"array {name!r} takes {size / 1e9:.1f} GB,", remedy)
     with readable(path), np.load(path, allow_pickle=False) as stored:
         return _array_rows(request, stored[name])
 
@@ -218,9 +217,8 @@ def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
     # Its entries by row and column and then as CSR, and some numbers a row and a column.
     need = 24.0 * X.nnz + 32.0 * sum(X.shape)
-    if not may_load(need, request.budget, at_once=True):
-        fault = f"needs about {need / 1e9:.1f} GB to be read, more than half of the memory budget"
-        raise FileFault(request.path, fault, "Raise `memory_budget`, or save it as .npy or .h5ad, which are read in pieces.")
+    remedy = "Raise `memory_budget`, or save it as .npy or .h5ad, which are read in pieces."
+    request.refuse_beyond_half(need, f"needs about {need / 1e9:.1f} GB to be read,", remedy)
     if hasattr(X, "check_format"):
         X.check_format(full_check=True)
     return X.tocsr()

@@ -81,17 +81,17 @@ class InParquet(Outside):
         self.paths = [file for file, _ in self._files]
         self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
-        self._ends = np.cumsum([group.num_rows for group in groups], dtype=np.int64)
+        self._starts = np.cumsum([0, *(group.num_rows for group in groups)], dtype=np.int64)
         sizes = [group.total_byte_size for group in groups]
-        self.n = int(self._ends[-1])
+        self.n = int(self._starts[-1])
         self.size = sum(sizes)
         self.pages = float(min(max(sizes), PAGES * len(self.schema)))
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
         """Rows from start to stop, in tables of at most a block. Only the row groups that hold them are read."""
         schema = pa.schema([self.schema.field(name) for name in columns])
-        first, last = (int(g) for g in np.searchsorted(self._ends, [start, stop - 1], "right"))
-        skip = start - (int(self._ends[first - 1]) if first else 0)
+        first, last = (int(g) - 1 for g in np.searchsorted(self._starts, [start, stop - 1], "right"))
+        skip = start - int(self._starts[first])
         left = stop - start
         for i, groups in groupby(self._groups[first : last + 1], key=lambda group: group[0]):
             file, head = self._files[i]
@@ -114,9 +114,9 @@ class InParquet(Outside):
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
         parts = [self.schema.empty_table().select(list(columns))]
-        for group in np.unique(np.searchsorted(self._ends, wanted, "right")):
-            start = int(self._ends[group - 1]) if group else 0
-            last = int(wanted[np.searchsorted(wanted, self._ends[group]) - 1])
+        for group in np.unique(np.searchsorted(self._starts, wanted, "right")):
+            start = int(self._starts[group - 1])
+            last = int(wanted[np.searchsorted(wanted, self._starts[group]) - 1])
             for batch in self.read(start, last + 1, columns):
                 here = wanted[slice(*np.searchsorted(wanted, [start, start + batch.num_rows]))] - start
                 if len(here):  # a copy, since a slice would keep the whole batch in memory

@@ -60,7 +60,7 @@ class InDask(Collection):
             return found[0].compute()
 
 
-def collection_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
+def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
     """A table of a Dask data frame, or a source of the rows of an array. Only what is not known of them is computed."""
     import dask.array as da
     import dask.dataframe as dd
@@ -81,7 +81,7 @@ def collection_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
         with cluster_faults():
             X.compute_chunk_sizes()
     width = int(X.shape[1])
-    chunks = InDask(X.map_blocks(checked_chunk, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1}), "Dask array")
+    chunks = InDask(of_whole_rows(X), "Dask array")
     if isnan(X.shape[0]):
         layout, _, drawn = looked_at(chunks, as_it_is, width, budget)
     else:
@@ -91,12 +91,16 @@ def collection_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
     return PartsSource(chunks, as_it_is, layout, width, drawn)
 
 
+def of_whole_rows(X: Any) -> Any:
+    return X.map_blocks(checked_chunk, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1})
+
+
 def answers_of_chunks(X: Any, task: PerRow, none: Any) -> Any:
     """A Dask array of the answers for the rows of X, computed where its chunks are; ``none`` is the answer for no rows."""
     import cloudpickle
     from dask.delayed import delayed
 
-    rows = X.map_blocks(checked_chunk, meta=np.empty((0, 0), X.dtype)).rechunk({1: -1})
+    rows = of_whole_rows(X)
     shared = delayed(cloudpickle.dumps(task), name=f"mosaic-answers-{uuid4().hex}", traverse=False)
     shape: dict[str, Any] = {"drop_axis": 1} if none.ndim == 1 else {"chunks": (rows.chunks[0], none.shape[1:])}
     return rows.map_blocks(answers_of_chunk, payload=shared, none=none, dtype=none.dtype, meta=none, **shape)

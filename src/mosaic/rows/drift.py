@@ -119,7 +119,6 @@ def corrected(changes: Sequence[Change]) -> list[Change]:
 def _read(rule: Number | Category | Text, rows: Rows) -> NDArray[Any]:
     """The cells of a column: of numbers what ``Number.read`` gives, else texts, empty where missing."""
     found = []
-    assert rows.table is not None
     for cells in rows.table.blocks([rule.name]):
         values = cells[rule.name]
         if isinstance(rule, Number):

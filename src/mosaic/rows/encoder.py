@@ -28,7 +28,7 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
 from mosaic.door import as_points, as_weights
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
 from mosaic.rows.parts import InParts
@@ -223,7 +223,7 @@ class Encoder:
         found = [f"{count:,} of {column.name!r}" for column, count in zip(self.columns, strange.tolist(), strict=True) if count]
         if found:
             what = "missing, infinite, no numbers or dates, or written unlike the others"
-            warn(SelectionWarning(f"New rows have cells as none was in fit, which are {what}: {listed(found)}."))
+            warn(f"New rows have cells as none was in fit, which are {what}: {listed(found)}.")
 
     def source(self, rows: Rows, n_jobs: int | None = None, *, is_new: bool = False) -> Source:
         """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""

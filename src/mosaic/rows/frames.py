@@ -225,7 +225,7 @@ class Cells(Mapping[str, Values]):
     """
 
     def __init__(
-        self, frame: Frame, columns: Mapping[str, Series], levels: Collection[str] = (), kept: dict[str, Values] | None = None
+        self, frame: Frame, columns: Mapping[str, Series], levels: Collection[str], kept: dict[str, Values] | None = None
     ):
         self.frame = frame
         self.columns = columns

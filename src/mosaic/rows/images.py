@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
-from mosaic.choosing.budget import may_load
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.rows.faults import FileFault
 from mosaic.rows.roles import Request, Roles, check_names, refuse_columns
 from mosaic.rows.rows import Rows
@@ -110,7 +109,7 @@ def open_images(request: Request) -> Rows:
     if unreadable:
         told = listed([f"{name} ({why})" for name, why in unreadable.items()])
         of = f"{len(unreadable):,} of {len(files) + len(unreadable):,} pictures"
-        warn(SelectionWarning(f"Left out, because they cannot be read: {of}: {told}."))
+        warn(f"Left out, because they cannot be read: {of}: {told}.")
     about: dict[str, Any] = {"notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
     shows_nothing = X[:, -2:].any(axis=1)
     if 0 < shows_nothing.mean() <= HARDLY_ANY:
@@ -125,9 +124,10 @@ def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     size = request.image_size
     progress = request.progress
     shape = len(album.names), size**2 * (3 if request.colour else 1) + 2
-    if not may_load(4.0 * shape[0] * shape[1], request.budget, at_once=True):
-        fault = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take more than half of the memory budget"
-        raise FileFault(album.path, fault, "Raise `memory_budget`, or make pictures smaller with `image_size`.")
+    said = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take"
+    request.refuse_beyond_half(
+        4.0 * shape[0] * shape[1], said, "Raise `memory_budget`, or make pictures smaller with `image_size`."
+    )
     X = np.empty(shape, np.float32)
     readable: list[str] = []
     unreadable: dict[str, str] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mosaic.choosing.budget import budget_of
-from mosaic.exceptions import InvalidInputError, SelectionWarning
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import COMPRESSIONS, OtherEncoding, open_feather, open_json_lines, open_parquet
@@ -203,13 +202,12 @@ def _open(request: Request) -> Rows:
         "sheet": (request.sheet is not None, "sheets to choose from", (".xlsx", ".xls", ".ods")),
         "image_size": (request.image_size != Request.image_size, "pictures", ("images",)),
         "colour": (request.colour, "pictures", ("images",)),
+        "encoding": (request.encoding is not None, "text", TEXTS),
     }.items():
         if is_given and base not in endings:
             raise FileFault(file, f"has no {what} (`{name}`)", "Leave it out.")
     kind = FOLDERS.get(base, KINDS.get(base)) if file.is_dir() else KINDS[base]
     assert kind is not None
-    if request.encoding is not None and kind.open not in (open_text_table, open_json_lines):
-        raise FileFault(file, "is no text (`encoding`)", "Leave it out.")
     if request.files and kind.open not in (open_text_table, open_parquet):
         remedy = "Join them first, or name one of them."
         raise FileFault(file, "stands for several files that are neither text tables nor Parquet", remedy)
@@ -224,18 +222,10 @@ def _open(request: Request) -> Rows:
                 raise
             rows = kind.open(replace(request, encoding=other.encoding))
             if other.word:
-                warnings.warn(
-                    f"{file.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}. If it is "
-                    "another one, name it with `encoding`.",
-                    SelectionWarning,
-                    stacklevel=2,
-                )
+                said = f"{file.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}."
+                warn(f"{said} If it is another one, name it with `encoding`.")
     except RecursionError as error:  # of libraries that look at its types
         raise FileFault(file, "is nested too deeply", "Write it again as a flat table.") from error
-    except FileNotFoundError as error:
-        if isinstance(error, FileFault):
-            raise
-        raise FileFault(file, "was removed while it was read", "Put it back, and start again.") from error
     if "pyarrow" in sys.modules:  # it keeps what reading took for a while
         library("pyarrow", file).default_memory_pool().release_unused()
     return rows

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from mosaic.choosing.budget import may_load
 from mosaic.rows.faults import FileFault, readable
 from mosaic.rows.roles import Request
 from mosaic.text import listed
@@ -40,26 +39,27 @@ def files_of(pattern: Path) -> list[Path]:
 
 def spooled(path: Path, folder: Path) -> Path:
     """The rows of standard input or of a named pipe, which can be read once only."""
-    target, is_standard = folder / "stream", path == Path(STANDARD_INPUT)
+    is_standard = path == Path(STANDARD_INPUT)
     if is_standard and (sys.stdin is None or sys.stdin.closed or sys.stdin.isatty()):
         remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
         raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
-    with nullcontext(sys.stdin.buffer) if is_standard else path.open("rb") as source, target.open("wb") as file:
-        shutil.copyfileobj(source, file)
-        if not file.tell():
-            raise FileFault(path, "it is empty", "Look at the command before the pipe: it has written nothing.")
+    with nullcontext(sys.stdin.buffer) if is_standard else path.open("rb") as source:
+        target = _copied(source, folder, "stream")
+    if not target.stat().st_size:
+        raise FileFault(path, "it is empty", "Look at the command before the pipe: it has written nothing.")
     return target
 
 
-def _named(folder: Path, name: str) -> Path:
-    return folder / (name if "." in name else f"{name}.csv")
+def _copied(source: IO[bytes], folder: Path, name: str) -> Path:
+    target = folder / (name if "." in name else f"{name}.csv")
+    with target.open("wb") as file:
+        shutil.copyfileobj(source, file)
+    return target
 
 
 def from_xz(request: Request, folder: Path) -> Path:
-    target = _named(folder, request.path.stem)
-    with readable(request.path), lzma.open(request.path) as source, target.open("wb") as file:
-        shutil.copyfileobj(source, file)
-    return target
+    with readable(request.path), lzma.open(request.path) as source:
+        return _copied(source, folder, request.path.stem)
 
 
 def from_zip(request: Request, folder: Path) -> Path:
@@ -70,10 +70,8 @@ def from_zip(request: Request, folder: Path) -> Path:
         if len(names) != 1:
             pipe = f"unzip -p {shlex.quote(path.name)} {shlex.join(names[:1])} | mosaic select -"
             raise FileFault(path, f"has {len(names)} files instead of one: {listed(names)}", f"Pipe one of them ({pipe})")
-        target = _named(folder, Path(names[0]).name)
-        with archive.open(names[0]) as source, target.open("wb") as file:
-            shutil.copyfileobj(source, file)
-    return target
+        with archive.open(names[0]) as source:
+            return _copied(source, folder, Path(names[0]).name)
 
 
 def from_json(request: Request, folder: Path) -> Path:
@@ -84,9 +82,9 @@ def from_json(request: Request, folder: Path) -> Path:
             head = file.read(1 << 10).lstrip(codecs.BOM_UTF8).lstrip()
         if head.startswith(b"{"):
             return Path(shutil.copyfile(path, target))
-        if not may_load(10.0 * path.stat().st_size, request.budget, at_once=True):  # objects of Python, and the text
-            fault = "is a list, which is read at once, and takes more than half of the memory budget"
-            raise FileFault(path, fault, f"Use a pipe (jq -c '.[]' {shlex.quote(path.name)} | mosaic select - --format jsonl)")
+        pipe = f"Use a pipe (jq -c '.[]' {shlex.quote(path.name)} | mosaic select - --format jsonl)"
+        needed = 10.0 * path.stat().st_size  # objects of Python, and the text
+        request.refuse_beyond_half(needed, "is a list, which is read at once, and takes", pipe)
         text: Any = path.read_bytes()
         text = text if request.encoding is None else text.decode(request.encoding)
         records = json.loads(text, parse_constant={"NaN": None}.__getitem__)

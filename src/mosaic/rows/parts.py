@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import IntArray, check_shape
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, PerRow, TakeRows, Task
-from mosaic.arrays.sources import Source, Watch, map_part
+from mosaic.arrays.sources import Source, Watch, dense_rows, map_part
 from mosaic.choosing.budget import DECISION_SAMPLE, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES, budget_of
 from mosaic.choosing.draw import Draw, drawn_before
 from mosaic.door import check_entries
@@ -196,11 +196,10 @@ def mark_of(part: Any) -> int:
     """A number that tells whether a part has the same rows in the same order as before, by some of them."""
     n = part.shape[0]
     places = np.unique(np.linspace(0, max(n - 1, 0), MARKED).astype(np.int64))[:n]
-    if is_frame(part):
-        some = InMemory(cells_of(part))
-        return zlib.crc32(repr(some.take(places, some.columns).to_pylist()).encode())
-    rows = part[places]
-    return zlib.crc32(np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows).tobytes())
+    if not is_frame(part):
+        return zlib.crc32(dense_rows(part[places]).tobytes())
+    some = InMemory(cells_of(part))
+    return zlib.crc32(repr(some.take(places, some.columns).to_pylist()).encode())
 
 
 def is_frame(part: Any) -> bool:
@@ -216,27 +215,26 @@ def encoded(encode: Callable[[Cells], Any], levels: Sequence[str], part: Any) ->
 
 
 def looked_at(
-    collection: Collection, numbers_of: Callable[[Any], Any] | None = None, width: int = 0, budget: float | None = None
+    collection: Collection, numbers_of: Callable[[Any], Any] | None, width: int, budget: float | None
 ) -> tuple[Layout, IntArray, tuple[BlockResult, int] | None]:
     """One read of the collection: how its parts lie, the missing numbers of each column, and a draw with its size."""
-    size = min(
-        max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1)), LARGER_SAMPLE, int(budget_of(budget) / (32 * width + 1))
-    )
+    most = max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1))
+    size = min(most, LARGER_SAMPLE, int(budget_of(budget) / (32 * width + 1)))
     draw = Draw((size,)) if width and size else None
     columns = [] if collection.empty is None else list(cells_of(collection.empty))
     found = collection.run(Look(columns, numbers_of, draw, SKEW / collection.n_parts))
     layout = Layout.of(found["lengths"], found["marks"])
-    drawn = found["draw"] if found["is_clean"] else None
-    if drawn is not None:
-        number, row = np.divmod(drawn["first"], APART)
-        drawn = drawn | {"first": layout.ends[number] + row}
-    return layout, np.broadcast_to(found["missing"], width), None if drawn is None else (drawn, size)
+    missing = np.broadcast_to(found["missing"], width)
+    if found["draw"] is None:
+        return layout, missing, None
+    number, row = np.divmod(found["draw"]["first"], APART)
+    return layout, missing, (found["draw"] | {"first": layout.ends[number] + row}, size)
 
 
 class InParts(Outside):
     """The cells of a collection. Its rows are read for the first time when their number is asked for, or what is missing."""
 
-    def __init__(self, collection: Collection, budget: float | None = None):
+    def __init__(self, collection: Collection, budget: float | None):
         import narwhals.stable.v2 as nw
 
         self._collection, self._budget, self.kind = collection, budget, collection.kind
@@ -288,20 +286,14 @@ class InParts(Outside):
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
         """The cells of some rows; only they are fetched."""
+        if not len(rows) or not columns:
+            return InMemory(self.empty).take(rows, columns)
         numbers, back = np.unique(np.asarray(rows, np.int64), return_inverse=True)
-        return InMemory(self._some(numbers, columns)).take(back, columns)
-
-    def _some(self, numbers: IntArray, columns: Sequence[str]) -> Cells:
         ends = self.layout.ends
         cuts = np.searchsorted(numbers, ends)
         parts = np.flatnonzero(np.diff(cuts)).tolist()
-        rows = {part: numbers[cuts[part] : cuts[part + 1]] - ends[part] for part in parts}
-        none = InMemory(self.empty).take(np.arange(0), columns)
-        found = self._collection.run(RowsOfParts(rows, columns, self.layout), parts) if parts and columns else none
-        return cells_of(found, levels=self.levels)
-
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
-        yield self._some(np.arange(start, self.n if stop is None else stop), columns)
+        here = {part: numbers[cuts[part] : cuts[part + 1]] - ends[part] for part in parts}
+        return self._collection.run(RowsOfParts(here, columns, self.layout), parts).take(back)
 
     def encoded(self, encode: Callable[[Cells], Any], columns: Sequence[str], width: int, *, has_rules: bool) -> PartsSource:
         """The numbers of the rows, made of these columns where the parts are."""
@@ -318,7 +310,7 @@ class PartsSource(Source):
         numbers_of: Callable[[Any], Any],
         layout: Layout,
         width: int,
-        drawn: tuple[BlockResult, int] | None = None,
+        drawn: tuple[BlockResult, int] | None,
     ):
         self.collection, self.numbers_of, self.layout, self.drawn = collection, numbers_of, layout, drawn
         self.kind, self.n, self.n_features = collection.kind, layout.n, width

@@ -62,7 +62,7 @@ class Empty:
         return right if left is None else left if right is None else together(left, right)
 
 
-def collection_of(X: Any, budget: float | None = None) -> InParts | PartsSource:
+def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
     """A table of a data set, or a source of its rows if it has one column, of vectors."""
     import ray.data
 

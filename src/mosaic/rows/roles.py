@@ -78,6 +78,11 @@ class Request:
         subject = "X" if column is None else f"column {column!r}"
         return InvalidInputError(f"{subject} {said}", remedy)
 
+    def refuse_beyond_half(self, needed: float, said: str, remedy: str) -> None:
+        """Refuse what is read at once, if that takes more than half of the budget."""
+        if needed > self.budget / 2:
+            raise FileFault(self.path, f"{said} more than half of the memory budget", remedy)
+
     def unknown(self, what: str, name: str, names: Sequence[str], parameter: str | None = None) -> InvalidInputError:
         """The fault of a column or an array (``what``) that is not there; the remedy lists those that are."""
         there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
@@ -98,7 +103,7 @@ class Roles:
     notes: tuple[str, ...] = ()
 
 
-def roles_of(request: Request, table: Table, *, has_names: bool = False) -> Roles:
+def roles_of(request: Request, table: Table, *, has_names: bool) -> Roles:
     """Decide what every column is for.
 
     Columns are compared, except those that mosaic itself or pandas (its index) has added, or that the request gives another role.

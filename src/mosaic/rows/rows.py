@@ -20,7 +20,7 @@ from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.choosing.budget import budget_of
 from mosaic.door import as_indices
-from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.exceptions import InvalidInputError, warn
 from mosaic.rows.faults import close_to
 from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
@@ -373,7 +373,7 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     source = arrays.stored_source(X) if source is None else source
     if source is not None and arrays.owner_of(X) == "anndata":
         for sentence in arrays.hint_at_components(X.X, X.obsm):
-            warn(SelectionWarning(sentence))
+            warn(sentence)
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
         return Rows.of_array(Request(kind="AnnData"), source, obs, array_names=source.names, index=names)

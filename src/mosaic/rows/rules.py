@@ -32,6 +32,7 @@ class LeftOut:
 def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatArray | None = None) -> Column | LeftOut:
     """What kind of column this is; one that is ``forced`` is left out only if it is constant or no values can be compared."""
     there = int((~values.missing).sum())
+    weights = np.ones(len(values)) if weights is None else weights
     if values.kind == "other":
         return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
     if not there:
@@ -40,13 +41,13 @@ def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatAr
         assert values.numbers is not None
         if (values.numbers == values.numbers[0]).all():
             return LeftOut(name, "is the same in every row")
-        return Embedding.of(name, values, np.ones(len(values)) if weights is None else weights)
+        return Embedding.of(name, values, weights)
     if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
         return LeftOut(name, "has the name of an id", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
-    return by_kind(name, values, forced, np.ones(len(values)) if weights is None else weights)
+    return by_kind(name, values, forced, weights)
 
 
 def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:

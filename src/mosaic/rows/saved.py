@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import NO_ROWS, IntArray, lowest_first
 from mosaic.rows.roles import Request, Roles
 from mosaic.rows.rows import Rows
-from mosaic.rows.tables import NO_ROWS, Outside, table_of, values_of
+from mosaic.rows.tables import Outside, table_of, values_of
 from mosaic.text import Library, jsonable
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class SavedRows(Outside):
         """Of rows and what was found in them."""
         selection = selection.with_outliers()
         in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
-        odd = np.flatnonzero(selection.outlier_rows)
-        odd = selection.data.rows_in_data(odd[np.argsort(selection.counts_of_rows[odd], kind="stable")])
+        odd = selection.data.rows_in_data(lowest_first(selection.outlier_rows, selection.counts_of_rows))
         wanted = list(dict.fromkeys([*selection.rows.tolist(), *odd.tolist(), *in_memory.tolist()]))
         flat = [
             c.name

@@ -48,7 +48,7 @@ class InSpark(Collection):
         return partitions_merged(job, [(row["number"], row["found"]) for row in found.collect()])
 
 
-def collection_of(X: Any, budget: float | None = None) -> InParts:
+def collection_of(X: Any, budget: float | None) -> InParts:
     if not hasattr(X, "mapInArrow"):
         raise InvalidInputError(f"X must be a Spark dataframe; got {type(X).__name__}", "Convert it, for example with rdd.toDF.")
     return InParts(InSpark(X), budget)

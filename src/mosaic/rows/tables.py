@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.blocks import NO_ROWS, IntArray
 from mosaic.arrays.sources import Source
 from mosaic.rows.frames import Cells, cells_of, take_rows
 from mosaic.text import Library
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 pa = Library("pyarrow")
 types = Library("pyarrow.types")
 
-NO_ROWS = np.zeros(0, np.intp)
 #: Features of a bare array are shown as columns if there are no more of them.
 SHOWN_FEATURES = 50
 
@@ -99,7 +98,8 @@ class Outside:
         return cells_of(self.take(NO_ROWS, self.columns)).kinds
 
     def blocks(self: Table, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
-        yield cells_of(self.take(np.arange(start, self.n if stop is None else stop), columns))
+        rows = np.arange(start, self.n if stop is None else stop)
+        yield cells_of(self.take(rows, columns), levels=getattr(self, "levels", ()))
 
     def texts(self: Table, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self.take(np.arange(self.n) if rows is None else rows, [column]).column(0)

@@ -16,7 +16,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.choosing.budget import may_load
 from mosaic.exceptions import MosaicError
 from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
 from mosaic.rows.faults import FileFault, no_rows, readable
@@ -163,8 +162,7 @@ class TextTable:
             cells = filled(column) if trimmed else column
             if trimmed and cells.null_count == len(cells):
                 return "empty", pa.nulls(len(column))
-            has_fraction = self.decimal in (cells[0].as_py() or "")
-            whole = None if has_fraction else self._tried(cells, "whole")
+            whole = self._tried(cells, "whole")
             if whole is not None:
                 same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
@@ -368,8 +366,9 @@ def _delimiter_of(text: str, is_strict: bool) -> str | None:
 
 def _has_decimal_comma(records: list[list[str]]) -> bool:
     cells = [cell.strip() for record in records for cell in record]
-    commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
-    return commas > sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
+    patterns = r"[-+]?\d+,\d+([eE][-+]?\d+)?", r"[-+]?\d*\.\d+([eE][-+]?\d+)?"
+    commas, points = (len(list(filter(re.compile(pattern).fullmatch, cells))) for pattern in patterns)
+    return commas > points
 
 
 def names_and_header(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
@@ -397,10 +396,9 @@ def open_workbook(request: Request) -> Rows:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as packed:
                 size = sum(member.file_size for member in packed.infolist())
-        if not may_load(8 * size, request.budget, at_once=True):  # a byte of XML takes up to eight while it is read
-            fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
-            remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
-            raise FileFault(path, fault, remedy)
+        remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
+        # A byte of XML takes up to eight while it is read.
+        request.refuse_beyond_half(8 * size, f"unpacks to {size / 1e6:,.0f} MB, which takes", remedy)
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheets = list(book.sheet_names)
         name = request.sheet if request.sheet is not None else next(iter(sheets), None)

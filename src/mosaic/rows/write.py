@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic.exceptions import NotWrittenError, SelectionWarning, warn
+from mosaic.exceptions import NotWrittenError, warn
 from mosaic.rows.faults import FileFault
 from mosaic.rows.tables import values_of
 from mosaic.text import Library, json_text, jsonable
@@ -80,11 +80,11 @@ def write_rows(
     if changed:
         cells = "1 cell begins" if changed == 1 else f"{changed:,} cells begin"
         said = f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before."
-        warn(SelectionWarning(f"{said} With `as_written=True` cells stay as they are."))
+        warn(f"{said} With `as_written=True` cells stay as they are.")
     return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
-def check_output(path: str | PathLike[str], force: bool = False, endings: Collection[str] = tuple(WRITERS)) -> None:
+def check_output(path: str | PathLike[str], force: bool, endings: Collection[str] = tuple(WRITERS)) -> None:
     """Refuse, before the long work, an output that could not be written after it, or whose name does not end as it should."""
     target = Path(path)
     if ".csv" in endings and _is_stream(target):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import IntArray, in_double
+from mosaic.arrays.blocks import NO_ROWS, IntArray, in_double, lowest_first
 from mosaic.choosing import contrasts, counted, odd_columns, oddities, typical_columns
 from mosaic.exceptions import PYTHON
 from mosaic.facts import Facts
@@ -135,10 +135,9 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     bins = facts.bins
     changes = facts.changes
     counts = np.asarray(facts.complete.data.counts)
-    candidates = np.flatnonzero(~bins.safe)
     n_outliers = int(facts.complete.is_outlier.sum())
     most = max(USUALLY_LISTED, min(n_outliers, MOST_LISTED))
-    low = candidates[np.argsort(counts[candidates], kind="stable")[:most]]
+    low = lowest_first(~bins.safe, counts)[:most]
     points = np.concatenate([ranked, low])
     beside = [*(facts.shown[places] for places in changes.members), *_usual_beside(facts, low)]
     numbers = facts.row_of_point[np.concatenate([points, *beside])]
@@ -193,7 +192,7 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
 
 def _usual_beside(facts: Facts, low: IntArray) -> list[IntArray]:
     """The three nearest points that belong, for the lowest counts, where no columns say what is odd about these points."""
-    found = [np.zeros(0, np.intp)] * len(low)
+    found = [NO_ROWS] * len(low)
     usual = facts.shown[facts.belongs]
     if facts.columns is None and len(usual):
         some = low[:24]
