@@ -205,7 +205,7 @@ def test_errors_of_the_library_name_options_ids_and_the_file(folder, capsys, mon
     ("words", "streams", "code", "said"),
     [
         ("estimate points.npy --json", "> /dev/full", 4, "No space left on device"),
-        ("slect --json", "> /dev/full", 2, "invalid choice"),
+        ("slect --json", "> /dev/full", 2, "there is no command 'slect'"),
         ("slect", "2> /dev/full", 2, ""),
     ],
 )

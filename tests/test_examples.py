@@ -108,7 +108,7 @@ def check_faces(told: str, folder: Path) -> None:
     found, wrong, pictures = numbers(r"Outliers: (\d+) of 40 images of noise, and (\d+) of (\d+) pictures", told)
     assert found == 40
     assert wrong <= 0.01 * pictures
-    old, new = numbers(r"explain (\d+)% of what belongs", told), numbers(r"pictures the twelve explain (\d+)%", told)
+    old, new = numbers(r"a coverage of (\d+)%", told), numbers(r"pictures the twelve cover (\d+)%", told)
     assert abs(old[0] - new[0]) <= 5
     assert numbers(r"Of 20 new images of noise, (\d+) are recognised", told) == [20]
     assert all(int(row["row"]) < pictures for row in answer(folder, 12))

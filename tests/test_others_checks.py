@@ -62,6 +62,7 @@ def test_scores_labels_and_probabilities_of_new_rows(data, detector):
     assert (copy.contamination, copy.detector.max_samples) == (0.2, 64)
 
 
+@pytest.mark.filterwarnings("ignore:A group of:mosaic.SelectionWarning")
 def test_a_fitted_detector_keeps_its_threshold_and_its_scores_combine_with_those_of_others(data):
     pytest.importorskip("pyod")
     from pyod.models.knn import KNN
