@@ -101,6 +101,7 @@ def test_passes_give_what_the_array_gives_however_many_results_are_merged_at_a_t
 
 def test_the_frame_of_the_user_is_kept_by_executors_as_long_as_it_is_needed(spark):
     given = spark_frame(spark, table("numbers"))
+    gc.collect()  # frames of other tests
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     rows = Rows.of(given)
     assert rows.n == N
