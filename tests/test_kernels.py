@@ -212,6 +212,13 @@ def test_sets_are_compared_by_what_they_share(rng):
         np.testing.assert_allclose(kernel.block(slice(None), np.arange(40)), expected, atol=1e-12)
 
 
+def test_numbers_below_0_are_no_sets(rng):
+    X = rng.normal(size=(40, 30))
+    for given in (X, sp.csr_array(X)):
+        with pytest.raises(InvalidInputError, match="compares sets, as rows of bits or counts; the smallest number is -"):
+            MOSAIC(3, kernel="tanimoto").fit(given)
+
+
 def test_what_is_chosen_from_distances_is_what_is_chosen_from_points(rng):
     X = np.vstack([rng.normal(size=(150, 3)), [[40.0, 0.0, 0.0]]])
     D = np.abs(X[:, None] - X).sum(axis=-1)

@@ -26,6 +26,8 @@ def product(A, B):
 
 def given(name, X):
     """What a user passes for the points X: themselves, places, or their similarities to or distances from one another."""
+    if name == "tanimoto":
+        return abs(X)
     if name not in ("haversine", "precomputed", "distances"):
         return X
     dense = np.asarray(X.todense() if sp.issparse(X) else X)

@@ -41,6 +41,8 @@ def settings(kernel, X):
         return D, {"kernel": "distances", "gamma": 0.3}, np.exp(-0.3 * D)
     if kernel == "haversine":
         X = X[:, :2]
+    if kernel == "tanimoto":
+        X = abs(X)
     arguments = {"kernel": kernel}
     return X, arguments, make_kernel(X, kernel).block(slice(None), np.arange(len(X)))
 
