@@ -217,6 +217,8 @@ def test_numbers_below_0_are_no_sets(rng):
     for given in (X, sp.csr_array(X)):
         with pytest.raises(InvalidInputError, match="compares sets, as rows of bits or counts; the smallest number is -"):
             MOSAIC(3, kernel="tanimoto").fit(given)
+        with pytest.raises(InvalidInputError, match="compares sets"):
+            MOSAIC(3, kernel="tanimoto").fit(abs(given)).predict(given)
 
 
 def test_what_is_chosen_from_distances_is_what_is_chosen_from_points(rng):
@@ -228,6 +230,8 @@ def test_what_is_chosen_from_distances_is_what_is_chosen_from_points(rng):
     assert by_distance.coverage_ == pytest.approx(by_points.coverage_)
     np.testing.assert_array_equal(by_distance.predict(D), by_distance.labels_)
     np.testing.assert_array_equal(by_distance.predict(D[:, :]), by_points.predict(X))
+    with pytest.raises(InvalidInputError, match="distances are not negative; the smallest is -"):
+        by_distance.predict(-D)
 
 
 def test_a_similarity_that_is_not_positive_semidefinite_is_chosen_from_and_its_program_refused(rng):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, Seed, subsample
-from mosaic.arrays.xp import Matrix, is_on_device, namespace, on_host
+from mosaic.arrays.xp import Matrix, is_on_device, on_host
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import points
@@ -84,10 +84,7 @@ def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale"
         case "cosine":
             return points.Cosine(points.normalised_rows(X))
         case "tanimoto":
-            smallest = float(X.min() if sp.issparse(X) else on_host(namespace(X).min(X)))
-            if smallest < 0:
-                fault = f"`kernel='tanimoto'` compares sets, as rows of bits or counts; the smallest number is {smallest:.3g}"
-                raise InvalidInputError(fault, "Use `kernel='cosine'` for numbers that may be negative.")
+            points.check_sets(X)
             return points.Tanimoto(X)
         case "diffusion" | Diffusion():
             graph = kernel if isinstance(kernel, Diffusion) else Diffusion()

@@ -403,6 +403,11 @@ class Tanimoto(PointKernel):
 
     order: ClassVar[int] = 1
 
+    def prepared(self, Y: Matrix) -> Any:
+        Y = super().prepared(Y)
+        check_sets(Y)
+        return Y
+
     def _between(self, A: Any, B: Any) -> Any:
         shared = product(A, B)
         either = squared_lengths(A)[:, None] + squared_lengths(B) - shared
@@ -419,6 +424,16 @@ class Tanimoto(PointKernel):
 
     def device_distances_at(self, Y: Any) -> Any:
         return 0.5 * super().device_distances_at(Y)
+
+
+def check_sets(X: Matrix) -> None:
+    """Refuse rows that are no bits or counts."""
+    if 0 in X.shape:
+        return
+    smallest = float(X.min() if sp.issparse(X) else on_host(namespace(X).min(X)))
+    if smallest < 0:
+        fault = f"`kernel='tanimoto'` compares sets, as rows of bits or counts; the smallest number is {smallest:.3g}"
+        raise InvalidInputError(fault, "Use `kernel='cosine'` for numbers that may be negative.")
 
 
 @dataclass(frozen=True)

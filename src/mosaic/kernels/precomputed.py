@@ -116,6 +116,11 @@ class Distances(Precomputed):
             raise InvalidInputError(fault, "To pass similarities, use `kernel='precomputed'`.")
         check_similarities(largest_entry(D), self.dtype)
 
+    def _check_new(self, Y: Matrix) -> None:
+        super()._check_new(Y)
+        if Y.min(initial=0.0) < 0:
+            raise InvalidInputError(f"distances are not negative; the smallest is {Y.min():g}", "Pass distances to all points.")
+
     @property
     def unit(self) -> float:
         return 1.0 / self.gamma
