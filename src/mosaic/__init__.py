@@ -17,7 +17,17 @@ from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
 if TYPE_CHECKING:
     from mosaic import datasets, rows, show
     from mosaic.choosing import Selection
-    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, certify, compare, dedup, estimate, load, path
+    from mosaic.estimators import (
+        MOSAIC,
+        MOSAICOutlierDetector,
+        MOSAICSampler,
+        certify,
+        compare,
+        dedup,
+        estimate,
+        load,
+        path,
+    )
     from mosaic.kernels import EffectiveCount
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
@@ -35,7 +45,9 @@ __all__ = [
 # Where names are that need NumPy or scikit-learn. They are imported when asked for: the command line answers before these are.
 _HOMES = {
     **dict.fromkeys(("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler"), "mosaic.estimators"),
-    **dict.fromkeys(("certify", "compare", "dedup", "estimate", "load", "path"), "mosaic.estimators"),
+    **dict.fromkeys(
+        ("certify", "compare", "dedup", "estimate", "load", "path"), "mosaic.estimators"
+    ),
     **dict.fromkeys(("Certificate", "Encoding"), "mosaic.program.encoding"),
     "EffectiveCount": "mosaic.kernels",
     "Selection": "mosaic.choosing",
@@ -48,7 +60,9 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'mosaic' has no attribute {name!r}")
     home = _HOMES.get(name)
-    globals()[name] = value = getattr(import_module(home), name) if home else import_module(f"mosaic.{name}")
+    globals()[name] = value = (
+        getattr(import_module(home), name) if home else import_module(f"mosaic.{name}")
+    )
     return value
 
 

@@ -21,7 +21,16 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, Seed
 from mosaic.door import as_points
 from mosaic.parameters import one_of, real_number, whole_number
 
-__all__ = ["Contaminated", "blobs_with_gross_outliers", "contaminate", "embed", "noise_images", "sphere", "swiss_roll", "trefoil"]
+__all__ = [
+    "Contaminated",
+    "blobs_with_gross_outliers",
+    "contaminate",
+    "embed",
+    "noise_images",
+    "sphere",
+    "swiss_roll",
+    "trefoil",
+]
 
 
 @dataclass(frozen=True)
@@ -45,8 +54,12 @@ def trefoil(n: int, *, random_state: Seed = 0) -> FloatArray:
         x, y, z = np.cos(t) + 4 * np.cos(2 * t), 4 * np.sin(2 * t) - np.sin(t), -3 * np.cos(3 * t)
         return np.asarray(np.sqrt(x**2 + y**2 + z**2))
 
-    t = _uniform_in_length(speed, 0.0, 2 * np.pi, whole_number("n", n), np.random.default_rng(random_state))
-    return np.column_stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)])
+    t = _uniform_in_length(
+        speed, 0.0, 2 * np.pi, whole_number("n", n), np.random.default_rng(random_state)
+    )
+    return np.column_stack(
+        [np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)]
+    )
 
 
 def swiss_roll(n: int, *, random_state: Seed = 0) -> FloatArray:
@@ -56,13 +69,22 @@ def swiss_roll(n: int, *, random_state: Seed = 0) -> FloatArray:
     return np.column_stack([t * np.cos(t), rng.uniform(0.0, 21.0, n), t * np.sin(t)])
 
 
-def embed(X: ArrayLike, dimension: int, *, noise: float = 0.0, random_state: Seed = 0) -> FloatArray:
+def embed(
+    X: ArrayLike, dimension: int, *, noise: float = 0.0, random_state: Seed = 0
+) -> FloatArray:
     """X Qᵀ + noise · G with Q of orthonormal columns, uniform (Haar), and G Gaussian: the same shape in R^dimension."""
     X, noise = np.asarray(as_points(X)), real_number("noise", noise, at_least=0)
-    whole_number("dimension", dimension, at_least=X.shape[1], remedy="With fewer columns than X has, distances are not kept.")
+    whole_number(
+        "dimension",
+        dimension,
+        at_least=X.shape[1],
+        remedy="With fewer columns than X has, distances are not kept.",
+    )
     rng = np.random.default_rng(random_state)
     Q, R = np.linalg.qr(rng.normal(size=(dimension, X.shape[1])))
-    Q *= np.where(np.diag(R) < 0, -1.0, 1.0)  # LAPACK's signs depend on Q; only with R_jj > 0 is Q uniform
+    Q *= np.where(
+        np.diag(R) < 0, -1.0, 1.0
+    )  # LAPACK's signs depend on Q; only with R_jj > 0 is Q uniform
     embedded = np.asarray(X @ Q.T)
     return embedded + noise * rng.normal(size=embedded.shape)
 
@@ -137,9 +159,15 @@ def blobs_with_gross_outliers(*, random_state: Seed = 0) -> Contaminated:
 
 
 def _uniform_in_length(
-    speed: Callable[[FloatArray], FloatArray], start: float, stop: float, n: int, rng: np.random.Generator
+    speed: Callable[[FloatArray], FloatArray],
+    start: float,
+    stop: float,
+    n: int,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """Solutions t of s(t) = u, u uniform in [0, s(stop)], where s(t) = ∫_start^t speed."""
-    grid = np.linspace(start, stop, 4097)  # the error of the inverse is about the square of one piece
+    grid = np.linspace(
+        start, stop, 4097
+    )  # the error of the inverse is about the square of one piece
     length = cumulative_trapezoid(speed(grid), grid, initial=0.0)
     return np.asarray(np.interp(rng.uniform(0.0, length[-1], n), length, grid))

@@ -13,7 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import LARGEST, NO_ROWS, FloatArray, IntArray, check_numbers, check_shape, largest_size
+from mosaic.arrays.blocks import (
+    LARGEST,
+    NO_ROWS,
+    FloatArray,
+    IntArray,
+    check_numbers,
+    check_shape,
+    largest_size,
+)
 from mosaic.arrays.xp import Matrix, compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 
@@ -30,7 +38,9 @@ def as_points(X: Matrix, name: str = "X") -> Any:
             try:
                 X = np.asarray(X)
             except ValueError as error:  # ragged lists
-                raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
+                raise InvalidInputError(
+                    f"must be a rectangular array of numbers: {error}", parameter=name
+                ) from error
         check_shape(X.shape, name)
         check_numbers(X.dtype, name)
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
@@ -53,8 +63,14 @@ def points_on_device(X: Matrix, name: str = "X") -> Any:
     library = type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
-        lacks = "arrays of JAX cannot be changed in place" if library.startswith("jax") else "its device has no double precision"
-        raise InvalidInputError(f"cannot stay where it is: {lacks}", f"Pass numpy.asarray({name}).", parameter=name)
+        lacks = (
+            "arrays of JAX cannot be changed in place"
+            if library.startswith("jax")
+            else "its device has no double precision"
+        )
+        raise InvalidInputError(
+            f"cannot stay where it is: {lacks}", f"Pass numpy.asarray({name}).", parameter=name
+        )
     check_shape(tuple(X.shape), name)
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise InvalidInputError(f"must hold real numbers; got dtype {X.dtype}", parameter=name)
@@ -70,7 +86,9 @@ def refuse_masked(X: Matrix, name: str = "X") -> None:
         fault = f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}"
         remedy = f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame."
         raise InvalidInputError(fault, remedy, parameter=name)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":  # what is missing among them is a number, too
+    if (
+        isinstance(X, np.ndarray) and X.dtype.kind in "mM"
+    ):  # what is missing among them is a number, too
         remedy = "Pass a data frame, which may hold dates."
         raise InvalidInputError(f"must hold numbers; got dtype {X.dtype}", remedy, parameter=name)
     if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):
@@ -97,7 +115,9 @@ def check_size(X: Matrix, name: str = "X") -> None:
         raise InvalidInputError(fault, f"Divide {name} by 1e{power}.", parameter=name)
 
 
-def check_entries(matrix: Matrix, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
+def check_entries(
+    matrix: Matrix, names: Sequence[str] | None, name: str = "X", first_row: int = 0
+) -> None:
     """Refuse entries that are NaN, infinite or too large; the error counts them and names the first. ``names`` are of columns."""
     if not is_on_device(matrix):
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
@@ -126,10 +146,15 @@ def check_entries(matrix: Matrix, names: Sequence[str] | None, name: str = "X", 
         remedy = f"Drop these rows, or divide {name} by 1e{int(np.floor(np.log10(largest)))}."
         raise InvalidInputError(f"{fault}, counted from 0", remedy, parameter=name)
     fill = "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer."
-    kinds = ((n_nan, "NaN", fill), (n_wrong, "inf", "Replace inf by finite numbers or drop these rows."))
+    kinds = (
+        (n_nan, "NaN", fill),
+        (n_wrong, "inf", "Replace inf by finite numbers or drop these rows."),
+    )
     counts = ", ".join(f"{count} {kind}" for count, kind, _ in kinds if count)
     fault = f"must be finite; entries that are not: {counts}. The first is {place}, counted from 0"
-    raise InvalidInputError(fault, " ".join(remedy for count, _, remedy in kinds if count), parameter=name)
+    raise InvalidInputError(
+        fault, " ".join(remedy for count, _, remedy in kinds if count), parameter=name
+    )
 
 
 def as_indices(indices: ArrayLike, length: int, name: str, *, may_repeat: bool = False) -> IntArray:
@@ -137,7 +162,9 @@ def as_indices(indices: ArrayLike, length: int, name: str, *, may_repeat: bool =
     array = np.asarray(on_host(indices))
     if array.dtype == np.bool_:
         if array.shape != (length,):
-            raise InvalidInputError(f"must have length {length} as a mask; got shape {array.shape}", parameter=name)
+            raise InvalidInputError(
+                f"must have length {length} as a mask; got shape {array.shape}", parameter=name
+            )
         return np.flatnonzero(array)
     if array.size == 0:
         return NO_ROWS
@@ -163,15 +190,21 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
         fault = f"must hold numbers, one for each of {n} points: {error}"
         raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
     if weights.shape != (n,):
-        raise InvalidInputError(f"must have one entry for each of {n} points; got shape {weights.shape}", parameter=name)
+        raise InvalidInputError(
+            f"must have one entry for each of {n} points; got shape {weights.shape}", parameter=name
+        )
     wrong = ~((weights >= 0) & (weights <= LARGEST))
     if wrong.any():
         first = int(np.argmax(wrong))
         fault = f"must be between 0 and {LARGEST:g}; entry {first} is {weights[first]:g}"
-        remedy = "Only their ratios matter: divide all of them." if weights[first] > LARGEST else None
+        remedy = (
+            "Only their ratios matter: divide all of them." if weights[first] > LARGEST else None
+        )
         raise InvalidInputError(fault, remedy, parameter=name)
     largest = weights.max(initial=0.0)
     if 0 < largest < 1.0 / LARGEST:
         fault = f"must have an entry of at least {1.0 / LARGEST:g}; the largest is {largest:g}"
-        raise InvalidInputError(fault, "Only their ratios matter: divide all by the largest.", parameter=name)
+        raise InvalidInputError(
+            fault, "Only their ratios matter: divide all by the largest.", parameter=name
+        )
     return np.where(weights > 0, np.maximum(weights, 2.0**-100 * largest), 0.0)

@@ -19,13 +19,23 @@ class Wording(NamedTuple):
 
     def __call__(self, text: str) -> str:
         def worded(mention: re.Match[str]) -> str:
-            return self.parameter(mention["name"], mention["value"]) if mention["row"] is None else self.row(int(mention["row"]))
+            return (
+                self.parameter(mention["name"], mention["value"])
+                if mention["row"] is None
+                else self.row(int(mention["row"]))
+            )
 
         # A parameter, a parameter with a value, or a row, between backticks: `tol`, `kernel='rbf'`, `row 7`.
-        return re.sub(r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`", worded, text)
+        return re.sub(
+            r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`",
+            worded,
+            text,
+        )
 
 
-PYTHON = Wording(lambda name, value: name if value is None else f"{name}={value}", lambda row: f"row {row}")
+PYTHON = Wording(
+    lambda name, value: name if value is None else f"{name}={value}", lambda row: f"row {row}"
+)
 
 
 class MosaicError(Exception):
@@ -41,7 +51,14 @@ class MosaicError(Exception):
     tol must be > 0; got -1. Leave tol at 1e-4.
     """
 
-    def __init__(self, fault: str = "", remedy: str | None = None, *, parameter: str | None = None, value: object = _NOT_GIVEN):
+    def __init__(
+        self,
+        fault: str = "",
+        remedy: str | None = None,
+        *,
+        parameter: str | None = None,
+        value: object = _NOT_GIVEN,
+    ):
         super().__init__(fault)
         self.fault, self.remedy, self.parameter = fault.removesuffix("."), remedy, parameter
         self.value = None if value is _NOT_GIVEN else repr(value)
@@ -102,6 +119,9 @@ class SelectionWarning(MosaicWarning):
 def warn(text: str, kind: type[MosaicWarning] = SelectionWarning) -> None:
     """Give a warning at the line of the user: of the first caller outside this package and those that call it for the user."""
     frame, level, skipped = sys._getframe(1), 2, ("mosaic", "sklearn", "functools", "contextlib")
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in skipped:
+    while (
+        frame.f_back is not None
+        and str(frame.f_globals.get("__name__")).partition(".")[0] in skipped
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(kind(text), stacklevel=level)

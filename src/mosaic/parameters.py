@@ -22,9 +22,24 @@ from mosaic.exceptions import InvalidInputError
 PAIRWISE = ("precomputed", "distances")
 TAKEN_AS_GIVEN = (*PAIRWISE, "haversine", "tanimoto")
 #: Names that ``mosaic.kernels.make_kernel`` knows.
-KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "tanimoto", "haversine", "diffusion", "precomputed", "distances")
+KERNELS = (
+    "rbf",
+    "laplacian",
+    "polynomial",
+    "linear",
+    "cosine",
+    "tanimoto",
+    "haversine",
+    "diffusion",
+    "precomputed",
+    "distances",
+)
 #: Values of other parameters that take one of a few words.
-CHOICES = {"algorithm": ("paper",), "outliers": ("reject", "keep", "report"), "suspects": ("drop", "keep")}
+CHOICES = {
+    "algorithm": ("paper",),
+    "outliers": ("reject", "keep", "report"),
+    "suspects": ("drop", "keep"),
+}
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -52,7 +67,9 @@ class Named:
             owner = BY_NAME[owner]() if isinstance(owner, str) and owner in BY_NAME else copy(owner)
             if not hasattr(owner, "set_params"):
                 remedy = f"Set {ELSEWHERE[rest]}." if rest in ELSEWHERE else None
-                raise InvalidInputError(f"has no settings, and so no {rest}", remedy, parameter=first, value=owner)
+                raise InvalidInputError(
+                    f"has no settings, and so no {rest}", remedy, parameter=first, value=owner
+                )
             changed[first] = owner.set_params(**{rest: params[name]})
         vars(self).update(changed)  # at the end, so that a call that is refused has set nothing
         return self
@@ -83,8 +100,14 @@ class Parameters(Named):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         own = fields_of(self)
-        inner = {name: value.get_params() for name, value in own.items() if deep and hasattr(value, "get_params")}
-        return own | {f"{name}__{key}": value for name, found in inner.items() for key, value in found.items()}
+        inner = {
+            name: value.get_params()
+            for name, value in own.items()
+            if deep and hasattr(value, "get_params")
+        }
+        return own | {
+            f"{name}__{key}": value for name, found in inner.items() for key, value in found.items()
+        }
 
 
 @dataclass(repr=False)
@@ -167,7 +190,9 @@ class Paper(Parameters):
 #: Kernels that have settings.
 KERNELS_WITH_SETTINGS: tuple[type[Parameters], ...] = (Polynomial, Diffusion)
 #: The names that stand for kernels and the algorithm with their default settings.
-BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in KERNELS_WITH_SETTINGS} | {"paper": Paper}
+BY_NAME: dict[str, type[Parameters]] = {kind.name: kind for kind in KERNELS_WITH_SETTINGS} | {
+    "paper": Paper
+}
 #: Where settings are that a user may look for among the parameters of an estimator, and other words for parameters.
 ELSEWHERE = {
     each.name: f"{'algorithm' if name in CHOICES['algorithm'] else 'kernel'}={kind.__name__}({each.name}=…)"
@@ -191,11 +216,15 @@ def is_whole(value: object, least: int) -> bool:
 
 
 def _wrong(parameter: str, value: Any, fault: str, remedy: str | None = None) -> InvalidInputError:
-    value = value.item() if getattr(value, "ndim", None) == 0 else value  # messages show 0.5 and not np.float64(0.5)
+    value = (
+        value.item() if getattr(value, "ndim", None) == 0 else value
+    )  # messages show 0.5 and not np.float64(0.5)
     return InvalidInputError(fault, remedy, parameter=parameter, value=value)
 
 
-def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
+def whole_number(
+    parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None
+) -> int:
     if not is_whole(value, at_least):
         raise _wrong(parameter, value, f"must be a whole number >= {at_least}", remedy)
     return int(value)
@@ -217,10 +246,16 @@ def real_number(
     if at_least <= number <= at_most and above < number < below:
         return number
     bounds = {">=": at_least, ">": above, "<=": at_most, "<": below}
-    said = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if math.isfinite(bound))
+    said = " and ".join(
+        f"{sign} {bound:g}" for sign, bound in bounds.items() if math.isfinite(bound)
+    )
     if math.isfinite(at_least) and math.isfinite(at_most):
         said = f"between {at_least:g} and {at_most:g}"
-    fault = " ".join(part for part in ("must be a finite number", said, f"({meaning})" if meaning else "") if part)
+    fault = " ".join(
+        part
+        for part in ("must be a finite number", said, f"({meaning})" if meaning else "")
+        if part
+    )
     raise _wrong(parameter, value, fault, remedy)
 
 
@@ -230,14 +265,25 @@ def as_bytes(budget: object) -> float | None:
         return None
     value = float(budget) if isinstance(budget, Real) and not isinstance(budget, bool) else math.nan
     if isinstance(budget, str):
-        written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower())
+        written = re.fullmatch(
+            r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower()
+        )
         if written is not None:
-            value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
+            value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (
+                " kmgt".index(written[2] or " ")
+            )
         if written is not None and written[2] is None and 0 < value < 1000:
-            raise _wrong("memory_budget", budget, f"is {value:g} bytes", f"Write the unit, as in {budget.strip()}GB.")
+            raise _wrong(
+                "memory_budget",
+                budget,
+                f"is {value:g} bytes",
+                f"Write the unit, as in {budget.strip()}GB.",
+            )
     fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
     if not 0 < value < math.inf:
-        raise _wrong("memory_budget", budget, fault, "By default it is a quarter of the free memory.")
+        raise _wrong(
+            "memory_budget", budget, fault, "By default it is a quarter of the free memory."
+        )
     return value
 
 
@@ -249,10 +295,16 @@ def one_of(parameter: str, value: object, allowed: Sequence[str]) -> str:
 
 
 def check_kernel(kernel: object) -> None:
-    if (isinstance(kernel, str) and kernel in KERNELS) or callable(kernel) or isinstance(kernel, KERNELS_WITH_SETTINGS):
+    if (
+        (isinstance(kernel, str) and kernel in KERNELS)
+        or callable(kernel)
+        or isinstance(kernel, KERNELS_WITH_SETTINGS)
+    ):
         return
     objects = ", ".join(f"{kind.__name__}(…)" for kind in KERNELS_WITH_SETTINGS)
-    fault = f"must be {', '.join(map(repr, KERNELS))}, {objects} or a function of two sets of points"
+    fault = (
+        f"must be {', '.join(map(repr, KERNELS))}, {objects} or a function of two sets of points"
+    )
     raise _wrong("kernel", kernel, fault, "Leave it at 'rbf'.")
 
 
@@ -272,10 +324,19 @@ def check_strength(alpha: object, lam: object) -> None:
 def check_seed(random_state: object) -> None:
     is_generator = type(random_state).__name__ in ("Generator", "RandomState")
     if not (random_state is None or is_generator or is_whole(random_state, 0)):
-        raise _wrong("random_state", random_state, "must be a whole number >= 0, a generator or None", "Leave it at 0.")
+        raise _wrong(
+            "random_state",
+            random_state,
+            "must be a whole number >= 0, a generator or None",
+            "Leave it at 0.",
+        )
 
 
 def check_jobs(n_jobs: int | None) -> int | None:
-    if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
+    if n_jobs is None or (
+        isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
+    ):
         return n_jobs
-    raise _wrong("n_jobs", n_jobs, "must be a whole number other than 0, or None", "Use -1 for all cores.")
+    raise _wrong(
+        "n_jobs", n_jobs, "must be a whole number other than 0, or None", "Use -1 for all cores."
+    )

@@ -21,7 +21,9 @@ def library(name: str, where: object) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")  # the name that pip knows
+        package = (
+            name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")
+        )  # the name that pip knows
         fault = f"{where} needs {package}, which is not installed"
         raise MissingDependencyError(fault, f"Use: pip install {package}") from error
 
@@ -60,7 +62,9 @@ def _rounded(share: float, direction: str) -> str:
         return "an unknown share"
     value = 100 * Decimal(repr(float(share)))  # the digits that a float is known by: 1 % for 0.01
     place = min(max(value.adjusted() - 1, -3), 0)
-    rounded = value.quantize(Decimal(1).scaleb(place), direction) + 0  # + 0 takes the sign of −0 away
+    rounded = (
+        value.quantize(Decimal(1).scaleb(place), direction) + 0
+    )  # + 0 takes the sign of −0 away
     digits = f"{rounded:,f}"
     return f"{digits.rstrip('0').rstrip('.') if place else digits} %"
 
@@ -75,11 +79,14 @@ def group_label(*cells: object) -> str:
     # How None, NaN and the missing values of pandas are written; texts that are written so are labels.
     gone = ("", "None", "nan", "NaN", "NaT", "<NA>")
     return ", ".join(
-        "missing" if (text := str(cell)) in gone and not (isinstance(cell, str) and cell) else text for cell in whole
+        "missing" if (text := str(cell)) in gone and not (isinstance(cell, str) and cell) else text
+        for cell in whole
     )
 
 
-def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:
+def html_table(
+    head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None
+) -> str:
     """A table for notebooks, of ``most`` rows at most: cells are escaped, colours are those of the page. Empty without rows."""
     if not rows:
         return ""
@@ -87,7 +94,9 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int 
     if len(shown) < len(rows):
         shown.append(["", f"and {len(rows) - len(shown):,} more"][-len(head) :])
     cell = 'style="text-align:left;padding:2px 10px 2px 0;vertical-align:top"'
-    lines = "".join(f"<tr>{''.join(f'<td {cell}>{escape(str(c))}</td>' for c in row)}</tr>" for row in shown)
+    lines = "".join(
+        f"<tr>{''.join(f'<td {cell}>{escape(str(c))}</td>' for c in row)}</tr>" for row in shown
+    )
     titles = "".join(f'<th scope="col" {cell}>{escape(name)}</th>' for name in head)
     return f'<table style="border-collapse:collapse"><tr>{titles}</tr>{lines}</table>'
 
@@ -95,7 +104,9 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int 
 def html_card(title: str, *parts: str, text: Sequence[str]) -> str:
     """A small block for notebooks: a title, sentences, and parts in HTML side by side."""
     head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(title)}</p>'
-    said = "".join(f'<p style="margin:0 0 4px;max-width:60em">{escape(sentence)}</p>' for sentence in text)
+    said = "".join(
+        f'<p style="margin:0 0 4px;max-width:60em">{escape(sentence)}</p>' for sentence in text
+    )
     return (
         f'<div class="mosaic-card" style="margin:4px 0 8px">{head}{said}'
         f'<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">{"".join(parts)}</div></div>'
@@ -104,7 +115,11 @@ def html_card(title: str, *parts: str, text: Sequence[str]) -> str:
 
 def printable(text: str) -> str:
     """The text with characters that would move the cursor, colour the terminal or turn the writing round written out."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    )
 
 
 #: What JSON may hold as it is, and terminals and browsers take for commands or line breaks.
@@ -121,7 +136,9 @@ def readable_size(size: float) -> str:
     units, power = ("bytes", "KiB", "MiB", "GiB", "TiB"), 0
     while size >= 1024 and power < len(units) - 1:
         size, power = size / 1024, power + 1
-    return f"{size:.0f} {units[power]}" if size >= 10 or power == 0 else f"{size:.1f} {units[power]}"
+    return (
+        f"{size:.0f} {units[power]}" if size >= 10 or power == 0 else f"{size:.1f} {units[power]}"
+    )
 
 
 def jsonable(value: Any) -> Any:

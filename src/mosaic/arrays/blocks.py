@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from mosaic.arrays import xp
 from mosaic.arrays.threads import thread_map
-from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, Matrix, asarray_like, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.arrays.xp import (
+    DEVICE_BLOCK_ENTRIES,
+    Matrix,
+    asarray_like,
+    is_on_device,
+    numpy_dtype,
+    on_host,
+    squares_of_rows,
+)
 from mosaic.exceptions import InvalidInputError
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -31,7 +39,9 @@ BLOCK_ENTRIES = 1 << 16
 PRODUCT_ENTRIES = 1 << 18
 
 
-def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> list[slice]:
+def row_blocks(
+    n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64
+) -> list[slice]:
     """Slices that cover ``range(n_rows)``, each about ``entries / n_columns`` rows long, and at least ``least``."""
     step = max(least, entries // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
@@ -51,7 +61,10 @@ def in_blocks(
     """
     if not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
-    return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
+    return [
+        function(rows)
+        for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)
+    ]
 
 
 def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
@@ -62,10 +75,16 @@ def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
     """``size`` random numbers of range(n) in ascending order, or all if n ≤ ``size``."""
-    return np.arange(n) if n <= size else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
+    return (
+        np.arange(n)
+        if n <= size
+        else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
+    )
 
 
-def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> tuple[IntArray, FloatArray]:
+def subsample_of_weights(
+    weights: FloatArray, size: int, random_state: Seed
+) -> tuple[IntArray, FloatArray]:
     """A sample of about ``size`` weighted points, in ascending order, with weights that add up to the total of all points. Those
     of weight total/size or more are always in the sample and keep their weight; the others are drawn at random.
     """
@@ -111,7 +130,9 @@ def squared_lengths(X: Matrix) -> Any:
 
 def row_lengths(X: Matrix) -> FloatArray:
     """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
-    squares = in_blocks(lambda rows: on_host(squared_lengths(xp.rows_of(X, rows))), X.shape[0], X.shape[1], on=X)
+    squares = in_blocks(
+        lambda rows: on_host(squared_lengths(xp.rows_of(X, rows))), X.shape[0], X.shape[1], on=X
+    )
     lengths = np.sqrt(np.concatenate(squares))
     return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
 
@@ -132,7 +153,9 @@ class Prepare:
     def __call__(self, X: Matrix) -> Any:
         if self.scale is not None:
             scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
-            if sp.issparse(X):  # the same quotients as in the dense case, so that known points are recognised
+            if sp.issparse(
+                X
+            ):  # the same quotients as in the dense case, so that known points are recognised
                 X = X.copy()
                 X.data = X.data / scale.astype(X.dtype)[X.indices]
             else:
@@ -150,12 +173,18 @@ class Prepare:
 def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:
     if dtype.kind not in "fiub":
         remedy = "Convert or drop the columns that are not numeric."
-        raise InvalidInputError(f"must hold real numbers; got dtype {dtype}", remedy, parameter=name)
+        raise InvalidInputError(
+            f"must hold real numbers; got dtype {dtype}", remedy, parameter=name
+        )
 
 
 def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
     if len(shape) != 2:
         fault = f"must have two dimensions (points × features); got shape {shape}"
-        raise InvalidInputError(fault, f"For points with one feature use {name}.reshape(-1, 1).", parameter=name)
+        raise InvalidInputError(
+            fault, f"For points with one feature use {name}.reshape(-1, 1).", parameter=name
+        )
     if 0 in shape:
-        raise InvalidInputError(f"must have at least one point and one feature; got shape {shape}", parameter=name)
+        raise InvalidInputError(
+            f"must have at least one point and one feature; got shape {shape}", parameter=name
+        )

@@ -83,12 +83,23 @@ class Together:
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
         found = {name: task.map_block(rows, start) for name, task in self.tasks.items()}
-        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
+        return {
+            f"{name}:{key}": value for name, small in found.items() for key, value in small.items()
+        }
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        found = {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
-        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
+        found = {
+            name: task.merge(part_of(left, name), part_of(right, name))
+            for name, task in self.tasks.items()
+        }
+        return {
+            f"{name}:{key}": value for name, small in found.items() for key, value in small.items()
+        }
 
 
 def part_of(small: BlockResult, name: str) -> BlockResult:
-    return {key.removeprefix(f"{name}:"): value for key, value in small.items() if key.startswith(f"{name}:")}
+    return {
+        key.removeprefix(f"{name}:"): value
+        for key, value in small.items()
+        if key.startswith(f"{name}:")
+    }

@@ -35,8 +35,12 @@ class Source(ABC):
     n: int
     n_features: int
     names: Sequence[str] | None = None  # of the columns
-    files: Sequence[Path] = ()  # that hold the rows; if one changes between passes, the fit raises an error
-    buffers: float = 0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
+    files: Sequence[
+        Path
+    ] = ()  # that hold the rows; if one changes between passes, the fit raises an error
+    buffers: float = (
+        0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
+    )
     most_threads: int | None = None  # of this process that a pass may use, None for any number
     is_local: ClassVar[bool] = False  # whether this machine reads them
 
@@ -134,7 +138,9 @@ class LocalSource(Source):
         most = few if self.most_threads is None else min(few, self.most_threads)
 
         def results() -> Iterator[BlockResult]:
-            found = thread_imap(lambda block: task.map_block(block[1], block[0]), self._blocks(), most)
+            found = thread_imap(
+                lambda block: task.map_block(block[1], block[0]), self._blocks(), most
+            )
             for number, result in enumerate(found):
                 done = min((number + 1) * BLOCK_ROWS, self.n)
                 self.release(done)
@@ -150,12 +156,17 @@ class LocalSource(Source):
         waiting: list[Any] = []
         for first, rows in self.stream():
             cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, rows.shape[0], BLOCK_ROWS)
-            for start, part in zip([first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True):
+            for start, part in zip(
+                [first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True
+            ):
                 stop = start + part.shape[0]
                 if stop % BLOCK_ROWS and stop < self.n:
                     waiting.append(part.copy())  # a slice would keep the whole piece in memory
                     continue
-                yield start - start % BLOCK_ROWS, np.concatenate([*waiting, part]) if waiting else part
+                yield (
+                    start - start % BLOCK_ROWS,
+                    np.concatenate([*waiting, part]) if waiting else part,
+                )
                 waiting.clear()
 
 
@@ -167,7 +178,9 @@ class ArraySource(LocalSource):
         self.X = X
         self.kind = kind
         self.n, self.n_features = (int(size) for size in X.shape)
-        self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
+        self.files = (
+            [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
+        )
         self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0
         self._released = 0
 
@@ -176,9 +189,16 @@ class ArraySource(LocalSource):
 
     def release(self, n_rows: int) -> None:
         """Release pages of a memory map that have been read; until then they count as memory of the process."""
-        if not (isinstance(self.X, np.memmap) and self.X.mode in ("r", "r+") and hasattr(mmap, "MADV_DONTNEED")):
+        if not (
+            isinstance(self.X, np.memmap)
+            and self.X.mode in ("r", "r+")
+            and hasattr(mmap, "MADV_DONTNEED")
+        ):
             return
-        if abs(n_rows - self._released) * self.n_features * self.X.itemsize > MAPPED_BYTES or n_rows == self.n:
+        if (
+            abs(n_rows - self._released) * self.n_features * self.X.itemsize > MAPPED_BYTES
+            or n_rows == self.n
+        ):
             self._released = n_rows
             self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
@@ -195,4 +215,7 @@ def map_part(task: Task, rows: Any, start: int) -> BlockResult:
     """The result for consecutive rows that begin with row ``start``; of sparse ones, one block at a time is made dense."""
     with one_thread():
         blocks = (slice(a, a + BLOCK_ROWS) for a in range(0, rows.shape[0], BLOCK_ROWS))
-        return merge_all(task.merge, (task.map_block(dense_rows(rows[block]), start + block.start) for block in blocks))
+        return merge_all(
+            task.merge,
+            (task.map_block(dense_rows(rows[block]), start + block.start) for block in blocks),
+        )

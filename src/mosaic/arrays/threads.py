@@ -51,7 +51,9 @@ def using_threads(count: int | None = None) -> Iterator[None]:
 
 def available_threads() -> int:
     """Threads that the linear algebra library would use, but no more than cores that this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     with _lock:
         own = _before or [library.num_threads for library in _libraries()]
     return max(min([cores, *own]), 1)
@@ -103,13 +105,17 @@ def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
         _seconds[code] = time.perf_counter() - started
     rest = parts[len(found) :]
     started = time.perf_counter()
-    busy = threads if _seconds[code] * len(rest) >= 2e-3 else 1  # less is not worth waking others for
+    busy = (
+        threads if _seconds[code] * len(rest) >= 2e-3 else 1
+    )  # less is not worth waking others for
     found.extend(thread_imap(function, rest, busy))
     _seconds[code] = (time.perf_counter() - started) * busy / len(rest)
     return found
 
 
-def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
+def thread_imap(
+    function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None
+) -> Iterator[Result]:
     """The same, one by one, in ``most`` threads at most; one part for each thread and one more are held at a time."""
     threads = min(_threads.get() or 1, most or sys.maxsize)
     if threads == 1:

@@ -37,7 +37,10 @@ def is_on_device(A: Matrix) -> bool:
 def _is_foreign(kind: type) -> bool:
     if issubclass(kind, np.generic):
         return False
-    return hasattr(kind, "__array_namespace__") or kind.__module__.partition(".")[0] in ("torch", "cupy")
+    return hasattr(kind, "__array_namespace__") or kind.__module__.partition(".")[0] in (
+        "torch",
+        "cupy",
+    )
 
 
 @contextmanager
@@ -72,7 +75,8 @@ def compat() -> Any:
         import array_api_compat
     except ImportError as error:
         raise MissingDependencyError(
-            "arrays on a device need array-api-compat, which is not installed", "Use: pip install array-api-compat"
+            "arrays on a device need array-api-compat, which is not installed",
+            "Use: pip install array-api-compat",
         ) from error
     return array_api_compat
 
@@ -141,7 +145,9 @@ def rows_of(A: Matrix, rows: Any) -> Any:
         return A[rows, ...]
     if not is_on_device(rows):
         rows = np.asarray(rows)
-        rows = to_device_of(A, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64))
+        rows = to_device_of(
+            A, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
+        )
     return namespace(A).take(A, rows, axis=0)
 
 
@@ -165,7 +171,9 @@ def exponential(A: Matrix) -> Any:
 
 def at_least_zero(A: Matrix) -> Any:
     """max(A, 0), in place for NumPy arrays."""
-    return np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
+    return (
+        np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
+    )
 
 
 def zero_below(A: Matrix, limit: float) -> Any:
@@ -194,7 +202,9 @@ def with_entries(A: Matrix, columns: Any, values: Any) -> Any:
         return A
     xp = namespace(A)
     here = xp.arange(A.shape[1], device=compat().device(A))[None, :] == columns[:, None]
-    return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A[:1, :1]) + values, A)
+    return xp.where(
+        here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A[:1, :1]) + values, A
+    )
 
 
 def sums_of_differences(A: Matrix, B: Matrix, order: int) -> Any:
@@ -209,12 +219,16 @@ def free_memory(A: Matrix) -> float | None:
         import torch
 
         free, _ = torch.cuda.mem_get_info(A.device)
-        return float(free + torch.cuda.memory_reserved(A.device) - torch.cuda.memory_allocated(A.device))
+        return float(
+            free + torch.cuda.memory_reserved(A.device) - torch.cuda.memory_allocated(A.device)
+        )
     if library.is_cupy_array(A):
         import cupy
 
         with A.device:
-            return float(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
+            return float(
+                cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+            )
     return None
 
 

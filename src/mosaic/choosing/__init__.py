@@ -2,10 +2,26 @@
 
 from mosaic.choosing.all_rows import certificate_for_all
 from mosaic.choosing.certificate import COVERAGE, counted, percent
-from mosaic.choosing.choose import MOST_AUTOMATIC, Ranking, choose, coverage_bounds, flag_only, rank, suggested_number
+from mosaic.choosing.choose import (
+    MOST_AUTOMATIC,
+    Ranking,
+    choose,
+    coverage_bounds,
+    flag_only,
+    rank,
+    suggested_number,
+)
 from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, certificate_of
 from mosaic.choosing.draw import Drawn
-from mosaic.choosing.explain import Decisions, Explanation, contrasts, explain_rows, odd_columns, oddities, typical_columns
+from mosaic.choosing.explain import (
+    Decisions,
+    Explanation,
+    contrasts,
+    explain_rows,
+    odd_columns,
+    oddities,
+    typical_columns,
+)
 from mosaic.choosing.geometry import Geometry, TableColumns, columns_of, geometry_of, preparation_of
 from mosaic.choosing.points import FitData, Points, Solved
 from mosaic.choosing.selection import Question, Selection

@@ -24,7 +24,16 @@ import numpy as np
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
 from mosaic.arrays.codes import row_codes
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
-from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, at_least_zero, is_on_device, namespace, on_host, rows_of, stacked, to_device_of
+from mosaic.arrays.xp import (
+    DEVICE_BLOCK_ENTRIES,
+    at_least_zero,
+    is_on_device,
+    namespace,
+    on_host,
+    rows_of,
+    stacked,
+    to_device_of,
+)
 from mosaic.choosing.bound import CoverBound, bound_of
 from mosaic.choosing.budget import DECISION_SAMPLE, refuse_certificate_beyond
 from mosaic.choosing.choose import Chooser
@@ -46,15 +55,21 @@ MOST_LOOKS, MOST_JOINING = 3, 2048
 SINGLE_PRECISION = 2e-5
 
 
-def certificate_for_all(selection: Selection, rows: IntArray, sample: CoverCertificate) -> CoverCertificate:
+def certificate_for_all(
+    selection: Selection, rows: IntArray, sample: CoverCertificate
+) -> CoverCertificate:
     """The certificate of rows of the data, compared with all others by passes, from that for a sample of these."""
     kernel, k = selection.kernel, len(rows)
     if not isinstance(kernel, PointKernel) or isinstance(kernel, DiffusionKernel):
-        raise InvalidInputError("a proof for all rows needs a similarity of any two rows", "Use another `kernel`.")
+        raise InvalidInputError(
+            "a proof for all rows needs a similarity of any two rows", "Use another `kernel`."
+        )
     chooser = Chooser(selection, k)
     chosen = Chosen.of(selection, rows).prepared(selection)
     everyone = Everyone.of(selection, kernel, Cover(kernel.over(chosen), chooser.cover.reach))
-    known = stacked(chosen, rows_of(kernel.X, selection.data.points.point_of[chooser.candidates(k)]))
+    known = stacked(
+        chosen, rows_of(kernel.X, selection.data.points.point_of[chooser.candidates(k)])
+    )
     n = len(everyone.belongs)
     m = min(n, RANDOM_ROWS)
     most = known.shape[0] + (MOST_LOOKS - 1) * MOST_JOINING
@@ -137,7 +152,9 @@ class Everyone:
         joined, lowest = row_codes(known), np.inf
         for _ in range(MOST_LOOKS):
             u = bound_for_targets(S, k).thresholds
-            price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, u)))["price"][self.distinct]
+            price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, u)))[
+                "price"
+            ][self.distinct]
             order = np.argsort(-price, kind="stable")
             lowest = min(lowest, float(u.mean() + price[order[:k]].sum()))
             new = self.distinct[order[:MOST_JOINING]]
@@ -175,7 +192,10 @@ class Targets:
         steps = (2.0 * np.log(1.0 / (1.0 - CONFIDENCE)) / m) ** 0.5 / np.array(DIFFERENCES)
         rates = np.minimum(steps, 0.5).tolist()
         similarities = [replace(self, rate=rate).similarities(candidates) for rate in rates]
-        excess = [most_above(bound_for_targets(S, k).bound, m, n, rate) for S, rate in zip(similarities, rates, strict=True)]
+        excess = [
+            most_above(bound_for_targets(S, k).bound, m, n, rate)
+            for S, rate in zip(similarities, rates, strict=True)
+        ]
         return float(rates[int(np.argmin(excess))])
 
     def similarities(self, rows: Any) -> FloatArray:
@@ -216,7 +236,9 @@ def _distances(cover: Cover, rows: Any, entries: int) -> Iterator[tuple[slice, A
 def _seen(selection: Selection, prepare: Any, picks: Cover, rows: Any, start: int) -> BlockResult:
     """For each row how far it is covered, whether it is an outlier, and its code, which equal rows share."""
     Y = prepare(rows)
-    is_outlier = selection.outliers_at(Y) if selection.rejects else np.zeros(rows.shape[0], dtype=bool)
+    is_outlier = (
+        selection.outliers_at(Y) if selection.rejects else np.zeros(rows.shape[0], dtype=bool)
+    )
     return {"covered": _covered(picks, Y), "is_outlier": is_outlier, "code": row_codes(Y)}
 
 

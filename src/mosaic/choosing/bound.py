@@ -66,7 +66,9 @@ class CoverBound:
         return min(max((self.bound - self.least_value) / self.bound * (1.0 + 4.0 * EPS), 0.0), 1.0)
 
 
-def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *, steps: int = MOST_STEPS) -> CoverBound:
+def bound_of(
+    S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *, steps: int = MOST_STEPS
+) -> CoverBound:
     """The bound for similarities S of targets to candidates, on any device, and picks, which need not obey the slots."""
     S = np.asfortranarray(on_host(S))
     weights = np.asarray(weights, np.float64)
@@ -94,7 +96,9 @@ def bound_of(S: Any, weights: FloatArray, slots: Slots, picks: Sequence[int], *,
     bound = value + slack if is_only_best else max(lowest, value + slack)
     in_no_better = ~_mask(dual.candidates, S.shape[1])
     rho = everyone.prices(thresholds)
-    return CoverBound(value, value - slack, bound, thresholds, rho, in_every_best, in_no_better, is_only_best)
+    return CoverBound(
+        value, value - slack, bound, thresholds, rho, in_every_best, in_no_better, is_only_best
+    )
 
 
 def bounds_for_all(rho: FloatArray, weights: FloatArray, u: FloatArray) -> FloatArray:
@@ -158,7 +162,12 @@ class _Dual:
         if is_kept.all():
             return self
         kept = np.flatnonzero(is_kept)
-        return _Dual(self.candidates[kept], self.similarities[kept], self.weights, self.slots.renumbered(kept))
+        return _Dual(
+            self.candidates[kept],
+            self.similarities[kept],
+            self.weights,
+            self.slots.renumbered(kept),
+        )
 
     def prices(self, u: FloatArray) -> FloatArray:
         """ρ_j of all candidates."""
@@ -188,10 +197,14 @@ class _Dual:
         without[taken] = bound - rho[taken] + following[slot[taken]] + slack
         without[np.asarray(self.slots.forced, np.intp)] = -np.inf
         number = max(CALLED_FOR_A_PICK * len(best), FEWEST_CALLED)
-        return _Look(bound, with_it, without, np.union1d(best, np.argsort(-rho, kind="stable")[:number]))
+        return _Look(
+            bound, with_it, without, np.union1d(best, np.argsort(-rho, kind="stable")[:number])
+        )
 
 
-def _descend(dual: _Dual, u: FloatArray, floor: FloatArray, value: float, size: float) -> tuple[FloatArray, float]:
+def _descend(
+    dual: _Dual, u: FloatArray, floor: FloatArray, value: float, size: float
+) -> tuple[FloatArray, float]:
     """Steps u ← max(u − size (D(u) − F) v / Σ_i ω_i v_i², floor), v_i a mean of 1 − #{best j: s_ij > u_i}, the slopes of D / ω_i.
     The u with the lowest D, and the size of the next steps.
     """

@@ -46,16 +46,26 @@ def available_memory(root: Path = Path("/")) -> float:
         free = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
     with suppress(OSError, ValueError):
         lines = (root / "proc/meminfo").read_text().splitlines()
-        free = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")] or free
+        free = [
+            1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")
+        ] or free
     with suppress(OSError, ValueError):
         mount = root / "sys/fs/cgroup"
-        group = mount / (root / "proc/self/cgroup").read_text().strip().rpartition("::")[2].strip("/")
+        group = mount / (root / "proc/self/cgroup").read_text().strip().rpartition("::")[2].strip(
+            "/"
+        )
         for place in (group, *group.parents):
             # A container may see its own group as the root. Groups without a limit say "max".
             with suppress(OSError, ValueError):
-                stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
-                left = int((place / "memory.max").read_text()) - int((place / "memory.current").read_text())
-                free.append(float(left + int(stat.get("inactive_file", 0))))  # such pages are given up when there is need
+                stat = dict(
+                    line.split() for line in (place / "memory.stat").read_text().splitlines()
+                )
+                left = int((place / "memory.max").read_text()) - int(
+                    (place / "memory.current").read_text()
+                )
+                free.append(
+                    float(left + int(stat.get("inactive_file", 0)))
+                )  # such pages are given up when there is need
             if place == mount:
                 break
     return max(min(free), 0.0)
@@ -64,13 +74,23 @@ def available_memory(root: Path = Path("/")) -> float:
 def refuse_beyond(budget: float, what: object, needed: float, remedy: str) -> None:
     """Raise an error with the numbers if more is needed than the budget."""
     if needed > budget:
-        raise MemoryBudgetError(f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}", remedy)
+        raise MemoryBudgetError(
+            f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}",
+            remedy,
+        )
 
 
-def refuse_certificate_beyond(memory_budget: float | None, k: int, targets: int, candidates: int) -> None:
+def refuse_certificate_beyond(
+    memory_budget: float | None, k: int, targets: int, candidates: int
+) -> None:
     """Similarities in single precision, and a quarter as much for those above the floor; as many as a fit has are allowed."""
     budget = max(budget_of(memory_budget), 6.0 * MOST_SIMILARITIES)
-    refuse_beyond(budget, f"Certificates of {k:,} picks", 5.0 * targets * candidates, "Raise `memory_budget`, or certify fewer.")
+    refuse_beyond(
+        budget,
+        f"Certificates of {k:,} picks",
+        5.0 * targets * candidates,
+        "Raise `memory_budget`, or certify fewer.",
+    )
 
 
 def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
@@ -80,9 +100,14 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     """
     points = float(n) * n_features * itemsize if size is None else size
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
-    similarities = 8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
+    similarities = (
+        8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
+    )
     in_programs = 512 if n > 128 else n
-    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * in_programs * n_features
+    compared = (
+        2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n
+        + 3.0 * 8 * in_programs * n_features
+    )
     return points + 16.0 * 8 * n + max(points, bandwidth + similarities + compared + 1_500_000)
 
 
@@ -93,7 +118,9 @@ def memory_of_many_picks(n: int, k: int) -> float:
     return BYTES_OF_A_TARGET * targets if targets * candidates > MOST_SIMILARITIES else 0.0
 
 
-def memory_of_program(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+def memory_of_program(
+    n: int, rank: int, itemsize: int, n_features: int, size: float | None = None
+) -> float:
     """Bytes at the peak of the paper's algorithm, that of a fit or of its program, a promise: the points, the factor, blocks of
     similarities, and the solver's matrices for the largest working set of m points, m×m (in double and in single precision),
     five m×p and ten p×p.
@@ -113,7 +140,11 @@ def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> float
     """
     entries = DEVICE_BLOCK_ENTRIES
     copy = float(n) * n_features * itemsize
-    blocks = (56 * min(n * n_features, entries), 16 * min(512 * n, entries), 24 * min(n * n, MOST_SIMILARITIES))
+    blocks = (
+        56 * min(n * n_features, entries),
+        16 * min(512 * n, entries),
+        24 * min(n * n, MOST_SIMILARITIES),
+    )
     proof = 2.0 * itemsize * n * rank + 128.0 * n + 16 * min(n * rank, entries)
     return copy + max(600.0 * n + max(blocks), proof if rank else 0.0)
 
@@ -126,4 +157,6 @@ def may_load(size: float, budget: float) -> bool:
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
     """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
     numbers = 8.0 * n * n_features
-    return may_load(numbers, budget) and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
+    return (
+        may_load(numbers, budget) and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
+    )

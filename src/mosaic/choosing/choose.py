@@ -9,14 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, lowest_first, rescale_weights, subsample
+from mosaic.arrays.blocks import (
+    NO_ROWS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    lowest_first,
+    rescale_weights,
+    subsample,
+)
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import CANDIDATES_FOR_A_PICK, MOST_SIMILARITIES, TARGETS_FOR_A_PICK
 from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.cover import Cover, FacilityLocation, Location, NearLocation, Slots, quantised
 from mosaic.choosing.improve import with_moved_picks
 from mosaic.choosing.number import FEWEST_FOR_CLUSTERS, number_of_clusters
-from mosaic.choosing.outliers import NO_OUTLIERS, Cut, cut_for_share, find_groups, find_outliers, just_above
+from mosaic.choosing.outliers import (
+    NO_OUTLIERS,
+    Cut,
+    cut_for_share,
+    find_groups,
+    find_outliers,
+    just_above,
+)
 from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings, is_auto
@@ -131,7 +146,9 @@ def _as_many_as_needed(found: Selection, share: float) -> Selection:
             break
         if k >= len(chooser.pool):
             fault = f"cannot be reached: all {counted(len(rows), 'row')} that may be chosen reach {at_least(reached)}"
-            raise InvalidInputError(fault, "Ask for less, or allow more rows.", parameter="coverage", value=share)
+            raise InvalidInputError(
+                fault, "Ask for less, or allow more rows.", parameter="coverage", value=share
+            )
         k *= 2
     k = max(int(np.argmax(coverage >= share)) + 1, len(constraints.must), 1)
     picks = Picks(rows[:k], gains[:k])
@@ -166,7 +183,11 @@ class Chooser:
     @cached_property
     def rejected(self) -> BoolArray:
         rejects = self.selection.settings.outliers == "reject"
-        return self.selection.is_outlier if rejects else np.zeros(self.selection.data.points.n, dtype=bool)
+        return (
+            self.selection.is_outlier
+            if rejects
+            else np.zeros(self.selection.data.points.n, dtype=bool)
+        )
 
     @cached_property
     def pool(self) -> IntArray:
@@ -177,7 +198,9 @@ class Chooser:
         point_of = data.points.point_of
         numbers, copies = np.unique(point_of[must], return_counts=True)
         if (copies > 1).any():
-            first, second = data.rows_in_data(must[point_of[must] == numbers[np.argmax(copies > 1)]])[:2]
+            first, second = data.rows_in_data(
+                must[point_of[must] == numbers[np.argmax(copies > 1)]]
+            )[:2]
             fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
         may = ~self.rejected
@@ -218,8 +241,12 @@ class Chooser:
         points = self.selection.data.points
         constraints = self.selection.data.constraints
         pool = self.pool
-        sizes = np.bincount(constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names))
-        return constraints.slots(self.k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64))
+        sizes = np.bincount(
+            constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names)
+        )
+        return constraints.slots(
+            self.k, candidates, points.point_of[candidates], np.asarray(sizes, np.float64)
+        )
 
     def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
@@ -246,7 +273,11 @@ class Chooser:
                 worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
                 exchanged = objective.exchanged(chosen, slots, worth if old else None)
                 pairs = zip(chosen, exchanged, strict=True)
-                replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
+                replaced = [
+                    (int(candidates[a]), int(candidates[b]))
+                    for a, b in pairs
+                    if a in old and a not in exchanged
+                ]
                 chosen, gains = in_order(objective, exchanged, n_forced)
             lacking = self._for_groups(slots, chosen)
             if not lacking:
@@ -268,17 +299,25 @@ class Chooser:
         if moved is found:
             return found
         chooser = Chooser(moved, self.k)
-        order, gains = in_order(chooser.objective(moved.chosen), list(range(len(picks.rows))), len(constraints.must))
-        return replace(moved, members=moved.members[order], gains=np.array(gains) / chooser.weights.sum())
+        order, gains = in_order(
+            chooser.objective(moved.chosen), list(range(len(picks.rows))), len(constraints.must)
+        )
+        return replace(
+            moved, members=moved.members[order], gains=np.array(gains) / chooser.weights.sum()
+        )
 
     def ranked(self, most: int, *, earlier_first: bool = False) -> tuple[IntArray, FloatArray]:
         """Up to this many rows by the objective and their gains, without quotas."""
         data = self.selection.data
         candidates = self.candidates(most)
-        slots = data.constraints.slots(len(candidates), candidates, data.points.point_of[candidates])
+        slots = data.constraints.slots(
+            len(candidates), candidates, data.points.point_of[candidates]
+        )
         objective = self.objective(slots.twins)
         if earlier_first:
-            slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
+            slots = replace(
+                slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)]
+            )
         chosen, gains = objective.ranked(slots, most)
         return candidates[chosen], np.array(gains) / self.weights.sum()
 
@@ -292,12 +331,18 @@ class Chooser:
             return pool, "one for each distinct row that may be chosen"
         some = self.targets[subsample(len(self.targets), 1000, data.seed)]
         if len(some) < FEWEST_FOR_CLUSTERS:
-            return usual, f"fewer than {FEWEST_FOR_CLUSTERS} distinct rows show no clusters, so √(n/2), a rule of thumb"
+            return (
+                usual,
+                f"fewer than {FEWEST_FOR_CLUSTERS} distinct rows show no clusters, so √(n/2), a rule of thumb",
+            )
         squared = data.kernel.distances(some, some) ** (2.0 / data.kernel.order)
         number, between = number_of_clusters(squared, min(MOST_AUTOMATIC, pool))
         if number == 1:
             return usual, "no clusters are clear, so √(n/2), a rule of thumb"
-        return number, f"as many as there are clear clusters ({percent(between)} of their rows are between two)"
+        return (
+            number,
+            f"as many as there are clear clusters ({percent(between)} of their rows are between two)",
+        )
 
     def _earlier(self, objective: Location, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
@@ -305,9 +350,19 @@ class Chooser:
         points = self.selection.data.points.point_of
         if constraints.start is None:
             return []
-        earlier = set(zip(points[constraints.start].tolist(), constraints.group[constraints.start].tolist(), strict=True))
+        earlier = set(
+            zip(
+                points[constraints.start].tolist(),
+                constraints.group[constraints.start].tolist(),
+                strict=True,
+            )
+        )
         known = zip(slots.twins.tolist(), constraints.group[candidates].tolist(), strict=True)
-        old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
+        old = [
+            place
+            for place, point in enumerate(known)
+            if point in earlier and place not in slots.forced
+        ]
         few = slots.among([*slots.forced, *old], slots.forced)
         return objective.ranked(few)[0][len(slots.forced) :] if old else []
 
@@ -329,7 +384,9 @@ class Chooser:
             if is_small or not len(members) or number in group_of[chosen]:
                 continue
             inside = np.flatnonzero(groups[self.targets] == number)
-            similar = self.weights[inside] @ on_host(self.cover.between(self.targets[inside], slots.twins[members]))
+            similar = self.weights[inside] @ on_host(
+                self.cover.between(self.targets[inside], slots.twins[members])
+            )
             best = int(members[quantised(similar, float(sizes[number])).argmax()])
             found.append(best)
             room[slots.of[best]] -= 1
@@ -354,13 +411,20 @@ class Chooser:
 
         again = [row for row in start.tolist() if point_of[row] >= 0 and point_of[row] in chosen]
         kept = list({int(point_of[row]): row for row in reversed(again)}.values())[::-1]
-        told = [f"{len(kept):,} of {counted(len(start) + len(constraints.gone), 'earlier pick')} kept."]
+        told = [
+            f"{len(kept):,} of {counted(len(start) + len(constraints.gone), 'earlier pick')} kept."
+        ]
         now = similarity(chosen)
         before = similarity(np.unique(point_of[start[point_of[start] >= 0]]))
         if found.replaced:
-            without = [similarity(np.where(chosen == point_of[new], point_of[old], chosen)) for old, new in found.replaced]
+            without = [
+                similarity(np.where(chosen == point_of[new], point_of[old], chosen))
+                for old, new in found.replaced
+            ]
             pairs = zip(found.replaced, without, strict=True)
-            shown = [f"{called(old)} → {called(new)} (+{now - then:.2g})" for (old, new), then in pairs]
+            shown = [
+                f"{called(old)} → {called(new)} (+{now - then:.2g})" for (old, new), then in pairs
+            ]
             told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
         dropped: dict[str, list[str]] = {}
         for row in start.tolist():
@@ -393,7 +457,9 @@ class Chooser:
         belongs = ~self.rejected
         if cut.rule != "valley" or data.constraints.quotas is not None or belongs.all():
             return pool
-        is_sure = data.counts[data.points.point_of[pool]] >= just_above(cut.count, data.counts[belongs])
+        is_sure = data.counts[data.points.point_of[pool]] >= just_above(
+            cut.count, data.counts[belongs]
+        )
         is_sure |= np.isin(pool, data.constraints.must)
         if self.selection.groups is not None:
             is_sure |= self.selection.groups.members[data.points.point_of[pool]]
@@ -420,9 +486,13 @@ class Chooser:
         return rows[np.lexsort((rows, points.point_of[rows]))]
 
 
-def in_order(objective: Location, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+def in_order(
+    objective: Location, chosen: list[int], n_forced: int
+) -> tuple[list[int], list[float]]:
     """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
-    return objective.ranked(Slots.free(objective.n_candidates, len(chosen)).among(chosen, chosen[:n_forced]))
+    return objective.ranked(
+        Slots.free(objective.n_candidates, len(chosen)).among(chosen, chosen[:n_forced])
+    )
 
 
 def _choose_like_the_paper(found: Selection) -> Selection:
@@ -440,7 +510,9 @@ def _choose_like_the_paper(found: Selection) -> Selection:
         squared = own[:, None] + own - 2.0 * data.kernel.block(located, located)
         novel = located[prune_similar(np.maximum(squared, 0.0), share)]
     low = cut.below(data.counts[novel])
-    if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
+    if (
+        settings.op_threshold is None and low.all()
+    ):  # the kernel is so narrow that every point stands alone
         cut = NO_OUTLIERS
         low = np.zeros_like(low)
     kept = novel[~low] if settings.outliers == "reject" else novel

@@ -99,7 +99,9 @@ class Exchanges:
         stays = np.isin(self.picks, np.asarray(slots.forced, np.intp))
         of = slots.of[self.picks]
         every = np.arange(len(slots.room))[:, None]
-        self.may_leave = ((every == of) | (slots.room[of] == 0)) & ~stays  # for a candidate of this slot
+        self.may_leave = (
+            (every == of) | (slots.room[of] == 0)
+        ) & ~stays  # for a candidate of this slot
 
     def may_be(self, candidates: slice) -> BoolArray:
         """Whether each of these candidates may take the place of each pick, candidates × picks."""
@@ -141,14 +143,20 @@ class Cover:
             return cls(kernel, 1.0)
         D[np.arange(len(D)), centres] = np.inf  # not the row itself, else many picks have no reach
         rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
-        return cls(kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0)  # ∞: each row resembles copies alone
+        return cls(
+            kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0
+        )  # ∞: each row resembles copies alone
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
         is_exact = len(rows) * len(columns) <= MOST_IN_DOUBLE
         dtype = np.float64 if is_exact else np.float32
-        S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
-        distances = self._distances_in_double(rows) if is_exact else self.kernel.in_single(rows, self.reach)
+        S = empty_on_device_of(
+            self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype
+        )
+        distances = (
+            self._distances_in_double(rows) if is_exact else self.kernel.in_single(rows, self.reach)
+        )
 
         def fill(part: slice) -> None:
             S[part, ...] = self.similarities(distances(columns[part]))
@@ -158,7 +166,9 @@ class Cover:
 
     def _distances_in_double(self, rows: IntArray) -> Callable[[IntArray], Any]:
         """As ``Kernel.in_single``, in double precision."""
-        return lambda columns: self.kernel.device_distances(columns, rows) * self.reach**-self.kernel.order
+        return lambda columns: (
+            self.kernel.device_distances(columns, rows) * self.reach**-self.kernel.order
+        )
 
     def similarities(self, D: Matrix) -> Any:
         """exp(−d / h) from (d / h)^order, which may be overwritten."""
@@ -269,7 +279,9 @@ class Location(ABC):
             gains[candidate] = self.gains([candidate], best)[0]
             choose(candidate)
         known_at = [0] * len(gains)  # the number of picks when a gain was computed
-        queue = [(-step, candidate) for candidate, step in enumerate(np.rint(gains / grain).tolist())]
+        queue = [
+            (-step, candidate) for candidate, step in enumerate(np.rint(gains / grain).tolist())
+        ]
         heapify(queue)
         at_once = self.at_once
         while queue and len(chosen) != most:
@@ -284,14 +296,18 @@ class Location(ABC):
                     asked.append(candidate)
             if asked:
                 gains[asked] = self.gains(asked, best)
-                for candidate, step in zip(asked, np.rint(gains[asked] / grain).tolist(), strict=True):
+                for candidate, step in zip(
+                    asked, np.rint(gains[asked] / grain).tolist(), strict=True
+                ):
                     known_at[candidate] = len(chosen)
                     heappush(queue, (-step, candidate))
             elif queue:
                 choose(heappop(queue)[1])
         return chosen, gains[chosen].tolist()
 
-    def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
+    def exchanged(
+        self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None
+    ) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j by 1e-9 of it
         (1e-6 in single precision): the best of a block of candidates, of equally good ones the first (FastPAM's decomposition).
         """
@@ -316,7 +332,9 @@ class Location(ABC):
             gains[~may] = -np.inf
             if gains.max() <= self.rounding * start:
                 continue
-            candidate, place = np.unravel_index(int(quantised(gains, 10.0 * start).argmax()), gains.shape)
+            candidate, place = np.unravel_index(
+                int(quantised(gains, 10.0 * start).argmax()), gains.shape
+            )
             old = exchanges.make(int(place), block.start + int(candidate))
             nearest = self.after_exchange(nearest, picks, int(place), old)
             unchanged = 0
@@ -345,7 +363,9 @@ class Location(ABC):
             each = Exchange(place, int(candidates[turn][place]), float(values[turn][place]))
             if len(found) == number or not each.gain > 0:
                 break
-            if all(each.place != other.place and each.candidate != other.candidate for other in found):
+            if all(
+                each.place != other.place and each.candidate != other.candidate for other in found
+            ):
                 found.append(each)
         return found
 
@@ -391,7 +411,9 @@ class FacilityLocation(Location):
         indicator = None
         # Exchanges of few picks are evaluated by matrix products over all targets; those of more, over the few that they change.
         if is_on_device(weights) or count <= 32:
-            indicator = with_entries(asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights)
+            indicator = with_entries(
+                asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights
+            )
         if is_on_device(weights):
             lost = on_host((first - second) @ indicator)
         else:
@@ -442,7 +464,9 @@ class FacilityLocation(Location):
         weights = self.weights[target]
         kept = (np.minimum(values, first) - nearest.second[target]) * weights
         gained = np.bincount(candidate, np.maximum(values - first, 0.0) * weights, count)
-        by_pick = np.bincount(candidate * k + nearest.place[target], kept, count * k).reshape(count, k)
+        by_pick = np.bincount(candidate * k + nearest.place[target], kept, count * k).reshape(
+            count, k
+        )
         return np.asarray(by_pick + gained[:, None], np.float64)
 
 
@@ -457,7 +481,10 @@ def _two_nearest(chosen: Matrix) -> tuple[Any, Any, Any]:
         first = xp.max(T, axis=1)
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 
-    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], CACHED_SIMILARITIES, on=chosen.T), strict=True)
+    parts = zip(
+        *in_blocks(compare, chosen.shape[1], chosen.shape[0], CACHED_SIMILARITIES, on=chosen.T),
+        strict=True,
+    )
     place, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
     return place, first, second
 
@@ -477,7 +504,9 @@ class NearLocation(Location):
     near_values: FloatArray
 
     @classmethod
-    def of(cls, cover: Cover, targets: IntArray, candidates: IntArray, weights: FloatArray, k: int) -> NearLocation:
+    def of(
+        cls, cover: Cover, targets: IntArray, candidates: IntArray, weights: FloatArray, k: int
+    ) -> NearLocation:
         distances = cover.kernel.in_single(candidates, cover.reach)
         every = max(min(2 * len(candidates) // k, len(candidates) // FLOOR_RANK), 1)
         rank = min(FLOOR_RANK, len(candidates)) - 1
@@ -487,9 +516,15 @@ class NearLocation(Location):
             floor = np.partition(D[:, ::every], rank, axis=1)[:, rank, None]
             target, candidate = np.nonzero(floor > D)
             values = cover.similarities(D[target, candidate]) - cover.similarities(floor[target, 0])
-            return (target + part.start).astype(np.int32), candidate.astype(np.int32), values.astype(np.float32)
+            return (
+                (target + part.start).astype(np.int32),
+                candidate.astype(np.int32),
+                values.astype(np.float32),
+            )
 
-        parts = in_blocks(find, len(targets), len(candidates), CACHED_SIMILARITIES, on=cover.kernel.X)
+        parts = in_blocks(
+            find, len(targets), len(candidates), CACHED_SIMILARITIES, on=cover.kernel.X
+        )
         target, candidate, values = (np.concatenate(found) for found in zip(*parts, strict=True))
         n = len(candidates)
         first = np.searchsorted(target, np.arange(len(weights)))
@@ -521,7 +556,10 @@ class NearLocation(Location):
 
     def alone(self) -> FloatArray:
         owner = np.repeat(np.arange(self.n_candidates), np.diff(self.starts))
-        return np.asarray(np.bincount(owner, self.weights[self.targets] * self.values, self.n_candidates), np.float64)
+        return np.asarray(
+            np.bincount(owner, self.weights[self.targets] * self.values, self.n_candidates),
+            np.float64,
+        )
 
     def gains(self, candidates: Sequence[int], best: FloatArray) -> FloatArray:
         found = []
@@ -530,7 +568,9 @@ class NearLocation(Location):
             found.append(self.weights[targets] @ np.maximum(values - best[targets], 0.0))
         return np.array(found)
 
-    def _two_nearest(self, targets: Any, picks: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    def _two_nearest(
+        self, targets: Any, picks: IntArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
         """As ``_two_nearest`` for these targets; place 0 where no pick is near."""
         place_of = np.full(self.n_candidates + 1, -1)
         place_of[picks] = np.arange(len(picks))
@@ -544,7 +584,9 @@ class NearLocation(Location):
 
     def _lost(self, nearest: Sequence[Any], targets: Any, k: int) -> FloatArray:
         place, first, second = (values[targets] for values in nearest[:3])
-        return np.asarray(np.bincount(place, self.weights[targets] * (first - second), k), np.float64)
+        return np.asarray(
+            np.bincount(place, self.weights[targets] * (first - second), k), np.float64
+        )
 
     def nearest(self, picks: IntArray) -> Nearest:
         found = self._two_nearest(slice(None), picks)
@@ -565,5 +607,8 @@ class NearLocation(Location):
         weights = self.weights[targets]
         inside = np.maximum(values, second)
         kept = np.minimum(inside, first)
-        gains = np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost)) - nearest.lost
+        gains = (
+            np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost))
+            - nearest.lost
+        )
         return np.asarray(gains + weights @ (inside - kept))[None]

@@ -109,7 +109,11 @@ class CoverCertificate:
             below = f"At least {at_least(self.shortfall)} below the best {number}{self._scope}"
             verdict = f"{below}: {self.exchanges[0].sentence} first."
         else:
-            surely = "Provably" if self.confidence is None else f"With {100 * self.confidence:.0f} % confidence"
+            surely = (
+                "Provably"
+                if self.confidence is None
+                else f"With {100 * self.confidence:.0f} % confidence"
+            )
             verdict = f"{surely} within {at_most(self.gap)} of the best {number}{self._scope}."
         return f"{verdict} {self._beside_random}".strip()
 
@@ -140,12 +144,19 @@ class CoverCertificate:
         choice = f"choice of {self.k:,}{self._scope}"
         if self.is_about_all and row in self.in_every_best:
             return f"Proven: every {choice} that covers as much has this row, or an equal one."
-        return f"Proven: no {choice} with this row covers as much." if self.is_about_all and row in self.in_no_better else ""
+        return (
+            f"Proven: no {choice} with this row covers as much."
+            if self.is_about_all and row in self.in_no_better
+            else ""
+        )
 
     def details(self) -> str:
         """The certificate with its numbers, and what it is about, in sentences."""
         others = "for any row" if self.k == 1 else f"for any {self.k:,} rows"
-        value, bound = _four_digits(self.value, ROUND_FLOOR), _four_digits(self.bound, ROUND_CEILING)
+        value, bound = (
+            _four_digits(self.value, ROUND_FLOOR),
+            _four_digits(self.bound, ROUND_CEILING),
+        )
         told = [
             str(self),
             f"A row is covered as far as the nearest of the chosen resembles it: by exp(−d / {self.reach:.4g}).",
@@ -156,10 +167,14 @@ class CoverCertificate:
             gains = "; ".join(f"{each.sentence} (+{each.gain:.2g})" for each in self.exchanges)
             told.append(f"Exchanges that each add most: {gains}.")
         if self.shortfall >= LEAST_SHARE:
-            told.append(f"The best is missed by at least {at_least(self.shortfall)} and at most {at_most(self.gap)}.")
+            told.append(
+                f"The best is missed by at least {at_least(self.shortfall)} and at most {at_most(self.gap)}."
+            )
         about = "about " if not self.is_about_all and self.n_outliers else ""  # counted in a sample
         rows, outliers = counted(self.n_rows, "row"), counted(self.n_outliers, "outlier")
-        told.append(f"The proof is about the {rows} that belong, given {about}{outliers} and this reach.")
+        told.append(
+            f"The proof is about the {rows} that belong, given {about}{outliers} and this reach."
+        )
         if self.confidence is not None:
             failures = f"at most once in {1 / (1 - self.confidence):.0f} draws of these it is wrong"
             told.append(f"All were compared with {self.n_targets:,} random ones: {failures}.")
@@ -167,7 +182,9 @@ class CoverCertificate:
             compared = f"{self.n_candidates:,} of them as choices for {self.n_targets:,}"
             told.append(f"It compares a sample, {compared}, and says nothing about other rows.")
         if self.constrained:
-            told.append("The constraints of the fit hold for these rows, and for all that they are compared with.")
+            told.append(
+                "The constraints of the fit hold for these rows, and for all that they are compared with."
+            )
         return " ".join([*told, *self.notes])
 
     def _repr_html_(self) -> str:
@@ -197,12 +214,22 @@ class Chosen:
             raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
         if len(others) and not data.all_rows.is_possible:
             fault = f"hold `row {int(others[0])}`, which is not among the rows that this model was saved with"
-            raise InvalidInputError(fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks")
+            raise InvalidInputError(
+                fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks"
+            )
         read = data.all_rows.rows(others, data) if len(others) else None
         X = selection.kernel.X
-        if read is not None and TARGETS_FOR_A_PICK * len(rows) > X.shape[0] and not np.isin(row_codes(read), row_codes(X)).all():
+        if (
+            read is not None
+            and TARGETS_FOR_A_PICK * len(rows) > X.shape[0]
+            and not np.isin(row_codes(read), row_codes(X)).all()
+        ):
             fault = f"are {len(rows):,} rows, some of them outside the {X.shape[0]:,} that this fit compared"
-            raise InvalidInputError(fault, "Use mosaic.certify, which compares more rows for more picks.", parameter="picks")
+            raise InvalidInputError(
+                fault,
+                "Use mosaic.certify, which compares more rows for more picks.",
+                parameter="picks",
+            )
         return cls(members, others, read)
 
     @property
@@ -219,7 +246,11 @@ class Chosen:
 def certificate_of(selection: Selection, rows: IntArray) -> CoverCertificate:
     """The certificate of rows of the data: within the constraints of the fit if they obey these."""
     constraints, chosen = selection.data.constraints, Chosen.of(selection, rows)
-    if constraints.are_given and not len(chosen.others) and (constraints.quotas is None or chosen.k == len(selection.members)):
+    if (
+        constraints.are_given
+        and not len(chosen.others)
+        and (constraints.quotas is None or chosen.k == len(selection.members))
+    ):
         compared = Compared.of(selection, chosen)
         if compared.obeys:
             return compared.certificate(constrained=True)
@@ -253,7 +284,9 @@ class Compared:
         # Of equal rows, candidates have one.
         kinds = points.point_of * len(constraints.names) + constraints.group
         standing_for = dict(zip(kinds[eligible].tolist(), eligible.tolist(), strict=True))
-        members = np.array([standing_for.get(kinds[row], row) for row in chosen.members.tolist()], np.intp)
+        members = np.array(
+            [standing_for.get(kinds[row], row) for row in chosen.members.tolist()], np.intp
+        )
         allowed = np.union1d(few, np.intersect1d(np.append(members, selection.members), eligible))
         allowed = allowed[np.lexsort((allowed, points.point_of[allowed]))]
         candidates = np.append(allowed, np.setdiff1d(members, allowed))
@@ -261,36 +294,78 @@ class Compared:
         place = {row: place for place, row in enumerate(candidates.tolist())}
         picks = [place[row] for row in members.tolist()]
         rows = np.append(data.rows_in_data(chosen.members), chosen.others)
-        refuse_certificate_beyond(selection.settings.memory_budget, k, len(chooser.targets), len(candidates))
-        slots, numbers, notes = chooser.slots(candidates), data.rows_in_data(candidates), _notes(selection, chosen.members)
+        refuse_certificate_beyond(
+            selection.settings.memory_budget, k, len(chooser.targets), len(candidates)
+        )
+        slots, numbers, notes = (
+            chooser.slots(candidates),
+            data.rows_in_data(candidates),
+            _notes(selection, chosen.members),
+        )
         of, twins = slots.of, slots.twins
         S = on_host(chooser.cover.between(chooser.targets, twins))
         if chosen.read is not None:
             cover = chooser.cover
-            D = cover.kernel.take(chooser.targets).distances_at(chosen.read) * cover.reach**-cover.kernel.order
+            D = (
+                cover.kernel.take(chooser.targets).distances_at(chosen.read)
+                * cover.reach**-cover.kernel.order
+            )
             S = np.hstack([S, np.asarray(cover.similarities(D).T, S.dtype)])
             is_outlier = selection.outliers_at(chosen.read) & selection.rejects
-            notes += tuple(f"{_called(selection, row)} is an outlier." for row in chosen.others[is_outlier].tolist())
+            notes += tuple(
+                f"{_called(selection, row)} is an outlier."
+                for row in chosen.others[is_outlier].tolist()
+            )
             picks += range(len(numbers), len(numbers) + len(is_outlier))
-            numbers, is_allowed = np.append(numbers, chosen.others), np.append(is_allowed, ~is_outlier)
-            of, twins = np.append(of, np.zeros(len(is_outlier), np.intp)), np.append(twins, points.n + np.arange(len(is_outlier)))
-        slots = replace(slots, of=np.where(is_allowed, of, len(slots.room)), room=np.append(slots.room, 0), twins=twins)
+            numbers, is_allowed = (
+                np.append(numbers, chosen.others),
+                np.append(is_allowed, ~is_outlier),
+            )
+            of, twins = (
+                np.append(of, np.zeros(len(is_outlier), np.intp)),
+                np.append(twins, points.n + np.arange(len(is_outlier))),
+            )
+        slots = replace(
+            slots,
+            of=np.where(is_allowed, of, len(slots.room)),
+            room=np.append(slots.room, 0),
+            twins=twins,
+        )
         is_about_all = not selection.is_sampled and len(few) == len(eligible)
         is_about_all &= len(chooser.targets) == np.count_nonzero(~chooser.rejected)
         objective = FacilityLocation(np.asfortranarray(S), chooser.weights)
-        return cls(selection, rows, numbers, slots, objective, picks, chooser.cover.reach, is_about_all, notes)
+        return cls(
+            selection,
+            rows,
+            numbers,
+            slots,
+            objective,
+            picks,
+            chooser.cover.reach,
+            is_about_all,
+            notes,
+        )
 
     @property
     def obeys(self) -> bool:
         """Whether the chosen obey the constraints."""
         taken = np.bincount(self.slots.of[self.picks], minlength=len(self.slots.room))
         are_distinct = len({*self.picks}) == len(self.picks)
-        return are_distinct and bool((taken <= self.slots.room).all()) and {*self.slots.forced} <= {*self.picks}
+        return (
+            are_distinct
+            and bool((taken <= self.slots.room).all())
+            and {*self.slots.forced} <= {*self.picks}
+        )
 
     def certificate(self, *, constrained: bool) -> CoverCertificate:
         found = bound_of(self.cover.S, self.cover.weights, self.slots, self.picks)
         total, rng = float(self.cover.weights.sum()) or 1.0, np.random.default_rng(0)
-        drawn = np.array([self._value(self.slots.best(rng.random(len(self.candidates)))) for _ in range(RANDOM_CHOICES)])
+        drawn = np.array(
+            [
+                self._value(self.slots.best(rng.random(len(self.candidates))))
+                for _ in range(RANDOM_CHOICES)
+            ]
+        )
         exchanges = self._exchanges(total, 1e-6 * found.value)
         reached = self._value(self._improved()) if exchanges else found.value
         is_allowed = self.slots.room[self.slots.of] > 0
@@ -298,7 +373,9 @@ class Compared:
         return CoverCertificate(
             k=len(self.picks),
             value=found.value / total,
-            bound=min(found.bound * (1.0 + 4.0 * len(self.cover.weights) * EPS) / total, 1.0),  # no similarity is larger
+            bound=min(
+                found.bound * (1.0 + 4.0 * len(self.cover.weights) * EPS) / total, 1.0
+            ),  # no similarity is larger
             gap=found.gap,
             is_best=found.is_only_best,
             shortfall=max(1.0 - found.value / reached - 1e-9, 0.0) if reached > 0 else 0.0,
@@ -325,14 +402,18 @@ class Compared:
         if selection.is_sampled:
             return selection.n_rows, selection.n_outliers if selection.rejects else 0
         has_weight = selection.data.points.point_of >= 0
-        return int(has_weight.sum()), int((selection.outlier_mask & has_weight).sum()) if selection.rejects else 0
+        return int(has_weight.sum()), int(
+            (selection.outlier_mask & has_weight).sum()
+        ) if selection.rejects else 0
 
     def _value(self, chosen: ArrayLike) -> float:
         return float(self.cover.weights @ self.cover.S.T[np.asarray(chosen)].max(axis=0))
 
     def _exchanges(self, total: float, least: float) -> tuple[NamedExchange, ...]:
         data, found = self.selection.data, []
-        for place, candidate, gain in self.cover.best_exchanges(self.picks, self.slots, NAMED_EXCHANGES):
+        for place, candidate, gain in self.cover.best_exchanges(
+            self.picks, self.slots, NAMED_EXCHANGES
+        ):
             if gain > least:
                 out, into = int(self.rows[place]), int(self.candidates[candidate])
                 sentence = f"exchange {data.called(out)} for {data.called(into)}"
@@ -345,7 +426,9 @@ class Compared:
         """
         slots = self.slots
         picks = dict.fromkeys(self.picks)
-        may_stay = [pick for pick in picks if slots.room[slots.of[pick]] > 0 and pick not in slots.forced]
+        may_stay = [
+            pick for pick in picks if slots.room[slots.of[pick]] > 0 and pick not in slots.forced
+        ]
         complete = self.cover.ranked(replace(slots, forced=[*slots.forced, *may_stay]))[0]
         anew = self.cover.ranked(slots)[0]
         return self.cover.exchanged(max(complete, anew, key=self._value), slots)
@@ -366,7 +449,9 @@ def _notes(selection: Selection, chosen: IntArray) -> tuple[str, ...]:
     for row, point in zip(numbers, data.points.point_of[chosen].tolist(), strict=True):
         before = first.setdefault(point, row)
         if before != row:
-            told.append(f"{_called(selection, row)} is equal to {data.called(before)}: one of them adds nothing.")
+            told.append(
+                f"{_called(selection, row)} is equal to {data.called(before)}: one of them adds nothing."
+            )
         elif selection.is_outlier[point]:
             told.append(f"{_called(selection, row)} is an outlier.")
     return tuple(told)

@@ -50,7 +50,9 @@ class Coverage:
 
     def along(self, ranked: IntArray) -> FloatArray:
         """The coverage of the first 1, 2, 3, … of these points."""
-        return 1.0 - _ratio(self._sums(lambda D: np.minimum.accumulate(D, axis=1), ranked), self.scale)
+        return 1.0 - _ratio(
+            self._sums(lambda D: np.minimum.accumulate(D, axis=1), ranked), self.scale
+        )
 
     def errors(self, chosen: IntArray) -> FloatArray:
         """min_{j∈J} d_ij of all points, in units of the mean distance to the best single row; 1 if nothing is chosen."""
@@ -59,7 +61,9 @@ class Coverage:
     def errors_at(self, chosen: Kernel, Y: Any) -> FloatArray:
         """The same for prepared rows, ``chosen`` the kernel of the chosen points."""
         power = 1.0 / chosen.order
-        return self._errors(lambda rows: chosen.distances_at(rows_of(Y, rows)) ** power, Y.shape[0], chosen.n)
+        return self._errors(
+            lambda rows: chosen.distances_at(rows_of(Y, rows)) ** power, Y.shape[0], chosen.n
+        )
 
     def bounds(self, candidates: IntArray, ranked: IntArray, k: int) -> FloatArray | None:
         """For 1, 2, 3, … points what so many of the candidates cannot exceed, as far as they are ranked; None for many points.
@@ -72,14 +76,26 @@ class Coverage:
             return None
         if self.scale <= 0:
             return np.ones(len(ranked))
-        S, weights, places = -self._distances(candidates, rows).T, self.weights[rows], np.searchsorted(candidates, ranked)
+        S, weights, places = (
+            -self._distances(candidates, rows).T,
+            self.weights[rows],
+            np.searchsorted(candidates, ranked),
+        )
         highest, numbers, most = np.zeros(len(ranked)), {1, k}, len(ranked)
         while most:
             numbers.add(most)
             most //= FEWER
         for number in sorted(numbers):
-            found = bound_of(S, weights, Slots.free(len(candidates), number), places[:number].tolist(), steps=STEPS)
-            highest = np.minimum(highest, bounds_for_all(found.prices, weights, found.thresholds)[: len(ranked)])
+            found = bound_of(
+                S,
+                weights,
+                Slots.free(len(candidates), number),
+                places[:number].tolist(),
+                steps=STEPS,
+            )
+            highest = np.minimum(
+                highest, bounds_for_all(found.prices, weights, found.thresholds)[: len(ranked)]
+            )
         return np.asarray(1.0 + highest / self.scale * (1.0 - 8.0 * EPS))
 
     def _distances(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -90,7 +106,9 @@ class Coverage:
         rows = self.belonging
 
         def add(part: slice) -> FloatArray:
-            return np.asarray(self.weights[rows[part]] @ change(self._distances(rows[part], columns)))
+            return np.asarray(
+                self.weights[rows[part]] @ change(self._distances(rows[part], columns))
+            )
 
         parts = in_blocks(add, len(rows), max(len(columns), 1), on=self.kernel.X)
         return np.asarray(np.sum([np.zeros(len(columns)), *parts], axis=0))

@@ -57,11 +57,15 @@ class Builder:
                 fault = f"names `row {int(weightless[0])}`, whose `sample_weight` is 0"
                 raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         if self.plan.is_sampled:
-            drawn = draw_in_memory(matrix, self.plan.sample, constraints, weights, larger=self.plan.larger)
+            drawn = draw_in_memory(
+                matrix, self.plan.sample, constraints, weights, larger=self.plan.larger
+            )
             return self._of_sample(drawn, n, constraints, AllInMemory(matrix, weights))
         pairwise = settings.pairwise
         if pairwise and matrix.shape[1] != n:
-            fault = f"a matrix of similarities or distances must be square; got shape {matrix.shape}"
+            fault = (
+                f"a matrix of similarities or distances must be square; got shape {matrix.shape}"
+            )
             remedy = "To pass points instead, choose a kernel such as `kernel='rbf'`."
             raise InvalidInputError(fault, remedy)
         if settings.mode == "paper" and not pairwise:
@@ -77,7 +81,9 @@ class Builder:
         counting = None
         if settings.mode != "paper":
             self.say("effective counts")
-            counting = CountingPrograms.of(geometry.kernel, points.weights, self.seed, settings.max_samples)
+            counting = CountingPrograms.of(
+                geometry.kernel, points.weights, self.seed, settings.max_samples
+            )
         absent = rows_of(matrix, np.flatnonzero(points.point_of < 0))
         data = FitData(n, points, geometry, constraints, counting, self.seed, AllInMemory(), absent)
         if counting is not None:
@@ -94,17 +100,31 @@ class Builder:
 
         passes = Passes(source, on_pass)
         # Without any, nothing has an entry for every row, of which there may be billions.
-        constraints = None if all(value is None for value in given.values()) else Constraints.read(source.n, **given)
+        constraints = (
+            None
+            if all(value is None for value in given.values())
+            else Constraints.read(source.n, **given)
+        )
         check = partial(_check_block, self.names)
-        drawn = draw_by_passes(passes.run, source.n, self.plan.sample, constraints, check, larger=self.plan.larger)
+        drawn = draw_by_passes(
+            passes.run, source.n, self.plan.sample, constraints, check, larger=self.plan.larger
+        )
         return self._of_sample(drawn, source.n, constraints, ByPasses(passes))
 
-    def _of_sample(self, drawn: Drawn, n: int, constraints: Constraints | None, all_rows: AllInMemory | ByPasses) -> FitData:
+    def _of_sample(
+        self,
+        drawn: Drawn,
+        n: int,
+        constraints: Constraints | None,
+        all_rows: AllInMemory | ByPasses,
+    ) -> FitData:
         """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
         everyone = bool(drawn.is_drawn.all())
         rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
         weights = drawn.weights[drawn.is_drawn]
-        prepare = preparation_of(rows, None if (weights == weights[0]).all() else weights, self.settings)
+        prepare = preparation_of(
+            rows, None if (weights == weights[0]).all() else weights, self.settings
+        )
         matrix = prepare(rows)
         points = Points.of(matrix, weights)
         points = replace(points, weights=points.weights * (weights.sum() / points.total))
@@ -112,20 +132,37 @@ class Builder:
         # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
         rare = float((weights / drawn.copies[drawn.is_drawn]).max())
         self.say("effective counts")
-        counting = CountingPrograms.of(geometry.kernel, points.weights / rare, self.seed, self.settings.max_samples)
+        counting = CountingPrograms.of(
+            geometry.kernel, points.weights / rare, self.seed, self.settings.max_samples
+        )
         if not everyone:
             points, geometry = _with_named(drawn, points, geometry, prepare(drawn.rows))
         numbers = drawn.numbers
-        constraints = Constraints.read(len(numbers)) if constraints is None else constraints.among(numbers)
+        constraints = (
+            Constraints.read(len(numbers)) if constraints is None else constraints.among(numbers)
+        )
         absent = rows_of(matrix, slice(0, 0))
-        return FitData(n, points, geometry, constraints, counting, self.seed, all_rows, absent, numbers, larger=drawn.larger)
+        return FitData(
+            n,
+            points,
+            geometry,
+            constraints,
+            counting,
+            self.seed,
+            all_rows,
+            absent,
+            numbers,
+            larger=drawn.larger,
+        )
 
 
 def _check_block(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
     check_entries(rows, names, first_row=start)
 
 
-def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix) -> tuple[Points, Geometry]:
+def _with_named(
+    drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix
+) -> tuple[Points, Geometry]:
     """The points of the sample, then those of rows that were named, which stand for themselves; equal rows are one point."""
     sampled = np.flatnonzero(drawn.is_drawn)
     added = np.flatnonzero(~drawn.is_drawn)
@@ -141,7 +178,9 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Matrix
     numbers = np.concatenate([sampled[points.first], new[first]])
     rows = rows_of(matrix, numbers)
     weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
-    return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
+    return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(
+        geometry, kernel=kernel.over(rows)
+    )
 
 
 def solved_program(settings: Settings, data: FitData) -> Encoding:
@@ -150,7 +189,9 @@ def solved_program(settings: Settings, data: FitData) -> Encoding:
     sketch = settings.sketch
     if settings.row_norm == "linf" and not (data.points.weights == 1).all():
         fault = "takes no weights, and some rows are equal or have one"
-        raise InvalidInputError(fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf")
+        raise InvalidInputError(
+            fault, "Leave out copies and `sample_weight`.", parameter="row_norm", value="linf"
+        )
     program = Program(
         data.kernel,
         data.points.weights,
@@ -168,7 +209,9 @@ def solved_program(settings: Settings, data: FitData) -> Encoding:
         encoding = program.encode(alpha, settings.lam)
     else:
         first = np.sort(np.random.default_rng(data.seed).permutation(n)[: sketch.n_initial])
-        encoding = encode_with_few(program, first, sketch.n_added, sketch.n_rounds, alpha, settings.lam)
+        encoding = encode_with_few(
+            program, first, sketch.n_added, sketch.n_rounds, alpha, settings.lam
+        )
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(0.25, settings.tol):
         fault = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {settings.tol:g}. {encoding.status.value}"
@@ -189,12 +232,18 @@ class AllInMemory:
     def rows(self, numbers: IntArray, data: FitData) -> Any:
         return on_host(data.geometry.prepare(rows_of(self.X, numbers)))
 
-    def run_over(self, data: FitData) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
+    def run_over(
+        self, data: FitData
+    ) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
         """What makes passes over all rows, and what prepares the rows that these read."""
         points = data.points
         as_often = np.bincount(points.point_of + 1, minlength=points.n + 1)
-        if self.weights is not None or (self.X is None and (as_often != np.append(0, points.weights)).any()):
-            raise InvalidInputError("a proof for all rows knows no weights", "Fit without `sample_weight`.")
+        if self.weights is not None or (
+            self.X is None and (as_often != np.append(0, points.weights)).any()
+        ):
+            raise InvalidInputError(
+                "a proof for all rows knows no weights", "Fit without `sample_weight`."
+            )
         X = rows_of(data.kernel.X, points.point_of) if self.X is None else self.X
         prepare = _as_it_is if self.X is None else data.geometry.prepare
         if is_on_device(X):
@@ -213,17 +262,24 @@ def _as_it_is(rows: Any) -> Any:
 
 
 def answers_by_pass(
-    selection: Selection, question: Question, run: Callable[[Task], BlockResult], names: Sequence[str] | None = None
+    selection: Selection,
+    question: Question,
+    run: Callable[[Task], BlockResult],
+    names: Sequence[str] | None = None,
 ) -> FloatArray:
     """What a selection answers for all rows of a pass; ``names`` are of their columns."""
     return np.asarray(run(answers_task(selection, question, names))["answer"])
 
 
-def answers_task(selection: Selection, question: Question, names: Sequence[str] | None = None) -> PerRow:
+def answers_task(
+    selection: Selection, question: Question, names: Sequence[str] | None = None
+) -> PerRow:
     return PerRow(partial(_answers_at, selection, question, names))
 
 
-def _answers_at(selection: Selection, question: Question, names: Sequence[str] | None, rows: Any, start: int) -> BlockResult:
+def _answers_at(
+    selection: Selection, question: Question, names: Sequence[str] | None, rows: Any, start: int
+) -> BlockResult:
     check_entries(rows, names, first_row=start)
     return {"answer": question(selection, selection.data.geometry.prepare(rows))}
 
@@ -245,15 +301,24 @@ class ByPasses:
         assert self.passes is not None
         return data.geometry.prepare(self.passes.take(numbers))
 
-    def run_over(self, data: FitData) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
+    def run_over(
+        self, data: FitData
+    ) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
         """What makes passes over all rows, and what prepares the rows that these read."""
         if self.passes is None:
-            raise InvalidInputError("a proof for all rows was not made before this model was saved or copied", "Fit again.")
+            raise InvalidInputError(
+                "a proof for all rows was not made before this model was saved or copied",
+                "Fit again.",
+            )
         return self.passes.run, data.geometry.prepare
 
     def answers(self, selection: Selection, question: Question) -> FloatArray:
         if self.passes is None:
             gone = "not computed before this model was saved or copied, and a saved model does not hold the rows"
             remedy = "predict, score_samples and transform answer for rows that are passed to them."
-            raise AttributeError(f"labels_, is_outlier_, effective_count_ or representation_error_ was {gone}. {remedy}")
-        return answers_by_pass(selection, question, partial(self.passes.run, "answers for all rows"))
+            raise AttributeError(
+                f"labels_, is_outlier_, effective_count_ or representation_error_ was {gone}. {remedy}"
+            )
+        return answers_by_pass(
+            selection, question, partial(self.passes.run, "answers for all rows")
+        )

@@ -16,13 +16,23 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, lowest_first, rescale_weights, row_blocks
+from mosaic.arrays.blocks import (
+    NO_ROWS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    lowest_first,
+    rescale_weights,
+    row_blocks,
+)
 from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import Matrix, rows_of
 from mosaic.choosing.settings import Constraints
 
-Check: TypeAlias = Callable[[Any, int], None]  # raises an error if rows are not valid; the number is that of the first row
+Check: TypeAlias = Callable[
+    [Any, int], None
+]  # raises an error if rows are not valid; the number is that of the first row
 #: Buckets of priorities: the first 16 of their 64 bits.
 BUCKETS = 1 << 16
 #: The last priority.
@@ -61,14 +71,19 @@ class Draw:
         complete = min(left.get("complete", HIGHEST), right.get("complete", HIGHEST))
         if complete < HIGHEST:
             there = both["priority"] < complete
-            kept, both = kept[there], {name: values[there] for name, values in both.items()} | {"complete": complete}
+            kept, both = (
+                kept[there],
+                {name: values[there] for name, values in both.items()} | {"complete": complete},
+            )
         both["buckets"] = np.add(left["buckets"], right["buckets"], dtype=np.float64)
         if left["buckets"].dtype.kind == "u":
             both["buckets"] = _in_few_bytes(both["buckets"])
         if "rows" in left:
             n_left = len(left["first"])
             here = kept < len(left["first"])
-            rows = np.empty((len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
+            rows = np.empty(
+                (len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"])
+            )
             rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
             both["rows"] = rows
         return both if self.n is None else self.fewest(both, float(both["buckets"].sum()) / self.n)
@@ -80,9 +95,15 @@ class Draw:
         found = found | {"buckets": _in_few_bytes(found["buckets"])}
         expected = 1.1 * self.sizes[0] * min(share, 1.0)
         most = int(expected + 8.0 * expected**0.5) + 16
-        if len(self.sizes) > 1 or len(found["priority"]) <= most or found["copies"].sum() > 1.1 * len(found["copies"]):
+        if (
+            len(self.sizes) > 1
+            or len(found["priority"]) <= most
+            or found["copies"].sum() > 1.1 * len(found["copies"])
+        ):
             return found
-        kept = {name: found[name][:most] for name in ("kinds", "priority", "first", "copies", "rows")}
+        kept = {
+            name: found[name][:most] for name in ("kinds", "priority", "first", "copies", "rows")
+        }
         return found | kept | {"complete": found["priority"][most]}
 
     def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
@@ -126,7 +147,12 @@ class Draw:
         self.limits = limits
         kept = np.flatnonzero(rank < sizes[kinds])
         places = places[kept]
-        return places, {"kinds": kinds[kept], "priority": priority[kept], "first": first[places], "copies": copies[kept]}
+        return places, {
+            "kinds": kinds[kept],
+            "priority": priority[kept],
+            "first": first[places],
+            "copies": copies[kept],
+        }
 
 
 @dataclass(frozen=True)
@@ -167,7 +193,10 @@ def drawn_before(task: Task, found: BlockResult, size: int) -> BlockResult | Non
     is_whole = len(found["priority"]) >= few or found.get("complete", HIGHEST) == HIGHEST
     if draw.kinds is not None or few > size or len(named.numbers) or not is_whole:
         return None
-    kept = {f"draw:{name}": found[name][:few] for name in ("kinds", "priority", "first", "copies", "rows")}
+    kept = {
+        f"draw:{name}": found[name][:few]
+        for name in ("kinds", "priority", "first", "copies", "rows")
+    }
     return kept | {"draw:buckets": found["buckets"], "named:rows": found["rows"][:0]}
 
 
@@ -197,7 +226,12 @@ def draw_by_passes(
 
 
 def draw_in_memory(
-    X: Matrix, size: int, constraints: Constraints, weights: FloatArray | None = None, *, larger: int = 0
+    X: Matrix,
+    size: int,
+    constraints: Constraints,
+    weights: FloatArray | None = None,
+    *,
+    larger: int = 0,
 ) -> Drawn:
     """The sample of the rows of an array, sparse or dense, on whatever device."""
     n = X.shape[0]
@@ -205,19 +239,28 @@ def draw_in_memory(
     kinds, sizes, named = _named(n, size, larger, constraints)
 
     def look(task: Draw) -> BlockResult:
-        return reduce(task.merge, (task.find(priorities[part], part.start) for part in row_blocks(n, 1, 1 << 17)))
+        return reduce(
+            task.merge,
+            (task.find(priorities[part], part.start) for part in row_blocks(n, 1, 1 << 17)),
+        )
 
     found, enough = _find(look, n, size, Draw(sizes, kinds, weights))
     numbers = np.union1d(found["first"], named)
     return _drawn(found, numbers, rows_of(X, numbers), enough, size, named, constraints)
 
 
-def _named(n: int, size: int, larger: int, constraints: Constraints | None) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
+def _named(
+    n: int, size: int, larger: int, constraints: Constraints | None
+) -> tuple[IntArray | None, tuple[int, ...], IntArray]:
     """The kinds of rows that constraints make, how many of each are wanted, and the rows that they name."""
     most = max(size, larger)
     if constraints is None:
         return None, (most,), NO_ROWS
-    named = np.unique(constraints.must if constraints.start is None else np.union1d(constraints.must, constraints.start))
+    named = np.unique(
+        constraints.must
+        if constraints.start is None
+        else np.union1d(constraints.must, constraints.start)
+    )
     if constraints.quotas is None and constraints.allowed.all():
         return None, (most,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)
@@ -234,12 +277,18 @@ def _bucket(priority: NDArray[np.uint64]) -> IntArray:
     return (priority >> np.uint64(48)).astype(np.intp)
 
 
-def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) -> tuple[BlockResult, float]:
+def _find(
+    look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw
+) -> tuple[BlockResult, float]:
     """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
     found = look(task)
-    if found.get("complete", HIGHEST) < HIGHEST and len(found["priority"]) < task.sizes[0]:  # parts were not alike
+    if (
+        found.get("complete", HIGHEST) < HIGHEST and len(found["priority"]) < task.sizes[0]
+    ):  # parts were not alike
         found = look(replace(task, n=None))
-    enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)  # so many rows are rarely in a bucket by chance
+    enough = float(found["buckets"].sum()) * max(
+        1.0 / size, 32 / n
+    )  # so many rows are rarely in a bucket by chance
     sampled = found["kinds"] == 0
     drawn = found["priority"][sampled]
     copies = found["copies"][sampled]
@@ -247,12 +296,22 @@ def _find(look: Callable[[Draw], BlockResult], n: int, size: int, task: Draw) ->
     if often.any():
         more = look(Draw((n,), None, task.weights, often))
         new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
-        found |= {name: np.concatenate([found[name], more[name][new]]) for name in more if name not in ("buckets", "complete")}
+        found |= {
+            name: np.concatenate([found[name], more[name][new]])
+            for name in more
+            if name not in ("buckets", "complete")
+        }
     return found, enough
 
 
 def _drawn(
-    found: BlockResult, numbers: IntArray, rows: Any, enough: float, size: int, named: IntArray, constraints: Constraints | None
+    found: BlockResult,
+    numbers: IntArray,
+    rows: Any,
+    enough: float,
+    size: int,
+    named: IntArray,
+    constraints: Constraints | None,
 ) -> Drawn:
     """The ``size`` rows with the lowest priorities and those that are frequent or named, of the found rows with these numbers;
     and all that were found, if they are more.
@@ -264,9 +323,13 @@ def _drawn(
     larger = None
     if len(first) > size:
         stands_for = rescale_weights(copies, total / enough, total)
-        allowed = np.ones(len(first), dtype=bool) if constraints is None else constraints.allowed[first]
+        allowed = (
+            np.ones(len(first), dtype=bool) if constraints is None else constraints.allowed[first]
+        )
         group = np.zeros(len(first), np.intp) if constraints is None else constraints.group[first]
-        larger = MoreRows(first, rows_of(rows, np.searchsorted(numbers, first)), stands_for, allowed, group)
+        larger = MoreRows(
+            first, rows_of(rows, np.searchsorted(numbers, first)), stands_for, allowed, group
+        )
         in_sample = (np.arange(len(first)) < size) | (copies >= enough)
         first = first[in_sample]
         copies = copies[in_sample]

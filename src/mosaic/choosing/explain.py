@@ -81,10 +81,15 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_card(f"{self.called}: {self.status}", text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven])
+        return html_card(
+            f"{self.called}: {self.status}",
+            text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven],
+        )
 
 
-def explain_rows(selection: Selection, rows: Sequence[Any], columns: TableColumns | None, file: Any = None) -> list[Explanation]:
+def explain_rows(
+    selection: Selection, rows: Sequence[Any], columns: TableColumns | None, file: Any = None
+) -> list[Explanation]:
     """The explanations of rows of the data, which may count from the end, with columns from ``columns_of``; ``file`` is an open
     table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read.
     """
@@ -93,7 +98,9 @@ def explain_rows(selection: Selection, rows: Sequence[Any], columns: TableColumn
     for i in rows:
         if not (is_whole(i, -n) and int(i) < n):
             remedy = NO_NAMES if isinstance(i, str) else None
-            raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
+            raise InvalidInputError(
+                f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i
+            )
     numbers = [int(i) % n for i in rows]
     missing = sorted({row for row in numbers if where_in_memory(selection, row) < 0})
     all_rows = selection.data.all_rows
@@ -102,12 +109,18 @@ def explain_rows(selection: Selection, rows: Sequence[Any], columns: TableColumn
         remedy = "predict, transform and score_samples answer for any row."
         raise InvalidInputError(f"`row {missing[0]}` is not among {saved}", remedy)
     if missing:
-        fetched = dict(zip(missing, in_double(all_rows.rows(np.array(missing), selection.data)), strict=True))
+        fetched = dict(
+            zip(missing, in_double(all_rows.rows(np.array(missing), selection.data)), strict=True)
+        )
     return [_explained(selection, row, fetched, columns, file) for row in numbers]
 
 
 def _explained(
-    selection: Selection, row: int, fetched: Mapping[int, FloatArray], columns: TableColumns | None, file: Any
+    selection: Selection,
+    row: int,
+    fetched: Mapping[int, FloatArray],
+    columns: TableColumns | None,
+    file: Any,
 ) -> Explanation:
     """First the numbers of the row, from memory or from ``fetched``, then the sentence about them."""
     data = selection.data
@@ -162,7 +175,9 @@ def _explained(
         points = members[point_of[members] >= 0]
         near = kernel.block(point_of[points], chosen[[rank]]).ravel()
         closest = data.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
-        stands_for = float(selection.rows_for[members].sum())  # of a sample, scaled up from the rows in memory
+        stands_for = float(
+            selection.rows_for[members].sum()
+        )  # of a sample, scaled up from the rows in memory
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns
         reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
@@ -173,7 +188,9 @@ def _explained(
         if reasons:
             why = contrasts(reasons)
         elif like and (reasons := shared_columns(selection, columns, point, point_of[points])):
-            why = ", ".join(f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons)
+            why = ", ".join(
+                f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons
+            )
         forced = data.constraints.must
         must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
@@ -182,7 +199,11 @@ def _explained(
         fate = "rejected as " if selection.settings.outliers == "reject" else "reported as "
         reason = f"{fate if len(rows) else ''}an outlier: {why_odd(selection, count, reasons)}"
         if not reasons and len(rows):  # no columns can be named, as of pictures
-            near = kernel.block(np.array([point]), chosen) if point >= 0 else selection.chosen_kernel.cross(y)
+            near = (
+                kernel.block(np.array([point]), chosen)
+                if point >= 0
+                else selection.chosen_kernel.cross(y)
+            )
             reason += f" The representative nearest to it is {called(int(rows[int(np.argmax(near))]), short=True)}."
     elif representative is not None:
         why = "" if at < 0 or data.constraints.allowed[at] else " It was not allowed to be chosen."
@@ -260,12 +281,21 @@ def oddities(reasons: Sequence[ColumnReason]) -> str:
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
     return ", ".join(
-        [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
+        [
+            f"{r.side} {r.column} ({r.value}, usual {r.usual})"
+            if r.side
+            else f"{r.column} {r.value}"
+            for r in reasons
+        ]
     )
 
 
 def odd_columns(
-    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray
+    selection: Selection,
+    columns: TableColumns | None,
+    Y: FloatArray,
+    numbers: IntArray,
+    points: IntArray,
 ) -> list[list[ColumnReason]]:
     """For each prepared row y, the unusual values that make up three quarters of why it is rare; if none is unusual, two columns.
     ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
@@ -292,13 +322,21 @@ def odd_columns(
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
         all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
         before = np.cumsum(shares[order]) - shares[order]
-        odd = [one for one, share in zip(all_of, before, strict=False) if one.is_unusual and share < 0.75]
+        odd = [
+            one
+            for one, share in zip(all_of, before, strict=False)
+            if one.is_unusual and share < 0.75
+        ]
         found.append(odd or all_of[:2])
     return found
 
 
 def typical_columns(
-    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray
+    selection: Selection,
+    columns: TableColumns | None,
+    Y: FloatArray,
+    numbers: IntArray,
+    points: IntArray,
 ) -> list[list[ColumnReason]]:
     """For each prepared row, its unusual values, farthest from the mean first."""
     usual = selection.usual
@@ -314,7 +352,9 @@ def typical_columns(
     return found
 
 
-def shared_columns(selection: Selection, columns: TableColumns | None, point: int, members: IntArray) -> list[ColumnReason]:
+def shared_columns(
+    selection: Selection, columns: TableColumns | None, point: int, members: IntArray
+) -> list[ColumnReason]:
     """The usual values in which a representative and the points that it stands for agree most: in columns of largest Σ_i d_c(y,
     x_i) / n over all rows that belong less the same over its own.
     """
@@ -338,11 +378,16 @@ def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
     return np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1)
 
 
-def _reasons(columns: TableColumns, z: FloatArray, number: int | None, named: IntArray, shares: FloatArray) -> list[ColumnReason]:
+def _reasons(
+    columns: TableColumns, z: FloatArray, number: int | None, named: IntArray, shares: FloatArray
+) -> list[ColumnReason]:
     """What a row, with this number in the data, has in the named columns."""
     blocks = list(columns.blocks.items())
     some = [(*blocks[j], float(shares[j])) for j in named.tolist()]
-    return [ColumnReason(name, share, *columns.reading(name, z[block], number)) for name, block, share in some]
+    return [
+        ColumnReason(name, share, *columns.reading(name, z[block], number))
+        for name, block, share in some
+    ]
 
 
 class Decisions(tuple[str, ...]):
@@ -370,13 +415,23 @@ def decisions(selection: Selection) -> Decisions:
         )
         how = "Chosen by influence, and thinned by distance."
     if len(selection.chosen):
-        told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
+        told += [
+            f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.",
+            how,
+        ]
     told += selection.changes
     number = selection.n_outliers
     cut = selection.cut
     about = "About " if selection.is_sampled else ""
-    found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}" if number else "No outliers"
-    without = {"alone": "every row has similar rows", "threshold": "no count is below the threshold"}
+    found = (
+        f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}"
+        if number
+        else "No outliers"
+    )
+    without = {
+        "alone": "every row has similar rows",
+        "threshold": "no count is below the threshold",
+    }
     why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."
     if selection.kept_rows:
         told.append(selection.kept_sentence)

@@ -19,8 +19,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Prepare, in_blocks, in_double, row_blocks, row_lengths, subsample
-from mosaic.arrays.xp import Matrix, as_double, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
+from mosaic.arrays.blocks import (
+    FloatArray,
+    IntArray,
+    Prepare,
+    in_blocks,
+    in_double,
+    row_blocks,
+    row_lengths,
+    subsample,
+)
+from mosaic.arrays.xp import (
+    Matrix,
+    as_double,
+    host_rows,
+    is_on_device,
+    namespace,
+    on_host,
+    rows_of,
+    to_device_of,
+)
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
@@ -94,7 +112,9 @@ def preparation_of(X: Matrix, weights: FloatArray | None, settings: Settings) ->
     return Prepare(scale, directions)
 
 
-def column_scale(X: Matrix, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
+def column_scale(
+    X: Matrix, weights: FloatArray | None, scale: Any, *, ours: bool
+) -> FloatArray | None:
     """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
     decides = is_auto(scale)
     scale = bool(scale) if isinstance(scale, np.bool_) else scale
@@ -102,14 +122,20 @@ def column_scale(X: Matrix, weights: FloatArray | None, scale: Any, *, ours: boo
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
     if scale is True and sp.issparse(X):
         fault = "divides columns by interquartile ranges, which sparse columns do not have"
-        raise InvalidInputError(fault, "Divide them first, as with MaxAbsScaler.", parameter="scale", value=True)
+        raise InvalidInputError(
+            fault, "Divide them first, as with MaxAbsScaler.", parameter="scale", value=True
+        )
     if scale is False or (decides and (not ours or sp.issparse(X) or X.shape[1] < 2)):
         return None
     deviations = _deviations(X, weights)
     if decides and not unequal(deviations):
         return None
     spreads = _spreads(X, weights, deviations)
-    return spreads if not decides or (unequal(spreads) and not _are_components(X, weights, deviations)) else None
+    return (
+        spreads
+        if not decides or (unequal(spreads) and not _are_components(X, weights, deviations))
+        else None
+    )
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -160,10 +186,14 @@ def _spreads(X: Matrix, weights: FloatArray | None, deviations: FloatArray) -> F
         places = np.ceil(np.array(shares) * X.shape[0]).astype(int) - 1
         q = host_rows(namespace(X).sort(X, axis=0), places.clip(0))
     else:
-        q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
+        q = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf").astype(
+            np.float64
+        )
     half = (q[2] - q[1]) / 1.349
     most = (q[3] - q[0]) / 3.290  # so wide are these of a normal distribution, in deviations
-    spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
+    spreads = np.select(
+        [half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations
+    )
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
     return np.ldexp(np.round(mantissa, 8), exponent)
 
@@ -194,25 +224,39 @@ def compares_directions(X: Matrix) -> bool:
         return bool((some == 0).mean() >= ZERO_SHARE)
     mixed = np.minimum((some < 0).mean(axis=0), (some > 0).mean(axis=0)) >= EITHER_SIDE
     lengths = row_lengths(X)
-    return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths))
+    return bool(
+        mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths)
+    )
 
 
 def geometry_of(
-    X: Matrix, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
+    X: Matrix,
+    points: Points,
+    settings: Settings,
+    prepare: Prepare,
+    names: Sequence[str] | None,
+    seed: int,
 ) -> Geometry:
     kernel = _kernel(X, points, settings, prepare, seed)
-    decisions = (_about_columns(X, settings, prepare, names), _about_bandwidth(kernel, settings, points.n))
+    decisions = (
+        _about_columns(X, settings, prepare, names),
+        _about_bandwidth(kernel, settings, points.n),
+    )
     return Geometry(prepare, kernel, decisions)
 
 
-def _about_columns(X: Matrix, settings: Settings, prepare: Prepare, names: Sequence[str] | None) -> str:
+def _about_columns(
+    X: Matrix, settings: Settings, prepare: Prepare, names: Sequence[str] | None
+) -> str:
     scale = prepare.scale
     if scale is not None:
         why = "since otherwise a few of them would dominate all distances"
         if not is_auto(settings.scale):
             why = "because of scale=True"
         largest = np.argsort(-scale, kind="stable")[:3]
-        shown = [f"{f'column {j}' if names is None else names[j]} by {scale[j]:.3g}" for j in largest]
+        shown = [
+            f"{f'column {j}' if names is None else names[j]} by {scale[j]:.3g}" for j in largest
+        ]
         more = " …" if len(scale) > 3 else ""
         return f"Columns are divided by their spread, {why}: {', '.join(shown)}{more}."
     if prepare.directions:
@@ -235,7 +279,11 @@ def _about_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
         why = ", by gamma='median'"
     else:
         number = RESEMBLED_SHARE * n
-        share = f"{number:,.0f} of {n:,} points, a fifth of all" if number >= 1 else "a fifth of all points"
+        share = (
+            f"{number:,.0f} of {n:,} points, a fifth of all"
+            if number >= 1
+            else "a fifth of all points"
+        )
         why = f": so that a point in a dense place resembles {share}"
     return f"Bandwidth {gamma:.3g}{why}."
 
@@ -249,15 +297,26 @@ def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, see
             kernel.refuse_indefinite()
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
         kernel = kernel if same else kernel.take(points.first)
-        if isinstance(kernel, Distances) and is_auto(gamma) and points.n > 1 and settings.mode == "auto":
-            kernel = replace(kernel, gamma=bandwidth(kernel.take(points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))))
+        if (
+            isinstance(kernel, Distances)
+            and is_auto(gamma)
+            and points.n > 1
+            and settings.mode == "auto"
+        ):
+            kernel = replace(
+                kernel,
+                gamma=bandwidth(kernel.take(points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))),
+            )
         return kernel
     rows = rows_of(X, points.first)
     formula = settings.formula or name
     if is_auto(gamma):
         gamma = "scale"
         if isinstance(name, str) and name in STATIONARY_KERNELS and points.n > 1:
-            few = stationary(on_host(rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))), formula)
+            few = stationary(
+                on_host(rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))),
+                formula,
+            )
             gamma = resolve_gamma(few, "median") if settings.mode == "paper" else bandwidth(few)
             # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
@@ -282,7 +341,9 @@ class TableColumns(Protocol):
     @property
     def blocks(self) -> dict[str, slice]: ...
 
-    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]: ...
+    def reading(
+        self, name: str, z: FloatArray, row: int | None = None
+    ) -> tuple[str, str, str, bool]: ...
 
 
 class NamedColumns(TableColumns, Protocol):
@@ -307,9 +368,13 @@ class NumberColumns:
 
     @cached_property
     def _ranges(self) -> dict[str, str]:
-        return {name: f"{figure(low)} to {figure(high)}" for name, (low, _, high) in self.usual.items()}
+        return {
+            name: f"{figure(low)} to {figure(high)}" for name, (low, _, high) in self.usual.items()
+        }
 
-    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
+    def reading(
+        self, name: str, z: FloatArray, row: int | None = None
+    ) -> tuple[str, str, str, bool]:
         (low, middle, high) = self.usual[name]
         x = float(z[0])
         return figure(x), self._ranges[name], "high" if x > middle else "low", not low <= x <= high
@@ -329,7 +394,11 @@ class UsualRows:
     def of(cls, selection: Selection) -> UsualRows | None:
         kernel = selection.kernel
         data = selection.data
-        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or data.geometry.prepare.directions:
+        if (
+            not isinstance(kernel, StationaryKernel)
+            or sp.issparse(kernel.X)
+            or data.geometry.prepare.directions
+        ):
             return None
         points = np.flatnonzero(~selection.is_outlier)
         weights = data.points.weights[points]

@@ -78,9 +78,13 @@ class Improvement:
             return sp.csr_array(keep @ centres + move @ sums)
         return np.where(moves[:, None], sums, centres)
 
-    def _nearest_rows(self, cell: IntArray, distance: FloatArray, picks: IntArray, stays: BoolArray) -> IntArray:
+    def _nearest_rows(
+        self, cell: IntArray, distance: FloatArray, picks: IntArray, stays: BoolArray
+    ) -> IntArray:
         """For each centre the nearest row of its cell that may replace its pick, or the pick."""
-        may = np.flatnonzero((self.kind >= 0) & (self.kind == self.kind[picks][cell]) & ~stays[cell])
+        may = np.flatnonzero(
+            (self.kind >= 0) & (self.kind == self.kind[picks][cell]) & ~stays[cell]
+        )
         order = may[np.lexsort((may, distance[may], cell[may]))]
         cells, first = np.unique(cell[order], return_index=True)
         found = picks.copy()
@@ -127,5 +131,7 @@ def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Select
     if groups is not None:
         added = found.cut.below(data.counts[found.data.points.n :])
         groups = replace(groups, group=np.append(groups.group, np.where(added, -1, 0)))
-    moved_to = replace(found, data=data, groups=groups, members=np.searchsorted(data.row_numbers, rows))
+    moved_to = replace(
+        found, data=data, groups=groups, members=np.searchsorted(data.row_numbers, rows)
+    )
     return moved_to if len(np.unique(moved_to.chosen)) == len(rows) else found

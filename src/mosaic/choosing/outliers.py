@@ -127,7 +127,12 @@ class CountingPrograms:
 
     @classmethod
     def of(
-        cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None, tol: float = 3e-4
+        cls,
+        kernel: Kernel,
+        weights: FloatArray,
+        random_state: Seed = 0,
+        size: int | None = None,
+        tol: float = 3e-4,
     ) -> CountingPrograms:
         """Draw parts of ``size`` points by number, in proportion to their weights, and solve their programs to a gap ``tol``."""
         rng = np.random.default_rng(random_state)
@@ -139,11 +144,18 @@ class CountingPrograms:
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         check_similarities(float(reference.diagonal().max()), kernel.dtype)
-        counted = np.array([stands for _, stands in drawn])  # every draw has the same number of points
+        counted = np.array(
+            [stands for _, stands in drawn]
+        )  # every draw has the same number of points
         parts = np.arange(len(places)).reshape(counted.shape)
-        solved = [_solve(reference, part, stands, tol) for part, stands in zip(parts, counted, strict=True)]
+        solved = [
+            _solve(reference, part, stands, tol)
+            for part, stands in zip(parts, counted, strict=True)
+        ]
         strengths, complement = (np.array(found) for found in zip(*solved, strict=True))
-        return cls(reference, places, counted, strengths, complement, float(counted.sum(axis=1).mean()))
+        return cls(
+            reference, places, counted, strengths, complement, float(counted.sum(axis=1).mean())
+        )
 
     def of_points(self, kernel: Kernel) -> FloatArray:
         """Counts of the points that the parts were drawn from; ``kernel`` is between these."""
@@ -153,7 +165,10 @@ class CountingPrograms:
         parts = self.places.reshape(self.weights.shape)
 
         def count(rows: slice) -> FloatArray:
-            logs = [self._exact_logs(p, kernel.device_block(rows, part), own[rows]) for p, part in enumerate(parts)]
+            logs = [
+                self._exact_logs(p, kernel.device_block(rows, part), own[rows])
+                for p, part in enumerate(parts)
+            ]
             return np.asarray(np.exp(np.mean(logs, axis=0)))
 
         return self._in_blocks(kernel.n, count)
@@ -177,16 +192,25 @@ class CountingPrograms:
         return self._in_blocks(Y.shape[0], compare) > 0
 
     def _in_blocks(self, n: int, answer: Callable[[slice], Any]) -> FloatArray:
-        return np.concatenate([np.zeros(0), *in_blocks(answer, n, self.weights.shape[1], BLOCK, on=self.reference.X)])
+        return np.concatenate(
+            [np.zeros(0), *in_blocks(answer, n, self.weights.shape[1], BLOCK, on=self.reference.X)]
+        )
 
     @cached_property
     def _references(self) -> list[Kernel]:
-        return [self.reference.take(part) for part in np.arange(len(self.places)).reshape(self.weights.shape)]
+        return [
+            self.reference.take(part)
+            for part in np.arange(len(self.places)).reshape(self.weights.shape)
+        ]
 
     @cached_property
     def _in_single(self) -> list[Callable[[Any], Any]] | None:
         """The similarities of new rows to the points of each program in single precision, where there is such a way."""
-        found = [way for reference in self._references if (way := reference.cross_in_single()) is not None]
+        found = [
+            way
+            for reference in self._references
+            if (way := reference.cross_in_single()) is not None
+        ]
         return found if found and not self.is_exact else None
 
     def _mean_logs(self, new: Any, enough: float = np.inf) -> FloatArray:
@@ -199,7 +223,9 @@ class CountingPrograms:
                 break
             rows = new if len(undecided) == len(sums) else rows_of(new, undecided)
             if self._in_single is None:
-                sums[undecided] += self._exact_logs(program, reference.device_cross(rows), reference.diagonal_at(rows))
+                sums[undecided] += self._exact_logs(
+                    program, reference.device_cross(rows), reference.diagonal_at(rows)
+                )
             else:
                 sums[undecided] += self._logs_in_single(program, rows)
             undecided = undecided[sums[undecided] <= programs * enough]
@@ -215,13 +241,17 @@ class CountingPrograms:
         if len(same):
             some = rows_of(rows, same)
             reference = self._references[program]
-            logs[same] = self._exact_logs(program, reference.device_cross(some), reference.diagonal_at(some))
+            logs[same] = self._exact_logs(
+                program, reference.device_cross(some), reference.diagonal_at(some)
+            )
         return logs
 
     def _exact_logs(self, program: int, K: Matrix, own: FloatArray) -> FloatArray:
         return self._logs(program, K, own, *_same(K, own, self._references[program].diagonal()))
 
-    def _logs(self, program: int, K: Matrix, own: FloatArray, known: IntArray, place: IntArray) -> FloatArray:
+    def _logs(
+        self, program: int, K: Matrix, own: FloatArray, known: IntArray, place: IntArray
+    ) -> FloatArray:
         """Log m of rows with similarities K to the points of a program and ``own`` to themselves; ``known`` rows are such points,
         at ``place``.
         """
@@ -240,7 +270,9 @@ class CountingPrograms:
         elif len(known):  # rows without such a place have column -1, which is none
             Q = with_entries(Q, to_device_of(Q, columns), asarray_like(Q, itself))
         largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
-        total = on_host(Q @ asarray_like(Q, self.weights[program])) + np.where(columns < 0, itself, 0.0)
+        total = on_host(Q @ asarray_like(Q, self.weights[program])) + np.where(
+            columns < 0, itself, 0.0
+        )
         counts = np.divide(total, largest, out=np.ones(len(rows)), where=largest > 0)
         return np.asarray(np.log(counts.clip(1.0)))
 
@@ -249,7 +281,9 @@ def _same(K: Matrix, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, I
     """Pairs of a row and a program's point that are the same; K is rows × points."""
     longest = float(diagonal.max())
     varies = bool((diagonal != longest).any())
-    nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal) if varies else K, axis=1))
+    nearest = on_host(
+        namespace(K).max(K - to_device_of(K, 0.5 * diagonal) if varies else K, axis=1)
+    )
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
     row = np.flatnonzero(apart <= ROUNDING * (own + longest))
     if not len(row):
@@ -260,16 +294,22 @@ def _same(K: Matrix, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, I
     return row[found], place
 
 
-def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
+def _solve(
+    reference: Kernel, members: IntArray, weights: FloatArray, tol: float
+) -> tuple[FloatArray, FloatArray]:
     """Lam η and I − R of the program on some of the reference points."""
     everyone = np.arange(len(members))
     kernel = reference.take(members)
-    lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
+    lam = PROGRAM_STRENGTH / (
+        float(kernel.diagonal().mean()) or 1.0
+    )  # 1 if all points have length 0
     K = _refused_if_no_similarity(kernel.block(everyone, everyone))
     F = _factor(K)
     if F.shape[1] < len(K):
         K = F @ F.T
-    problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.abs(weights - 1.0).max() < 1e-12))
+    problem = DesignProblem(
+        F, weighted_gram(F, weights), lam, square=bool(np.abs(weights - 1.0).max() < 1e-12)
+    )
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
     support = np.flatnonzero(eta)
@@ -419,10 +459,14 @@ def find_outliers(
     low[near] = False
     if low.mean() > CROWD_SHARE:
         cut = NO_OUTLIERS
-    return cut, KeptGroups.of(kernel, low, groups + found, Piece(near, near, np.full(len(near), far)))
+    return cut, KeptGroups.of(
+        kernel, low, groups + found, Piece(near, near, np.full(len(near), far))
+    )
 
 
-def find_crowd(counts: FloatArray, others: BoolArray, kernel: Kernel, random_state: int) -> Cut | None:
+def find_crowd(
+    counts: FloatArray, others: BoolArray, kernel: Kernel, random_state: int
+) -> Cut | None:
     """The valley below which a crowd of the other rows is far from all of them; None without any."""
     count, p = find_valley(counts[others])
     low = others & (counts < count)
@@ -463,7 +507,10 @@ def find_pieces(kernel: Kernel, crowd: IntArray, random_state: int) -> list[Piec
         number[left[part]] = np.where(is_reached, number[drawn[nearest]], -1)
     large = np.flatnonzero(np.bincount(number[number >= 0]) >= SMALLEST_GROUP)
     places = [number[drawn] == piece for piece in large]
-    return [Piece(crowd[number == piece], frame[at], reach[at]) for piece, at in zip(large, places, strict=True)]
+    return [
+        Piece(crowd[number == piece], frame[at], reach[at])
+        for piece, at in zip(large, places, strict=True)
+    ]
 
 
 def is_group(kernel: Kernel, piece: Piece, low: BoolArray, random_state: int) -> bool:
@@ -476,7 +523,9 @@ def is_group(kernel: Kernel, piece: Piece, low: BoolArray, random_state: int) ->
     radius = D[densest, len(asked) // 2]
     in_ball = kernel.distances(asked[densest], np.arange(kernel.n)) <= radius[:, None]
     own = in_ball[:, piece.members].sum(axis=1) / in_ball.sum(axis=1)
-    return bool(own.mean() >= OWN_SHARE) and not is_of_higher_dimension(kernel, asked, low, random_state)
+    return bool(own.mean() >= OWN_SHARE) and not is_of_higher_dimension(
+        kernel, asked, low, random_state
+    )
 
 
 def keeps_to_itself(kernel: Kernel, low: BoolArray, random_state: int, is_line: bool) -> bool:
@@ -485,7 +534,9 @@ def keeps_to_itself(kernel: Kernel, low: BoolArray, random_state: int, is_line: 
     return bool(is_own) and not is_of_higher_dimension(kernel, asked, low, random_state)
 
 
-def is_of_higher_dimension(kernel: Kernel, asked: IntArray, low: BoolArray, random_state: int) -> bool:
+def is_of_higher_dimension(
+    kernel: Kernel, asked: IntArray, low: BoolArray, random_state: int
+) -> bool:
     """Whether the dimension of these rows is 1.8 times that of as many rows that are not low, the mean of five samples."""
     rest = np.flatnonzero(~low)
     found: list[float] = []
@@ -545,8 +596,12 @@ def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatA
 def usual_distances(kernel: Kernel, rest: BoolArray, random_state: int) -> tuple[float, float]:
     """The tenth nearest distance that a tenth of these rows exceeds, and that beyond which a row is far."""
     found = tenth_nearest(kernel, _some(rest, random_state))
-    middle, high, higher = np.log(np.maximum(np.quantile(found, [0.5, 0.9, 0.95]), np.finfo(float).tiny))
-    return float(np.exp(high)), float(np.exp(middle + FAR * max(higher - middle, ROUNDING) / ndtri(0.95)))
+    middle, high, higher = np.log(
+        np.maximum(np.quantile(found, [0.5, 0.9, 0.95]), np.finfo(float).tiny)
+    )
+    return float(np.exp(high)), float(
+        np.exp(middle + FAR * max(higher - middle, ROUNDING) / ndtri(0.95))
+    )
 
 
 def _some(members: BoolArray, random_state: int, size: int = 500) -> IntArray:
@@ -576,9 +631,13 @@ class KeptGroups:
     reach: FloatArray
 
     @classmethod
-    def of(cls, kernel: Kernel, outliers: BoolArray, groups: Sequence[Piece], near: Piece | None = None) -> KeptGroups | None:
+    def of(
+        cls, kernel: Kernel, outliers: BoolArray, groups: Sequence[Piece], near: Piece | None = None
+    ) -> KeptGroups | None:
         """These groups, and points that are near to others; nobody reaches an outlier. None if there are no such points."""
-        groups = sorted(groups, key=lambda piece: -len(piece.members))  # of equal size, the one found first
+        groups = sorted(
+            groups, key=lambda piece: -len(piece.members)
+        )  # of equal size, the one found first
         pieces = [*groups, near] if near is not None else groups
         if not sum(len(piece.members) for piece in pieces):
             return None
@@ -602,23 +661,31 @@ class KeptGroups:
         """Mask of the new points that are within the reach of a member."""
         near = np.zeros(Y.shape[0], dtype=bool)
         for part in row_blocks(Y.shape[0], self.kernel.n):
-            near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + ROUNDING)).any(axis=1)
+            near[part] = (
+                self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + ROUNDING)
+            ).any(axis=1)
         return near
 
 
-def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups | None:
+def find_groups(
+    kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float
+) -> KeptGroups | None:
     """The groups of at least ``smallest`` points, copies counted, among the outliers."""
     sizes, reach = group_sizes(kernel, low, weights)
     members = np.flatnonzero(sizes >= smallest)
     return KeptGroups.of(kernel, low, [], Piece(members, members, reach[members]))
 
 
-def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def group_sizes(
+    kernel: Kernel, low: BoolArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """For each outlier the size of its group and the distance of its farthest link; 0 for other points."""
     outliers = np.flatnonzero(low)
     if len(outliers) > 5000:
         fault = f"looks for groups among 5,000 outliers at most, and there are {len(outliers):,}"
-        raise InvalidInputError(fault, "Lower `contamination`, or leave `min_group` out.", parameter="min_group")
+        raise InvalidInputError(
+            fault, "Lower `contamination`, or leave `min_group` out.", parameter="min_group"
+        )
     sizes = np.zeros(len(low))
     reach = np.zeros(len(low))
     if not len(outliers) or kernel.n < 2:

@@ -130,7 +130,11 @@ def needs_a_pass(settings: Settings, rows: Shape) -> bool:
     d = rows.n_features
     match rows.place:
         case "table":
-            return not rows.is_weighted and settings.mode != "paper" and not may_load(8.0 * n * d, budget)
+            return (
+                not rows.is_weighted
+                and settings.mode != "paper"
+                and not may_load(8.0 * n * d, budget)
+            )
         case "map":
             may_pass = compares_any(settings) and not rows.is_weighted
             return may_pass and not leaves_room(n, d, budget)
@@ -154,7 +158,9 @@ def refuse_passes(settings: Settings, rows: Shape) -> None:
         fault += f"and may be a quarter of the budget, {readable_size(budget / 4)}"
         raise MemoryBudgetError(fault, "Leave `algorithm` at None, or read a sample of the rows.")
     if not compares_any(settings):
-        known = f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
+        known = (
+            f"the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of points"
+        )
         got = f"got {settings.kernel!r}, which needs all points at once"
         raise InvalidInputError(f"rows that are read in passes need {known}; {got}", instead)
     if rows.is_weighted:
@@ -205,7 +211,9 @@ def _memory_of_paper(settings: Settings, rows: Shape) -> float:
     else:
         memory = memory_of_program(rows.n, rank, 8, rows.n_features, rows.size)
     remedy = "Lower `max_rank`." if settings.sketch is None else "Lower `n_initial`."
-    refuse_beyond(_budget_for(settings, rows), f"{rows} with a factor of rank {rank:,}", memory, remedy)
+    refuse_beyond(
+        _budget_for(settings, rows), f"{rows} with a factor of rank {rank:,}", memory, remedy
+    )
     return memory
 
 
@@ -225,14 +233,21 @@ def _memory_of_picks(settings: Settings, rows: Shape, sample: int, larger: int) 
     if many:
         needed = many + memory_of_fit(sample, 8, rows.n_features)
         what = f"{k:,} representatives of {rows}"
-        refuse_beyond(budget_of(settings.memory_budget), what, needed, "Raise `memory_budget`, or ask for fewer.")
+        refuse_beyond(
+            budget_of(settings.memory_budget),
+            what,
+            needed,
+            "Raise `memory_budget`, or ask for fewer.",
+        )
     return many + COPIES_OF_LARGER * 8 * larger * rows.n_features
 
 
 def rank_for(settings: Settings, n: int) -> int:
     """Columns of the factor of n points: with a sketch one for each candidate, by default full rank for few points."""
     if settings.sketch is not None:
-        return min(n, settings.sketch.n_initial + (settings.sketch.n_rounds - 1) * settings.sketch.n_added)
+        return min(
+            n, settings.sketch.n_initial + (settings.sketch.n_rounds - 1) * settings.sketch.n_added
+        )
     return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 
@@ -253,7 +268,9 @@ def larger_sample_size(settings: Settings, n: int, n_features: int, sample: int)
     """Rows of the same pass that picks are improved on; 0 if they are not."""
     size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
     if settings.memory_budget is not None:
-        spare = (settings.memory_budget - memory_of_sample(sample, n_features)) / 8.0  # the rest is for what reads the rows
+        spare = (
+            settings.memory_budget - memory_of_sample(sample, n_features)
+        ) / 8.0  # the rest is for what reads the rows
         size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
     return max(size, 0)
 

@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import equal_rows, priority, row_codes
-from mosaic.arrays.xp import Matrix, as_double, is_on_device, on_host, rows_of, stacked, to_device_of
+from mosaic.arrays.xp import (
+    Matrix,
+    as_double,
+    is_on_device,
+    on_host,
+    rows_of,
+    stacked,
+    to_device_of,
+)
 from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
@@ -42,7 +50,9 @@ class Points:
     priority: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: Matrix, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
+    def of(
+        cls, X: Matrix, sample_weight: ArrayLike | None = None, *, pairwise: bool = False
+    ) -> Points:
         """The distinct points of X (similarities or distances if ``pairwise``), by centrality."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
@@ -57,7 +67,10 @@ class Points:
             members = rows[equal.first]
             share = np.zeros(X.shape[1])
             share[members] = total / total.sum()
-            apart = np.asarray(X.diagonal(), np.float64)[members] - 2.0 * np.asarray(X[members] @ share).ravel()  # ‖φ_i − φ̄‖² − c
+            apart = (
+                np.asarray(X.diagonal(), np.float64)[members]
+                - 2.0 * np.asarray(X[members] @ share).ravel()
+            )  # ‖φ_i − φ̄‖² − c
             is_distance = not X.diagonal().any()
             order = np.argsort(_in_steps(-apart if is_distance else apart), kind="stable")
         else:
@@ -103,7 +116,9 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     largest = float(weights.max(initial=0.0))
     if not largest:
         fault = "is zero for all rows, so there is nothing to represent"
-        raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
+        raise InvalidInputError(
+            fault, "Give some row a positive weight.", parameter="sample_weight"
+        )
     if largest <= 2.0**53 and (weights == np.round(weights)).all():
         return weights
     weights = weights / largest
@@ -190,12 +205,20 @@ class FitData:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ["solved", "counts", "_paper_counts"] if self.counting is None else []  # they come from the encoding
+        kept = (
+            ["solved", "counts", "_paper_counts"] if self.counting is None else []
+        )  # they come from the encoding
         names = self.row_names
         if self.larger is not None and names is not None and names.rows is not None:
             names = names.among(self.row_numbers)
         computed = {name: getattr(self, name) for name in kept}
-        return fields_of(self) | {"computed": computed, "row_names": names, "encoding": None, "larger": None, "sampled": None}
+        return fields_of(self) | {
+            "computed": computed,
+            "row_names": names,
+            "encoding": None,
+            "larger": None,
+            "sampled": None,
+        }
 
     @property
     def kernel(self) -> Kernel:
@@ -223,12 +246,20 @@ class FitData:
 
     def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether effective counts of prepared rows are below this one."""
-        return self._paper_counts.counts(Y) < count if self.counting is None else self.counting.below(Y, count)
+        return (
+            self._paper_counts.counts(Y) < count
+            if self.counting is None
+            else self.counting.below(Y, count)
+        )
 
     @once
     def _paper_counts(self) -> CountModel:
         kernel = self.kernel
-        X = kernel.X if isinstance(kernel, PointKernel) else kernel.block(slice(None), np.arange(kernel.n))
+        X = (
+            kernel.X
+            if isinstance(kernel, PointKernel)
+            else kernel.block(slice(None), np.arange(kernel.n))
+        )
         assert self.encoding is not None
         return self.encoding.count_model(row_codes(X))
 
@@ -240,7 +271,9 @@ class FitData:
         rows = self.geometry.prepare(rows_of(more.rows, places))
         return self.joined(more.numbers[places], rows, more.allowed[places], more.group[places])
 
-    def joined(self, new: IntArray, rows: Any, allowed: BoolArray | bool, group: IntArray | int) -> FitData:
+    def joined(
+        self, new: IntArray, rows: Any, allowed: BoolArray | bool, group: IntArray | int
+    ) -> FitData:
         """The same data with more rows in memory, prepared ones, which stand for themselves; their numbers are ascending."""
         kernel = self.kernel
         points = self.points

@@ -71,7 +71,11 @@ class Selection:
 
     def __getstate__(self) -> dict[str, Any]:
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
-        kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
+        kept = {
+            name: value
+            for name, value in self.computed.items()
+            if name == "certificate" or self.is_sampled
+        }
         return fields_of(self) | {"computed": kept}
 
     @property
@@ -150,7 +154,9 @@ class Selection:
         def exact(points: IntArray) -> FloatArray:
             return kernel.distances(points, chosen)
 
-        labels = _nearest(kernel.n, len(chosen), kernel.in_single(chosen, kernel.unit), exact, kernel.X)
+        labels = _nearest(
+            kernel.n, len(chosen), kernel.in_single(chosen, kernel.unit), exact, kernel.X
+        )
         if self.settings.outliers == "reject":
             labels[self.is_outlier] = -1
         labels[chosen] = np.arange(len(chosen))
@@ -182,7 +188,11 @@ class Selection:
     @property
     def n_outliers(self) -> int:
         """Number of rows that are outliers, which all who tell it read here."""
-        return round(self.outlier_share * self.n_rows) if self.is_estimated else int(self.outlier_mask.sum())
+        return (
+            round(self.outlier_share * self.n_rows)
+            if self.is_estimated
+            else int(self.outlier_mask.sum())
+        )
 
     @property
     def n_protected(self) -> int:
@@ -196,7 +206,9 @@ class Selection:
         weights = self.data.points.weights
         if not self.is_sampled:
             return np.ones(len(group))
-        return np.asarray(weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum()))
+        return np.asarray(
+            weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum())
+        )
 
     # Prepared rows, which need not be rows of the data
 
@@ -228,7 +240,9 @@ class Selection:
 
     def labels_at(self, Y: Matrix) -> IntArray:
         """The positions of their representatives; -1 for outliers, or if there are no representatives."""
-        return self._labels_at(Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None)
+        return self._labels_at(
+            Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None
+        )
 
     def _labels_at(self, Y: Matrix, flagged: BoolArray | None) -> IntArray:
         kernel = self.chosen_kernel
@@ -297,7 +311,9 @@ class Selection:
         """
         if not self.is_sampled:
             return in_memory
-        answers = np.array(self.data.all_rows.answers(self, question))  # arrays from other processes may be read-only
+        answers = np.array(
+            self.data.all_rows.answers(self, question)
+        )  # arrays from other processes may be read-only
         answers[self.data.row_numbers] = in_memory
         return answers
 
@@ -337,7 +353,9 @@ class Selection:
         data = self.data
         kernel = self.kernel
         can_join = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
-        if data.row_numbers is None or not (self.has_cut and can_join and data.all_rows.is_possible):
+        if data.row_numbers is None or not (
+            self.has_cut and can_join and data.all_rows.is_possible
+        ):
             return self
         in_memory = np.where(self.outlier_rows, self.counts_of_rows, np.inf)
         counts = np.asarray(self._of_all_rows(in_memory, Selection.counts_of_outliers_at))
@@ -359,7 +377,9 @@ class Selection:
         """What the paper's algorithm chose by; the other one solves no program of all rows."""
         if self.settings.mode != "paper":
             rest = "mosaic.solve solves the program of any rows, with a certificate."
-            raise AttributeError(f"influence_, lam_, alpha_ and n_iter_ exist with algorithm='paper' only. {rest}")
+            raise AttributeError(
+                f"influence_, lam_, alpha_ and n_iter_ exist with algorithm='paper' only. {rest}"
+            )
         return self.data.solved
 
     @property
@@ -380,7 +400,11 @@ class Selection:
     @property
     def protected(self) -> BoolArray | None:
         """Mask of the rows in memory with low counts that are kept, near to other rows or in a group; None without any."""
-        return None if self.groups is None else np.asarray(self.data.points.spread(self.groups.members, False), bool)
+        return (
+            None
+            if self.groups is None
+            else np.asarray(self.data.points.spread(self.groups.members, False), bool)
+        )
 
     @property
     def kept_groups(self) -> IntArray:
@@ -393,15 +417,21 @@ class Selection:
     def kept_rows(self) -> tuple[IntArray, ...]:
         """The row numbers of each group that is kept although its counts are low, the largest first; of a sample, its rows."""
         group = self.kept_groups
-        return tuple(self.data.rows_in_data(np.flatnonzero(group == number)) for number in range(1, group.max() + 1))
+        return tuple(
+            self.data.rows_in_data(np.flatnonzero(group == number))
+            for number in range(1, group.max() + 1)
+        )
 
     @property
     def kept_sentence(self) -> str:
         sizes = np.bincount(self.kept_groups.clip(0), self.rows_for)[1:]
         told = listed([f"{size:,.0f}" for size in sizes])
-        groups = f"A group of {told} rows" if len(sizes) == 1 else f"{len(sizes)} groups of {told} rows"
+        groups = (
+            f"A group of {told} rows" if len(sizes) == 1 else f"{len(sizes)} groups of {told} rows"
+        )
+        verb = "is" if len(sizes) == 1 else "are"
         return (
-            f"{groups} that few rows look like {'is' if len(sizes) == 1 else 'are'} kept; selection_.kept_rows has their numbers."
+            f"{groups} that few rows look like {verb} kept; selection_.kept_rows has their numbers."
         )
 
     @cached_property
@@ -430,7 +460,11 @@ class Selection:
                 "the others are near to a more influential one (`diversity`) or outliers (`op_threshold`). Ask for fewer, "
                 "raise `alpha`, or leave `algorithm` at None.",
             )
-        if is_auto(settings.contamination) and settings.outliers != "keep" and self.outlier_share > CROWD_SHARE:
+        if (
+            is_auto(settings.contamination)
+            and settings.outliers != "keep"
+            and self.outlier_share > CROWD_SHARE
+        ):
             share = f"{self.n_outliers:,} of {n:,} rows ({100 * self.outlier_share:.0f} %)"
             found.append(
                 f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
@@ -441,7 +475,13 @@ class Selection:
         return tuple(found)
 
 
-def _nearest(n: int, k: int, single: Callable[[IntArray], Any], exact: Callable[[IntArray], FloatArray], on: Any) -> IntArray:
+def _nearest(
+    n: int,
+    k: int,
+    single: Callable[[IntArray], Any],
+    exact: Callable[[IntArray], FloatArray],
+    on: Any,
+) -> IntArray:
     """The nearest of k picks for each of n rows, of equally near ones the first: by distances in single precision, and by exact
     ones for rows that have two picks nearly as near.
     """

@@ -17,7 +17,17 @@ from mosaic.choosing.cover import Slots
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.parameters import CHOICES, PAIRWISE, TAKEN_AS_GIVEN, Paper, Parameters, Sketch, check_kernel, is_whole, real_number
+from mosaic.parameters import (
+    CHOICES,
+    PAIRWISE,
+    TAKEN_AS_GIVEN,
+    Paper,
+    Parameters,
+    Sketch,
+    check_kernel,
+    is_whole,
+    real_number,
+)
 from mosaic.program import RowNorm, SolverName
 from mosaic.text import group_label, listed
 
@@ -76,14 +86,18 @@ class Settings:
         k = None if is_auto(self.n_representatives) else self.n_representatives
         if not (k is None or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
-            raise InvalidInputError(fault, parameter="n_representatives", value=self.n_representatives)
+            raise InvalidInputError(
+                fault, parameter="n_representatives", value=self.n_representatives
+            )
         for name, (low, high, meaning) in RANGES.items():
             value = getattr(self, name)
             if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
         for name, least in {"max_rank": 1, "max_samples": 2}.items():
             if getattr(self, name) is not None:
-                parameters.whole_number(name, getattr(self, name), at_least=least, remedy="Leave it at None.")
+                parameters.whole_number(
+                    name, getattr(self, name), at_least=least, remedy="Leave it at None."
+                )
         check_kernel(self.kernel)
         if k is not None and self.coverage is not None:
             fault = f"`coverage={self.coverage}` and `n_representatives={k}` each say how many to choose"
@@ -97,8 +111,12 @@ class Settings:
         parameters.one_of("row_norm", self.row_norm, get_args(RowNorm))
         if self.row_norm == "linf" and self.sketch is not None:
             fault = "has an unknown for each pair of rows, which Algorithm 3 has not"
-            raise InvalidInputError(fault, "Leave `sketch` at None.", parameter="row_norm", value=self.row_norm)
-        for name, least in {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ():
+            raise InvalidInputError(
+                fault, "Leave `sketch` at None.", parameter="row_norm", value=self.row_norm
+            )
+        for name, least in (
+            {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ()
+        ):
             parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
         real_number("tol", self.tol, above=0, remedy="Leave it at 1e-10.")
         parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
@@ -106,8 +124,12 @@ class Settings:
         for name in ("min_group", "coverage"):
             value = getattr(self, name)
             if value is not None:
-                remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
-                raise InvalidInputError("is not for `algorithm='paper'`", remedy, parameter=name, value=value)
+                remedy = "Leave `algorithm` at None" + (
+                    "." if name == "min_group" else ", or use `n_representatives`."
+                )
+                raise InvalidInputError(
+                    "is not for `algorithm='paper'`", remedy, parameter=name, value=value
+                )
 
     @classmethod
     def of(cls, estimator: Any, **changes: Any) -> Self:
@@ -121,16 +143,28 @@ class Settings:
             remedy = "Leave it at None."
             if isinstance(algorithm, Sketch):
                 remedy = "A Sketch is for Paper(sketch=Sketch(…))."
-            raise InvalidInputError("must be None, 'paper' or Paper(…)", remedy, parameter="algorithm", value=algorithm)
+            raise InvalidInputError(
+                "must be None, 'paper' or Paper(…)", remedy, parameter="algorithm", value=algorithm
+            )
         sketch = None if algorithm is None else algorithm.sketch
         if not (sketch is None or isinstance(sketch, Sketch)):
-            raise InvalidInputError("must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=sketch)
+            raise InvalidInputError(
+                "must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=sketch
+            )
         if isinstance(kernel, Parameters):
             given |= {"kernel": kernel.name, "formula": copy(kernel)}
         if isinstance(algorithm, Paper):
             given |= algorithm.get_params(deep=False) | {"mode": "paper"}
         given = {field.name: given[field.name] for field in fields(cls) if field.name in given}
-        return cls(**(given | {"sketch": copy(sketch), "memory_budget": parameters.as_bytes(given.get("memory_budget"))}))
+        return cls(
+            **(
+                given
+                | {
+                    "sketch": copy(sketch),
+                    "memory_budget": parameters.as_bytes(given.get("memory_budget")),
+                }
+            )
+        )
 
     @property
     def similarity_is_ours(self) -> bool:
@@ -219,16 +253,24 @@ class Constraints:
         """The same for some of the rows, in ascending order, which hold all that are named."""
         start = None if self.start is None else np.searchsorted(rows, self.start)
         must = np.searchsorted(rows, self.must)
-        return replace(self, allowed=self.allowed[rows], group=self.group[rows], must=must, start=start)
+        return replace(
+            self, allowed=self.allowed[rows], group=self.group[rows], must=must, start=start
+        )
 
     @property
     def fixed_total(self) -> int | None:
         """The sum of the quotas, if every group has a number; else None."""
         if not isinstance(self.quotas, Mapping) or set(self.quotas) != set(self.names):
             return None
-        return int(sum(self.quotas.values())) if all(isinstance(v, Integral) for v in self.quotas.values()) else None
+        return (
+            int(sum(self.quotas.values()))
+            if all(isinstance(v, Integral) for v in self.quotas.values())
+            else None
+        )
 
-    def slots(self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None) -> Slots:
+    def slots(
+        self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None
+    ) -> Slots:
         """Slots for k picks among candidate rows, ``twins`` their points; quotas count where the sizes of groups are given."""
         forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.must]
         slots = Slots(np.zeros(len(candidates), np.intp), np.array([k]), twins, forced)
@@ -246,7 +288,9 @@ class Constraints:
             return whole_numbers(dict(zip(self.names, sizes.tolist(), strict=True)), k)
         if self.quotas == "equal":
             return whole_numbers(dict.fromkeys(self.names, 1.0), k)
-        fixed = {name: int(value) for name, value in self.quotas.items() if isinstance(value, Integral)}
+        fixed = {
+            name: int(value) for name, value in self.quotas.items() if isinstance(value, Integral)
+        }
         shares = {name: float(value) for name, value in self.quotas.items() if name not in fixed}
         if shares:
             rest: Any = object()  # the share that no group asks for
@@ -255,9 +299,15 @@ class Constraints:
         total = sum(fixed.values())
         if total > k or (total < k and len(fixed) == len(self.names)):
             shown = [f"{name!r}: {number}" for name, number in fixed.items()]
-            added = " + ".join(shown[:MOST_LISTED_GROUPS]) + (" + …" if len(shown) > MOST_LISTED_GROUPS else "")
+            added = " + ".join(shown[:MOST_LISTED_GROUPS]) + (
+                " + …" if len(shown) > MOST_LISTED_GROUPS else ""
+            )
             remedy = f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}."
-            raise InvalidInputError(f"ask for {total} ({added}) and `n_representatives` for {k}", remedy, parameter="quotas")
+            raise InvalidInputError(
+                f"ask for {total} ({added}) and `n_representatives` for {k}",
+                remedy,
+                parameter="quotas",
+            )
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
@@ -269,7 +319,9 @@ class Constraints:
                 continue
             members = np.ones(len(self.allowed), dtype=bool)
             if self.quotas is not None:
-                members = np.isin(self.group, np.unique(self.group[candidates[here]]) if here.any() else [slot])
+                members = np.isin(
+                    self.group, np.unique(self.group[candidates[here]]) if here.any() else [slot]
+                )
             outliers = (members & rejected).sum()
             forbidden = (members & ~self.allowed & ~rejected).sum()
             copies = members.sum() - outliers - forbidden - available
@@ -290,7 +342,11 @@ class Constraints:
     def _name_of(self, slot: int) -> str:
         if self.quotas is None:
             return "the data"
-        return f"group {self.names[slot]!r}" if slot < len(self.names) else "the groups without a quota"
+        return (
+            f"group {self.names[slot]!r}"
+            if slot < len(self.names)
+            else "the groups without a quota"
+        )
 
 
 def whole_numbers(shares: Mapping[Any, float], k: int) -> dict[Any, int]:
@@ -313,7 +369,10 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
         return ("all",), np.zeros(n, np.intp)
     labels = np.asarray(groups)
     if labels.ndim not in (1, 2) or len(labels) != n:
-        raise InvalidInputError(f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups")
+        raise InvalidInputError(
+            f"must have one label for each of {n} rows; got shape {labels.shape}",
+            parameter="groups",
+        )
     if labels.ndim == 2:
         labels = np.array([group_label(*row) for row in labels.tolist()])
     cells = labels.tolist()
@@ -321,7 +380,9 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
     if gone:  # a group of their own
         labels = labels.astype(object)
         labels[[cell in gone for cell in cells]] = "missing"
-    if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
+    if (
+        labels.dtype == object and len({type(label) for label in labels}) > 1
+    ):  # 1 and "1" are different labels
         keys = [(isinstance(label, str), label) for label in labels.tolist()]
         order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))
         place = {key: number for number, key in enumerate(order)}
@@ -342,7 +403,11 @@ def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
     for name, value in quotas.items():
         if name not in names:
             there = listed([repr(known) for known in names], MOST_LISTED_GROUPS)
-            raise InvalidInputError(f"name the group {name!r}, which no row has", f"Groups are {there}.", parameter="quotas")
+            raise InvalidInputError(
+                f"name the group {name!r}, which no row has",
+                f"Groups are {there}.",
+                parameter="quotas",
+            )
         if not (is_whole(value, 0) or (_is_fraction(value) and 0 <= float(value) <= 1)):
             raise InvalidInputError(
                 f"must be whole numbers >= 0 or shares between 0.0 and 1.0; that of group {name!r} is {value!r}",
@@ -350,5 +415,7 @@ def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
             )
     shares = sum(float(value) for value in quotas.values() if not isinstance(value, Integral))
     if shares > 1 + 1e-9:
-        raise InvalidInputError(f"have shares that add up to {shares:g}", "Lower them to 1 in all.", parameter="quotas")
+        raise InvalidInputError(
+            f"have shares that add up to {shares:g}", "Lower them to 1 in all.", parameter="quotas"
+        )
     return dict(quotas)

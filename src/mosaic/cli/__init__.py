@@ -18,14 +18,29 @@ from typing import Any
 from mosaic.cli.options import in_options
 from mosaic.cli.parser import UsageError, parse
 from mosaic.cli.terminal import BROKEN_PIPE, discard_output, first_line, say, visible, write_json
-from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, NotWrittenError, Wording
+from mosaic.exceptions import (
+    PYTHON,
+    InvalidInputError,
+    MissingDependencyError,
+    MosaicError,
+    NotWrittenError,
+    Wording,
+)
 
 __all__ = ["main"]
 
 #: Modules of commands that are not in ``mosaic.cli.commands``.
 HOMES = {"columns": "files", "compare": "files", "dedup": "files", "completion": "completion"}
 #: Exit codes by kind of fault.
-CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
+CODES = {
+    "unexpected": 1,
+    "usage": 2,
+    "input": 3,
+    "output": 4,
+    "memory": 5,
+    "missing": 6,
+    "interrupted": 130,
+}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -80,15 +95,25 @@ def ended_by_signals() -> Iterator[None]:
 
 def command_line(file: str | None, called: Callable[[int], str] = PYTHON.row) -> Wording:
     """The wording of the command line: parameters are options, X is the file, and ``called`` names rows."""
-    return Wording(lambda name, value: file if name == "X" and file is not None else in_options(name, value), called)
+    return Wording(
+        lambda name, value: file if name == "X" and file is not None else in_options(name, value),
+        called,
+    )
 
 
 def fault_of(error: BaseException, wording: Wording, file: str | None) -> dict[str, Any]:
     kind, message = _kind_and_message(error)
-    parts = {name: getattr(error, name, None) for name in ("parameter", "value", "fault", "remedy", "file", "where")}
+    parts = {
+        name: getattr(error, name, None)
+        for name in ("parameter", "value", "fault", "remedy", "file", "where")
+    }
     if isinstance(error, MosaicError):
         message = error.message(wording)
-        parts |= {name: wording(str(parts[name])) for name in ("fault", "remedy") if parts[name] is not None}
+        parts |= {
+            name: wording(str(parts[name]))
+            for name in ("fault", "remedy")
+            if parts[name] is not None
+        }
     if parts["parameter"] == "X":
         parts |= {"parameter": None, "file": file}
     elif parts["parameter"] is not None:
@@ -108,7 +133,10 @@ def _kind_and_message(error: BaseException) -> tuple[str, str]:
             return "output" if isinstance(error, NotWrittenError) else "missing", ""
         case MemoryError():  # MemoryBudgetError is one
             said = f" ({error})" if str(error) else ""
-            return "memory", f"the machine has no more memory{said}. Lower --memory-budget, or take fewer rows or columns"
+            return (
+                "memory",
+                f"the machine has no more memory{said}. Lower --memory-budget, or take fewer rows or columns",
+            )
         case InvalidInputError():
             return "input" if hasattr(error, "file") or error.parameter == "X" else "usage", ""
         case OSError():  # reading has errors of its own
@@ -123,7 +151,9 @@ def _kind_and_message(error: BaseException) -> tuple[str, str]:
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
     file = getattr(args, "file", None)
     # An error while the file was open has been told with the names of its rows.
-    found: dict[str, Any] = getattr(error, "told", None) or fault_of(error, command_line(file), file)
+    found: dict[str, Any] = getattr(error, "told", None) or fault_of(
+        error, command_line(file), file
+    )
     code: int = found["exit_code"]
     if "--debug" in words:
         say("".join(traceback.format_exception(error)).rstrip())
@@ -137,7 +167,9 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     message = "\n".join(visible(line) for line in found["message"].splitlines())
     if len(message) > 1500:  # its beginning says what is wrong, its end what to do
         message = f"{message[:750]} … {message[-750:]}"
-    usage, command = (error.usage, error.command) if isinstance(error, UsageError) else ("", "mosaic")
+    usage, command = (
+        (error.usage, error.command) if isinstance(error, UsageError) else ("", "mosaic")
+    )
     head = "" if found["kind"] == "interrupted" else "error: "
     say(f"{usage}{command}: {head}{message}{'' if message.endswith(('.', '?', '!')) else '.'}")
     return code

@@ -43,7 +43,9 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
     check_outputs(args)
     with opened(args, open_) as run:
         model = run.fit()
-        wanted = args.report is not None or args.save is not None or run.prints_answer  # a saved model keeps its certificate
+        wanted = (
+            args.report is not None or args.save is not None or run.prints_answer
+        )  # a saved model keeps its certificate
         if args.labels is not None:
             run.bar.update("looking at all rows")
             model.labels_  # noqa: B018 - from now on the number of outliers is exact
@@ -55,17 +57,33 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
             run.notes.append("Counts of represented rows are estimated from a sample.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
         names = ("rank", "row", "stands_for", "effective_count", "reason")
-        picks = with_columns(cells, {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names})
+        picks = with_columns(
+            cells,
+            {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names},
+        )
         answer: dict[str, Any] = {}
         if run.prints_answer:
-            answer = facts.to_dict("sentence", "coverage", "picks", "outliers", "known_certificate", "decisions", "settings")
+            answer = facts.to_dict(
+                "sentence",
+                "coverage",
+                "picks",
+                "outliers",
+                "known_certificate",
+                "decisions",
+                "settings",
+            )
             answer["certificate"] = answer.pop("known_certificate")
             for pick, values in zip(answer["picks"], records_of(without_lists(cells)), strict=True):
                 pick["values"] = values
         run.write_rows("picks", args.output, picks)
         if args.labels is not None:
-            labels = _placed(run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)])
-            labels |= {name: np.asarray(getattr(model, f"{name}_")) for name in ("is_outlier", "effective_count")}
+            labels = _placed(
+                run, run.table, np.append(model.selection_.rows, -1)[np.asarray(model.labels_)]
+            )
+            labels |= {
+                name: np.asarray(getattr(model, f"{name}_"))
+                for name in ("is_outlier", "effective_count")
+            }
             run.write_rows("labels", args.labels, pa.table(labels))
         run.write_others(facts)
         if args.command == "demo":
@@ -93,7 +111,9 @@ def run_demo(args: Namespace) -> int:
     def digits_with_noise(bar: ProgressBar) -> Rows:
         X, digit = sklearn.datasets.load_digits(return_X_y=True)
         noise = mosaic.datasets.noise_images(len(X) // 20, X)
-        names = [f"digit-{i:04d}" for i in range(len(X))] + [f"noise-{i:02d}" for i in range(len(noise))]
+        names = [f"digit-{i:04d}" for i in range(len(X))] + [
+            f"noise-{i:02d}" for i in range(len(noise))
+        ]
         what = [*digit.astype(str).tolist(), *["noise"] * len(noise)]
         X = np.vstack([X, noise])
         records = InMemory.of_arrow(pa.table({"image": names, "digit": what}))
@@ -131,7 +151,10 @@ def show_selected(run: Run, answer: dict[str, Any]) -> None:
     n = answer["outliers"]["n"]
     lowest = answer["outliers"]["lowest"]
     if picks:
-        columns = {name.replace("_", " "): [pick[name] for pick in picks] for name in ("rank", "row", "name", "stands_for")}
+        columns = {
+            name.replace("_", " "): [pick[name] for pick in picks]
+            for name in ("rank", "row", "name", "stands_for")
+        }
         # A reason begins with rank and number of rows, which have their own columns.
         columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
         run.write_table(columns)
@@ -154,7 +177,10 @@ def run_outliers(args: Namespace) -> int:
         found = lowest_first(odd, counts)
         rows = np.arange(run.table.n) if args.all else found
         # A fit by passes says what became of an outlier, too; here nothing is rejected.
-        told = [f"an outlier: {one.reason.partition(': ')[2]}" for one in explain_model(model, found.tolist(), run.table)]
+        told = [
+            f"an outlier: {one.reason.partition(': ')[2]}"
+            for one in explain_model(model, found.tolist(), run.table)
+        ]
         reasons = dict(zip(found.tolist(), told, strict=True))
         judged = {
             "row": rows,
@@ -164,13 +190,17 @@ def run_outliers(args: Namespace) -> int:
             "reason": pa.array([reasons.get(int(row)) for row in rows], pa.string()),
         }
         facts = Facts(model, run.table, outliers_only=True)
-        table = with_columns(run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()})
+        table = with_columns(
+            run.table.cells(rows), {f"mosaic_{name}": values for name, values in judged.items()}
+        )
         run.write_rows("outliers", args.output, table)
         run.write_others(facts)
         ids = run.table.ids(found)
     cut = model.selection_.cut
     n = len(found)
-    sentence = f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
+    sentence = (
+        f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
+    )
 
     def show() -> None:
         write(sentence)
@@ -178,14 +208,24 @@ def run_outliers(args: Namespace) -> int:
             write()
             # The columns that a reason names, without how many rows look like the row, which has a column of its own.
             why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
-            columns = {"row": found, "name": ids, "effective count": counts[found].astype(float).tolist(), "why": why}
+            columns = {
+                "row": found,
+                "name": ids,
+                "effective count": counts[found].astype(float).tolist(),
+                "why": why,
+            }
             run.write_table(columns)
             write()
         write_wrapped(facts.decisions[-1])
 
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
-    answer |= {"threshold": float(cut.count) if cut.count > 0 else None, "estimator": type(model).__name__}
-    answer |= facts.to_dict("decisions", "settings") | {"rows": records_of(without_lists(table)) if args.json else []}
+    answer |= {
+        "threshold": float(cut.count) if cut.count > 0 else None,
+        "estimator": type(model).__name__,
+    }
+    answer |= facts.to_dict("decisions", "settings") | {
+        "rows": records_of(without_lists(table)) if args.json else []
+    }
     return run.finish(show, table, **answer)
 
 
@@ -197,7 +237,9 @@ def _detector(run: Run) -> Any:
     if mosaic.estimate(run.table, **selector).passes:
         decides = "so a sample of the rows decides below which count rows are outliers"
         change = "A larger --memory-budget may change that."
-        run.notes.append(f"{run.args.file} is too large to be taken into memory, {decides}. {change}")
+        run.notes.append(
+            f"{run.args.file} is too large to be taken into memory, {decides}. {change}"
+        )
         if "max_samples" in settings:
             run.notes.append("--max-samples is for data in memory; it was not used.")
         model = MOSAIC(**selector)
@@ -216,7 +258,10 @@ def run_predict(args: Namespace) -> int:
         new = model.explain_new(run.table)
         fitted = rows_of_model(model, args.model)
         placed = _placed(run, fitted, new.representative)
-        placed |= {name: pa.array(getattr(new, name), from_pandas=True) for name in ("similarity", "representation_error")}
+        placed |= {
+            name: pa.array(getattr(new, name), from_pandas=True)
+            for name in ("similarity", "representation_error")
+        }
         placed |= {"is_outlier": new.is_outlier, "effective_count": new.effective_count}
         table = pa.table(placed | {"reason": pa.array(new.reason, pa.string())})
         run.write_rows("rows", args.output, table)
@@ -232,15 +277,28 @@ def run_predict(args: Namespace) -> int:
             order = np.argsort(-n_new, kind="stable")
             names = fitted.ids(picks[order])
             write()
-            run.write_table({"row of the model": picks[order], "name": names, "new rows": n_new[order]})
+            run.write_table(
+                {"row of the model": picks[order], "name": names, "new rows": n_new[order]}
+            )
         if len(odd):
-            columns = {"new row": odd, "name": ids, "effective count": new.effective_count[odd].tolist()}
+            columns = {
+                "new row": odd,
+                "name": ids,
+                "effective count": new.effective_count[odd].tolist(),
+            }
             write()
             run.write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]})
 
     saved = model.selection_
-    about = {"path": args.model, "estimator": type(model).__name__, "rows": saved.n_rows, "n_representatives": len(saved.rows)}
-    return run.finish(show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table))
+    about = {
+        "path": args.model,
+        "estimator": type(model).__name__,
+        "rows": saved.n_rows,
+        "n_representatives": len(saved.rows),
+    }
+    return run.finish(
+        show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table)
+    )
 
 
 def run_check(args: Namespace) -> int:
@@ -250,13 +308,19 @@ def run_check(args: Namespace) -> int:
     if args.model.endswith(".mosaic"):
         model = load(args.model)
         if not hasattr(model, "held_out_"):
-            raise FileFault(args.model, "has no rows that were held out", "Write it with: mosaic check good.csv FILE --save …")
+            raise FileFault(
+                args.model,
+                "has no rows that were held out",
+                "Write it with: mosaic check good.csv FILE --save …",
+            )
         check_held_out(args.model, len(model.held_out_), level)
     else:
         with opened(Namespace(**vars(args) | {"file": args.model})) as run:
             check_held_out(args.model, run.table.n // 2, level)
             fitted, held_out = halves(run.table)
-            model = run.known(MOSAICOutlierDetector(**run.settings(DETECTOR_SETTINGS)).fit(fitted)).hold_out(held_out)
+            model = run.known(
+                MOSAICOutlierDetector(**run.settings(DETECTOR_SETTINGS)).fit(fitted)
+            ).hold_out(held_out)
             if args.save is not None:
                 model.save(args.save, table=fitted, force=args.force)
     with opened(args, lambda bar: open_new_rows(model, args, bar)) as run:
@@ -264,7 +328,11 @@ def run_check(args: Namespace) -> int:
         odd = lowest_first(false_discovery_control(p) <= level, p)
         reasons = model.explain_new(run.table).reason
         why = [reasons[row] for row in odd]
-        told = {"mosaic_row": odd, "mosaic_p_value": p[odd], "mosaic_reason": pa.array(why, pa.string())}
+        told = {
+            "mosaic_row": odd,
+            "mosaic_p_value": p[odd],
+            "mosaic_reason": pa.array(why, pa.string()),
+        }
         table = with_columns(run.table.cells(odd), told)
         run.write_rows("rows", args.output, table)
         shown = {"row": odd.tolist(), "name": run.table.ids(odd), "p": p[odd].tolist(), "why": why}
@@ -290,22 +358,33 @@ def check_held_out(path: str, n_held: int, level: float) -> None:
     needed = int(np.ceil(1 / level)) - 1
     if n_held < needed:
         fault = f"with {counted(n_held, 'row')} held out, no row could be told from chance"
-        raise FileFault(path, fault, f"Give a table of {2 * needed:,} rows or more, or raise `false_alarms`.")
+        raise FileFault(
+            path, fault, f"Give a table of {2 * needed:,} rows or more, or raise `false_alarms`."
+        )
 
 
 def halves(rows: Rows) -> list[Any]:
     """Two halves of the rows, drawn at random. Entries of an array are checked before, while rows have their numbers."""
     if rows.array is not None and not rows.stays:
         as_points(rows.array)
-    some = [rows.take(np.sort(half)) for half in np.array_split(np.random.default_rng(0).permutation(rows.n), 2)]
-    return some if rows.array is not None else [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
+    some = [
+        rows.take(np.sort(half))
+        for half in np.array_split(np.random.default_rng(0).permutation(rows.n), 2)
+    ]
+    return (
+        some
+        if rows.array is not None
+        else [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
+    )
 
 
 def open_new_rows(model: FittedAttributes | None, args: Namespace, bar: ProgressBar) -> Rows:
     """The file of new rows, read as that of the fit was."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)
-    options |= {name: getattr(args, name) for name in NEW_ROWS if hasattr(args, name) and name != "n_jobs"}
+    options |= {
+        name: getattr(args, name) for name in NEW_ROWS if hasattr(args, name) and name != "n_jobs"
+    }
     return read(args.file, **options, progress=bar.on_read)
 
 
@@ -320,18 +399,25 @@ def run_explain(args: Namespace) -> int:
         run.notes = [note for note in run.notes if note not in decisions]
 
     show = partial(run.write_lines, list(map(str, explained)) or decisions)
-    return run.finish(show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained])
+    return run.finish(
+        show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained]
+    )
 
 
 def run_certify(args: Namespace) -> int:
     with opened(args) as run:
         rows = picked_rows(run)
         if run.saved is None:
-            certificate = mosaic.certify(run.table, rows, fit_params=run.constraints(), **run.settings())
+            certificate = mosaic.certify(
+                run.table, rows, fit_params=run.constraints(), **run.settings()
+            )
         elif isinstance(run.saved, BaseSelector):
             certificate = run.saved.certify(rows)
         else:
-            raise InvalidInputError(f"{args.file} is a model that chooses no rows", "Name the data instead of the model.")
+            raise InvalidInputError(
+                f"{args.file} is a model that chooses no rows",
+                "Name the data instead of the model.",
+            )
     told = known_of(certificate)
 
     def show() -> None:
@@ -356,7 +442,9 @@ def picked_rows(run: Run) -> list[int]:
         ids = [name for name in (run.table.id_name, picks.id_name, *only) if name in picks.columns]
         if not ids:
             fault = f"has no column mosaic_row, and none of ids: {given[0]}"
-            raise InvalidInputError(fault, "Write picks with select, or a file with a column of ids.", parameter="picks")
+            raise InvalidInputError(
+                fault, "Write picks with select, or a file with a column of ids.", parameter="picks"
+            )
         return [run.table.find(name) for name in picks.table.texts(str(ids[0]))]
 
 
@@ -365,29 +453,47 @@ def run_path(args: Namespace) -> int:
     most = whole_number("max_representatives", args.max_representatives)
     with opened(args) as run:
         limit = max(most, MOST_AUTOMATIC)
-        curve = mosaic.path(run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings())
+        curve = mosaic.path(
+            run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings()
+        )
         rows = curve.indices[:most]
         names = pa.array([name or None for name in run.table.ids(rows)], pa.string())
         columns = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
-        bound = pa.nulls(len(rows), pa.float64()) if curve.bound is None else curve.bound[: len(rows)]
-        shares = {"similarity": curve.similarity[: len(rows)], "coverage": curve.coverage[: len(rows)], "bound": bound}
+        bound = (
+            pa.nulls(len(rows), pa.float64()) if curve.bound is None else curve.bound[: len(rows)]
+        )
+        shares = {
+            "similarity": curve.similarity[: len(rows)],
+            "coverage": curve.coverage[: len(rows)],
+            "bound": bound,
+        }
         table = pa.table(columns | shares)
         run.write_rows("curve", args.output, table)
 
     def told(k: int) -> str:
-        return coverage_text(curve.coverage[k - 1], None if curve.bound is None else curve.bound[k - 1])
+        return coverage_text(
+            curve.coverage[k - 1], None if curve.bound is None else curve.bound[k - 1]
+        )
 
     k = int(curve.suggested)
     sentence = f"Suggested: {counted(k, 'representative')}, coverage {told(k)}."
     needed = [(share, curve.least_number(share)) for share in (0.5, 0.8, 0.9, 0.95)]
-    least = [f"{100 * share:g} % needs at least {counted(number, 'row')}" for share, number in needed if number is not None]
+    least = [
+        f"{100 * share:g} % needs at least {counted(number, 'row')}"
+        for share, number in needed
+        if number is not None
+    ]
 
     def show() -> None:
         write_wrapped(sentence)
         if least:
             write_wrapped(f"A coverage of {', '.join(least)}.")
         write()
-        shown = [number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)]
+        shown = [
+            number
+            for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)})
+            if number <= len(rows)
+        ]
         bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
         run.write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
 
@@ -397,4 +503,6 @@ def run_path(args: Namespace) -> int:
 def run_estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
-    return run.finish(partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost))
+    return run.finish(
+        partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost)
+    )

@@ -30,7 +30,9 @@ def run_columns(args: Namespace) -> int:
     with opened(args) as run:
         run.encoder = Encoder.fit(run.table)
         found = [column._asdict() for column in run.encoder.compared(run.table)]
-        table = pa.Table.from_pylist(found, pa.schema([(name, pa.string()) for name in ComparedColumn._fields]))
+        table = pa.Table.from_pylist(
+            found, pa.schema([(name, pa.string()) for name in ComparedColumn._fields])
+        )
         run.write_rows("columns", args.output, table)
 
     def show() -> None:
@@ -45,11 +47,16 @@ def run_compare(args: Namespace) -> int:
     check_outputs(args)
     with ExitStack() as stack:
         run = stack.enter_context(opened(args))
-        other = stack.enter_context(open_new_rows(None, Namespace(**vars(args) | {"file": args.other}), run.bar))
+        other = stack.enter_context(
+            open_new_rows(None, Namespace(**vars(args) | {"file": args.other}), run.bar)
+        )
         run.bar.update("comparing columns")
         found = mosaic.compare(run.table, other, fit_params=run.constraints(), **run.settings())
         run.known(found.model)
-        changes = {each.name: [getattr(change, each.name) for change in found.changes] for each in fields(Change)}
+        changes = {
+            each.name: [getattr(change, each.name) for change in found.changes]
+            for each in fields(Change)
+        }
         table = pa.table(changes)
         run.write_rows("changes", args.output, table)
         shares = {"share": found.share, "share_in_other": found.share_in_other}
@@ -61,16 +68,33 @@ def run_compare(args: Namespace) -> int:
         write_wrapped(str(found))
         if found.changes:
             write()
-            shown = {"column": changes["column"], "changed": changes["what"], "p": list(map(p_text, changes["p_value"]))}
+            shown = {
+                "column": changes["column"],
+                "changed": changes["what"],
+                "p": list(map(p_text, changes["p_value"])),
+            }
             run.write_table(shown | {name: changes[name] for name in ("before", "after")})
         write()
         placed = picks.to_pydict()
         stands_for = {"stands for": "share", f"in {args.other}": "share_in_other"}
-        percents = {title: [percent(share) for share in placed[name]] for title, name in stands_for.items()}
-        write_columns({"row": placed["row"], "name": placed["name"], **percents}, "; --json has them all", most=8)
+        percents = {
+            title: [percent(share) for share in placed[name]] for title, name in stands_for.items()
+        }
+        write_columns(
+            {"row": placed["row"], "name": placed["name"], **percents},
+            "; --json has them all",
+            most=8,
+        )
 
-    about = {"p_value": found.p_value, "moves_on": found.moves_on, "outlier_shares": found.outlier_shares}
-    told = {"changes": [asdict(change) for change in found.changes], "picks": records_of(without_lists(picks))}
+    about = {
+        "p_value": found.p_value,
+        "moves_on": found.moves_on,
+        "outlier_shares": found.outlier_shares,
+    }
+    told = {
+        "changes": [asdict(change) for change in found.changes],
+        "picks": records_of(without_lists(picks)),
+    }
     return run.finish(show, table, sentence=str(found), **about, **told)
 
 
@@ -79,13 +103,22 @@ def run_dedup(args: Namespace) -> int:
     check_outputs(args)
     with opened(args) as run:
         run.bar.update("comparing rows")
-        found = mosaic.dedup(run.table, near=args.near, memory_budget=run.settings().get("memory_budget"))
+        found = mosaic.dedup(
+            run.table, near=args.near, memory_budget=run.settings().get("memory_budget")
+        )
         run.encoder = found.encoder
-        names: dict[str, Any] = {"row": found.rows, "copy_of_row": found.copy_of, "copy_of": run.table.names(found.copy_of)}
+        names: dict[str, Any] = {
+            "row": found.rows,
+            "copy_of_row": found.copy_of,
+            "copy_of": run.table.names(found.copy_of),
+        }
         if found.differs:
             names |= {"equal_cells": found.equal_cells, "differs": found.differs}
         names["copy"] = ["exact" if is_exact else "near" for is_exact in found.is_exact]
-        table = with_columns(run.table.cells(found.rows), {f"mosaic_{name}": values for name, values in names.items()})
+        table = with_columns(
+            run.table.cells(found.rows),
+            {f"mosaic_{name}": values for name, values in names.items()},
+        )
         run.write_rows("copies", args.output, table)
         if args.keep is not None:
             run.write_rows("kept", args.keep, run.table.cells(found.kept))
@@ -100,4 +133,6 @@ def run_dedup(args: Namespace) -> int:
             run.write_table(shown)
 
     n_exact = int(found.is_exact.sum())
-    return run.finish(show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table)))
+    return run.finish(
+        show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table))
+    )

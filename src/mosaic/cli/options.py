@@ -32,7 +32,9 @@ def names(text: str) -> list[str]:
     """Names that are separated by commas; a name that contains a comma stands in double quotes."""
     found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not found or not all(found):
-        raise ArgumentTypeError(f"{text!r} has an empty name; write names with commas between, such as age,height,x*")
+        raise ArgumentTypeError(
+            f"{text!r} has an empty name; write names with commas between, such as age,height,x*"
+        )
     return found
 
 
@@ -45,7 +47,9 @@ def named(known: Sequence[str]) -> Callable[[str], Any]:
             raise ArgumentTypeError(f"invalid choice: {name!r} (choose from {', '.join(known)})")
         settings = dict(pair.partition("=")[::2] for pair in pairs)
         try:
-            return BY_NAME[name](**{k: setting(v) for k, v in settings.items()}) if settings else name
+            return (
+                BY_NAME[name](**{k: setting(v) for k, v in settings.items()}) if settings else name
+            )
         except KeyError as error:
             raise ArgumentTypeError(f"{name} has no settings") from error
         except InvalidInputError as error:
@@ -58,11 +62,24 @@ class Option(NamedTuple):
     dest: str  # the name of the parameter
     flags: tuple[str, ...]
     settings: dict[str, Any]
-    of: tuple[str, ...] = ()  # commands that have it, besides those that name it among what they know
+    of: tuple[
+        str, ...
+    ] = ()  # commands that have it, besides those that name it among what they know
 
 
-def _option(flags: str, help: str, metavar: str | None = None, type: Any = None, of: str = "", **settings: Any) -> Option:
-    settings |= {"help": help} | ({"metavar": metavar} if metavar else {}) | ({"type": type} if type else {})
+def _option(
+    flags: str,
+    help: str,
+    metavar: str | None = None,
+    type: Any = None,
+    of: str = "",
+    **settings: Any,
+) -> Option:
+    settings |= (
+        {"help": help}
+        | ({"metavar": metavar} if metavar else {})
+        | ({"type": type} if type else {})
+    )
     first = next(flag for flag in flags.split() if flag.startswith("--"))
     return Option(first[2:].replace("-", "_"), tuple(flags.split()), settings, tuple(of.split()))
 
@@ -157,7 +174,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 
 
 def _names_in(*titles: str, but: tuple[str, ...] = ()) -> tuple[str, ...]:
-    return tuple(option.dest for title in titles for option in GROUPS[title] if option.dest not in but)
+    return tuple(
+        option.dest for title in titles for option in GROUPS[title] if option.dest not in but
+    )
 
 
 #: Options that say how many are chosen, parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.

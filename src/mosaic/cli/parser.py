@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from mosaic import __version__
-from mosaic.cli.options import CONSTRAINTS, DETECTOR_SETTINGS, FILE_OPTIONS, GROUPS, NEW_ROWS, NUMBERS, SETTINGS, USUAL
+from mosaic.cli.options import (
+    CONSTRAINTS,
+    DETECTOR_SETTINGS,
+    FILE_OPTIONS,
+    GROUPS,
+    NEW_ROWS,
+    NUMBERS,
+    SETTINGS,
+    USUAL,
+)
 from mosaic.parameters import ELSEWHERE
 
 ABOUT = """\
@@ -187,7 +196,9 @@ class Parser(argparse.ArgumentParser):
     """Raises errors instead of ending the process, and takes no abbreviations, whose meaning would change with new options."""
 
     def __init__(self, **settings: Any):
-        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+        super().__init__(
+            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings
+        )
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, self)
@@ -198,12 +209,18 @@ def parse(words: list[str]) -> argparse.Namespace | None:
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     asked = words[0] if words and words[0] in COMMANDS else None
-    parser = _list_of_commands() if asked is None else command_parser(asked, everything="--help-all" in words)
+    parser = (
+        _list_of_commands()
+        if asked is None
+        else command_parser(asked, everything="--help-all" in words)
+    )
     if asked is None and words and not words[0].startswith("-"):
         raise UsageError(_fault_of_command(words[0]), parser)
     given = words if asked is None else words[1:]
     try:
-        args, rest = parser.parse_known_args(["--help"] if "--help-all" in words or not words else given)
+        args, rest = parser.parse_known_args(
+            ["--help"] if "--help-all" in words or not words else given
+        )
     except SystemExit as ended:  # --help and --version
         if ended.code:
             raise
@@ -233,7 +250,9 @@ def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
     option = word.partition("=")[0]
     there, _, value = ELSEWHERE.get(option.lstrip("-").replace("-", "_"), "").partition("=")
     moved = "--" + there.replace("_", "-")
-    longer = [other for other in known if other.startswith(option)] if option.startswith("--") else []
+    longer = (
+        [other for other in known if other.startswith(option)] if option.startswith("--") else []
+    )
     close = longer[:2] or get_close_matches(option, known, 2)
     if moved in known:  # such as --algorithm paper,alpha=…
         close = [f"{moved} {value.replace('(', ',').strip(chr(39) + ')').lower()}"]
@@ -242,9 +261,13 @@ def _fault_of_word(word: str, parser: argparse.ArgumentParser) -> str:
 
 
 def _list_of_commands() -> Parser:
-    parser = Parser(prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]")
+    parser = Parser(
+        prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]"
+    )
     parser.add_argument("-V", "--version", action="version", version=f"mosaic {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, prog="mosaic")
+    commands = parser.add_subparsers(
+        metavar="COMMAND", title="commands", required=True, prog="mosaic"
+    )
     for name, command in COMMANDS.items():
         commands.add_parser(name, help=command.line)
     return parser
@@ -257,11 +280,14 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
     parser = Parser(
         prog=f"mosaic {name}",
         description=command.about,
-        epilog=f"examples:\n{examples}" + ("" if everything else f"\n\nAll options: mosaic {name} --help-all"),
+        epilog=f"examples:\n{examples}"
+        + ("" if everything else f"\n\nAll options: mosaic {name} --help-all"),
         usage=f"mosaic {name} {' '.join(command.takes)} [options]",
         add_help=False,
     )
-    values = [option.dest for option in GROUPS["output"] if option.settings.get("action") != "store_true"]
+    values = [
+        option.dest for option in GROUPS["output"] if option.settings.get("action") != "store_true"
+    ]
     parser.set_defaults(**dict.fromkeys(("output", *values)), force=False)
     main = parser.add_argument_group("options")
     positionals: dict[str, dict[str, Any]] = {
@@ -270,20 +296,31 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
         "SHELL": {"choices": ("bash", "zsh", "fish"), "help": "bash, zsh or fish"},
         "OTHER": {"help": "another file with the same columns"},
         "[ROW ...]": {"nargs": "*", "help": "ids, or row numbers if there are no ids"},
-        "PICKS ...": {"nargs": "+", "help": "ids, row numbers if there are no ids, or a table of picks"},
+        "PICKS ...": {
+            "nargs": "+",
+            "help": "ids, row numbers if there are no ids, or a table of picks",
+        },
         "[FOLDER]": {"nargs": "?", "default": "mosaic-demo", "help": "(default: mosaic-demo)"},
     }
     for word in command.takes:
         metavar = word.strip("[.] ")
-        main.add_argument({"ROW": "rows"}.get(metavar, metavar.lower()), metavar=metavar, **positionals[word])
+        main.add_argument(
+            {"ROW": "rows"}.get(metavar, metavar.lower()), metavar=metavar, **positionals[word]
+        )
     main.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     for title in ("how many", "output", "outliers", "how", "file", "constraints"):
         group = parser.add_argument_group(title) if everything else main
         if title == "output" and command.output is not None:
             is_page = command.output == "report.html"
-            what = "the page (default: report.html)" if is_page else "csv, tsv, parquet, feather, json or jsonl file"
+            what = (
+                "the page (default: report.html)"
+                if is_page
+                else "csv, tsv, parquet, feather, json or jsonl file"
+            )
             dest, usual = ("report", command.output) if is_page else ("output", None)
-            group.add_argument("-o", "--output", dest=dest, metavar=command.output, default=usual, help=what)
+            group.add_argument(
+                "-o", "--output", dest=dest, metavar=command.output, default=usual, help=what
+            )
         one_of = group.add_mutually_exclusive_group() if title == "how many" else group
         known = (*command.known, "json", "quiet", "verbose", "debug")
         for option in (one for one in GROUPS[title] if one.dest in known or name in one.of):

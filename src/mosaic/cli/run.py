@@ -20,7 +20,16 @@ from mosaic.choosing import Settings, counted
 from mosaic.cli import command_line, ended_by_signals, fault_of
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.parser import COMMANDS
-from mosaic.cli.terminal import ProgressBar, say, visible, write, write_bytes, write_json, write_table, write_wrapped
+from mosaic.cli.terminal import (
+    ProgressBar,
+    say,
+    visible,
+    write,
+    write_bytes,
+    write_json,
+    write_table,
+    write_wrapped,
+)
 from mosaic.estimators import MOSAIC, MOSAICSampler, listening, load
 from mosaic.estimators.fitted import FittedAttributes
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
@@ -72,7 +81,9 @@ class Run:
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
             if hasattr(args, name):  # each row once, however often it is named
-                found[name] = np.array(list(dict.fromkeys(table.find(row) for row in getattr(args, name))), np.intp)
+                found[name] = np.array(
+                    list(dict.fromkeys(table.find(row) for row in getattr(args, name))), np.intp
+                )
         return found
 
     def fit(self) -> Any:
@@ -80,8 +91,14 @@ class Run:
         if self.saved is None and hasattr(self.args, "label"):
             return self._fit_classes()
         if hasattr(self.args, "suspects"):
-            raise InvalidInputError("is about the labels of rows", "Name their column with `label`.", parameter="suspects")
-        return self.saved or self.known(MOSAIC(**self.settings()).fit(self.table, **self.constraints()))
+            raise InvalidInputError(
+                "is about the labels of rows",
+                "Name their column with `label`.",
+                parameter="suspects",
+            )
+        return self.saved or self.known(
+            MOSAIC(**self.settings()).fit(self.table, **self.constraints())
+        )
 
     def known(self, model: FittedAttributes) -> Any:
         """A fitted model; what it decided about columns is noted."""
@@ -94,25 +111,42 @@ class Run:
     def _fit_classes(self) -> Any:
         """The sampler, fitted to the rows and their labels; rows whose label does not fit are noted."""
         model = MOSAICSampler(**self.settings((*SETTINGS, "suspects")))
-        model.fit(replace(self.table, groups=None), np.asarray(self.table.groups), **self.constraints())
+        model.fit(
+            replace(self.table, groups=None), np.asarray(self.table.groups), **self.constraints()
+        )
         self.known(model)
         rows, labels, suggested, _ = (values.tolist() for values in model.suspects_)
         if rows:
             found = zip(rows, labels, suggested, strict=True)
-            told = [f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found]
-            fate = "s have labels that do not fit" if len(rows) > 1 else " has a label that does not fit"
+            told = [
+                f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found
+            ]
+            fate = (
+                "s have labels that do not fit"
+                if len(rows) > 1
+                else " has a label that does not fit"
+            )
             self.notes.append(f"{len(rows):,} row{fate}: {listed(told)}.")
         copies = len(model.sample_indices_) - len(model.selection_.rows)
         if copies:
-            self.notes.append(f"{copies:,} of the chosen rows are not listed, since they are copies of others.")
+            self.notes.append(
+                f"{copies:,} of the chosen rows are not listed, since they are copies of others."
+            )
         return model
 
     def write_rows(self, what: str, path: str | None, rows: pyarrow.Table) -> None:
         if path is not None:
-            as_written, dialect = getattr(self.args, "as_written", False), self.table.request.dialect
-            left_out = write_rows(path, rows, force=self.args.force, as_written=as_written, dialect=dialect)
+            as_written, dialect = (
+                getattr(self.args, "as_written", False),
+                self.table.request.dialect,
+            )
+            left_out = write_rows(
+                path, rows, force=self.args.force, as_written=as_written, dialect=dialect
+            )
             if left_out:
-                self.notes.append(f"Not written, since CSV cannot hold lists: {', '.join(left_out)}. A .parquet file keeps them.")
+                self.notes.append(
+                    f"Not written, since CSV cannot hold lists: {', '.join(left_out)}. A .parquet file keeps them."
+                )
             self.outputs[what] = path
 
     def write_others(self, facts: Facts) -> None:
@@ -121,7 +155,14 @@ class Run:
         if args.report is not None:
             self.bar.update("report")
             command = shlex.join(["mosaic", *args.words])
-            write_report(facts.model, args.report, facts=facts, force=args.force, title=args.title, command=command)
+            write_report(
+                facts.model,
+                args.report,
+                facts=facts,
+                force=args.force,
+                title=args.title,
+                command=command,
+            )
             self.outputs["report"] = args.report
         if args.save is not None:
             self.bar.update("saving")
@@ -133,16 +174,24 @@ class Run:
         """Whether the answer is printed, and not only rows as CSV."""
         return bool(self.args.json) or sys.stdout.isatty()
 
-    def finish(self, show: Callable[[], None], rows: pyarrow.Table | None = None, /, **answer: Any) -> int:
+    def finish(
+        self, show: Callable[[], None], rows: pyarrow.Table | None = None, /, **answer: Any
+    ) -> int:
         """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
         if self.args.json:
             table = self.table
             encoder = Encoder.fit(table) if self.encoder is None else self.encoder
             names = encoder.names
             file: dict[str, Any] = {"path": str(table.path), "kind": table.kind, "rows": table.n}
-            file |= {"features": encoder.width if names is None else len(names), "feature_names": names}
+            file |= {
+                "features": encoder.width if names is None else len(names),
+                "feature_names": names,
+            }
             file |= {"unreadable": table.unreadable} if table.unreadable else {}
-            write_json(self.args.command, {"file": file, "notes": self.notes, "outputs": self.outputs, **answer})
+            write_json(
+                self.args.command,
+                {"file": file, "notes": self.notes, "outputs": self.outputs, **answer},
+            )
         elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
             pass  # all is in files
         elif rows is None or (sys.stdout.isatty() and not self.args.to_stdout):
@@ -169,8 +218,17 @@ class Run:
             return [] if self.args.quiet else self.notes
         first, _, more = self.assumed[0].partition(". ")
         n_more = len(self.assumed) - 1
-        more = f" ({counted(n_more, 'more note')} with --verbose)" if n_more else " (more with --verbose)" if more else ""
-        return [first.removesuffix(".") + more + ".", *(note for note in self.notes if note not in self.assumed)]
+        more = (
+            f" ({counted(n_more, 'more note')} with --verbose)"
+            if n_more
+            else " (more with --verbose)"
+            if more
+            else ""
+        )
+        return [
+            first.removesuffix(".") + more + ".",
+            *(note for note in self.notes if note not in self.assumed),
+        ]
 
     def write_end(self) -> None:
         for text in self.shown_notes():
@@ -181,7 +239,9 @@ class Run:
     def write_table(self, columns: Mapping[str, Any]) -> None:
         """Write the first rows of a table, and which option keeps all of them."""
         args = self.args
-        write_table(columns, "" if args.output else f"; -o {COMMANDS[args.command].output} keeps them all")
+        write_table(
+            columns, "" if args.output else f"; -o {COMMANDS[args.command].output} keeps them all"
+        )
 
     def write_lines(self, lines: list[str]) -> None:
         for line in lines:
@@ -198,7 +258,11 @@ class Run:
         """Context in which warnings become notes, each once; warnings for developers are dropped."""
 
         def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            said = message.message(self.wording) if isinstance(message, MosaicWarning) else str(message)
+            said = (
+                message.message(self.wording)
+                if isinstance(message, MosaicWarning)
+                else str(message)
+            )
             text = " ".join(said.split())
             if issubclass(category, (UserWarning, RuntimeWarning)) and text not in self.notes:
                 self.notes.append(text)
@@ -212,17 +276,28 @@ class Run:
 @contextmanager
 def opened(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) -> Iterator[Run]:
     """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
-    options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
+    options = {
+        name: getattr(args, name)
+        for name in (*FILE_OPTIONS, "memory_budget")
+        if hasattr(args, name)
+    }
     if hasattr(args, "label"):
         if hasattr(args, "group"):
-            raise InvalidInputError("cannot be combined with `group`", "Leave one of them out.", parameter="label")
+            raise InvalidInputError(
+                "cannot be combined with `group`", "Leave one of them out.", parameter="label"
+            )
         options["group"] = args.label
     saved = None
-    if args.command in ("report", "explain", "certify") and Path(args.file).suffix.lower() == ".mosaic":
+    if (
+        args.command in ("report", "explain", "certify")
+        and Path(args.file).suffix.lower() == ".mosaic"
+    ):
         for name in (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS):
             if hasattr(args, name):
                 fault = "means nothing for a saved model, which is fitted and knows its rows"
-                raise InvalidInputError(fault, "Leave it out, or name the data instead of the model.", parameter=name)
+                raise InvalidInputError(
+                    fault, "Leave it out, or name the data instead of the model.", parameter=name
+                )
         saved = load(args.file)
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar, saved)
@@ -249,7 +324,9 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = None) 
 
 def rows_of_model(model: FittedAttributes, path: str) -> Rows:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
-    kept = getattr(model, "kept_rows_", None) or SavedRows(Path(path).name, "saved model", model.selection_.n_rows)
+    kept = getattr(model, "kept_rows_", None) or SavedRows(
+        Path(path).name, "saved model", model.selection_.n_rows
+    )
     return kept.as_rows()
 
 
@@ -258,21 +335,42 @@ def check_outputs(args: Namespace) -> None:
     args.to_stdout = args.output == "-"
     if args.to_stdout:
         if args.json:
-            raise OutputFault("-", "--json is written to standard output, too", "Leave one of them out.")
+            raise OutputFault(
+                "-", "--json is written to standard output, too", "Leave one of them out."
+            )
         args.output = None
     inputs = {"the input": "file", "the model": "model", "the other file": "other"}
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
-    seen = {os.path.realpath(each): what for what, path in given.items() if path is not None for each in (path, *glob(path))}
-    folders = [folder for folder in seen if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")]
-    for name, endings in {"output": WRITERS, "report": PAGES, "labels": WRITERS, "save": (".mosaic",), "keep": WRITERS}.items():
+    seen = {
+        os.path.realpath(each): what
+        for what, path in given.items()
+        if path is not None
+        for each in (path, *glob(path))
+    }
+    folders = [
+        folder
+        for folder in seen
+        if os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")
+    ]
+    for name, endings in {
+        "output": WRITERS,
+        "report": PAGES,
+        "labels": WRITERS,
+        "save": (".mosaic",),
+        "keep": WRITERS,
+    }.items():
         path = getattr(args, name)
         if path is None:
             continue
         place = os.path.realpath(path)
         for folder in folders:
             if Path(place).is_relative_to(folder):
-                raise OutputFault(path, f"it lies in {seen[folder]}, {folder}", "Write to another folder.")
+                raise OutputFault(
+                    path, f"it lies in {seen[folder]}, {folder}", "Write to another folder."
+                )
         if place in seen:
-            raise OutputFault(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
+            raise OutputFault(
+                path, f"it is {seen[place]}, too", "Give every file a name of its own."
+            )
         seen[place] = f"--{name}"
         check_output(path, args.force, endings)

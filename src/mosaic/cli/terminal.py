@@ -74,12 +74,20 @@ def width() -> int:
 
 
 def write_wrapped(text: str, start: str = "") -> None:
-    write(textwrap.fill(visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)))
+    write(
+        textwrap.fill(
+            visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)
+        )
+    )
 
 
 def write_table(columns: Mapping[str, Sequence[Any]], more: str = "", most: int = 20) -> None:
     """Write the first rows of a table, by column, without columns that say nothing; ``more`` says where further rows are."""
-    columns = {name: values for name, values in columns.items() if any(value not in (None, "") for value in values)}
+    columns = {
+        name: values
+        for name, values in columns.items()
+        if any(value not in (None, "") for value in values)
+    }
     last = list(columns)[-1]
     n = len(columns[last])
     lines = [""] * (min(n, most) + 1)
@@ -131,7 +139,11 @@ class ProgressBar:
 
     def update(self, stage: str, text: str | None = None, share: float | None = None) -> None:
         now = time.monotonic()
-        if not self.is_shown or stage == "done" or (stage == self.stage and now - self.written < 0.1):
+        if (
+            not self.is_shown
+            or stage == "done"
+            or (stage == self.stage and now - self.written < 0.1)
+        ):
             return
         self.stage = stage
         self.written = now
@@ -149,4 +161,6 @@ class ProgressBar:
 
     def on_read(self, done: float, total: float | None) -> None:
         of = "" if total is None else f" of {readable_size(total)}"
-        self.update("reading", f"reading, {readable_size(done)}{of}", done / total if total else None)
+        self.update(
+            "reading", f"reading, {readable_size(done)}{of}", done / total if total else None
+        )

@@ -26,7 +26,9 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
 
     def __init__(self, contamination: float = 0.1, detector: MOSAICOutlierDetector | None = None):
         if BaseDetector is None:
-            raise MissingDependencyError("PyODDetector needs PyOD, which is not installed", "Use: pip install pyod")
+            raise MissingDependencyError(
+                "PyODDetector needs PyOD, which is not installed", "Use: pip install pyod"
+            )
         super().__init__(contamination=contamination)
         self.detector = detector
 

@@ -64,7 +64,11 @@ class Comparison:
             verdict = f"The other rows differ, most in {listed(list(columns), 5)}"
         elif self.p_value < LEVEL:
             verdict = "The other rows differ in which rows there are, not in one column"
-        aside = f" {listed(self.moves_on)} only move{'s' * (len(self.moves_on) == 1)} on." if self.moves_on else ""
+        aside = (
+            f" {listed(self.moves_on)} only move{'s' * (len(self.moves_on) == 1)} on."
+            if self.moves_on
+            else ""
+        )
         (n, n_other), (odd, odd_other) = self.n_rows, map(percent, self.outlier_shares)
         outliers = f"Outliers: {odd} of {counted(n, 'row')}, {odd_other} of {counted(n_other, 'other row')}."
         return f"{verdict} ({p_text(self.p_value)}).{aside} {outliers}"
@@ -81,7 +85,9 @@ def _counts(placed: NewRows, picks: IntArray) -> IntArray:
     return np.asarray((placed.representative[:, None] == np.append(picks, -1)).sum(axis=0), np.intp)
 
 
-def compare(X: object, other: object, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> Comparison:
+def compare(
+    X: object, other: object, *, fit_params: dict[str, Any] | None = None, **settings: Any
+) -> Comparison:
     """What changed between X and other rows with the same columns: which columns moved, and which representatives grew or shrank.
 
     The answer prints as sentences. It has the columns, values and pairs of columns that moved in ``changes``, each with its test,
@@ -138,10 +144,13 @@ def moved_columns(rows: Rows, others: Rows) -> Drift:
     missing = [column for column in columns_tested(rows) if column not in there]
     with faults_of("other", others):
         if missing:
+            names = listed(list(map(repr, missing)))
             fault = (
-                f"lacks {listed(list(map(repr, missing)))}, by which rows are compared; it has {listed(there) or 'no columns'}"
+                f"lacks {names}, by which rows are compared; it has {listed(there) or 'no columns'}"
             )
-            raise InvalidInputError(fault, f"{close_to(missing[0], there)}Add or rename columns.", parameter="X")
+            raise InvalidInputError(
+                fault, f"{close_to(missing[0], there)}Add or rename columns.", parameter="X"
+            )
     return drift_of(rows, others)
 
 
@@ -197,7 +206,9 @@ class Copies:
         return np.setdiff1d(np.arange(self.n_rows), self.rows)
 
 
-def dedup(X: object, *, near: float | None = None, memory_budget: float | str | None = None) -> Copies:
+def dedup(
+    X: object, *, near: float | None = None, memory_budget: float | str | None = None
+) -> Copies:
     """Rows that repeat an earlier one, exactly or nearly: cells of tables, words of texts, pictures that were turned, numbers.
 
     ``mosaic.rows.copies`` has the rules. Numbers are near copies if they are nearer than ``near`` × the distance at which a row
@@ -222,12 +233,21 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
     """
     rows = Rows.of(X, memory_budget=as_bytes(memory_budget))
     encoder = Encoder.fit(rows)
-    is_of_numbers = all(isinstance(column, Embedding) for column in encoder.columns) and rows.pictures_of is None
+    is_of_numbers = (
+        all(isinstance(column, Embedding) for column in encoder.columns)
+        and rows.pictures_of is None
+    )
     if near is not None:
         real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
     if rows.stays:
-        remedy = "Raise `memory_budget`." if rows.request.is_of_file else "Take them there first: X.compute(), X.to_pandas()."
-        raise InvalidInputError(f"copies are looked for in memory, where the rows of this {rows.kind} are not", remedy)
+        remedy = (
+            "Raise `memory_budget`."
+            if rows.request.is_of_file
+            else "Take them there first: X.compute(), X.to_pandas()."
+        )
+        raise InvalidInputError(
+            f"copies are looked for in memory, where the rows of this {rows.kind} are not", remedy
+        )
     compared = None
     if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
         compared = ComparedCells(rows.table.cells(rows.roles.compared))
@@ -249,10 +269,21 @@ def dedup(X: object, *, near: float | None = None, memory_budget: float | str | 
         return Copies(copies, of, rows_equal(numbers[copies], numbers[of]), (), (), rows.n, encoder)
     unlike, m = compared.unlike(copies, of), len(compared.names)
     both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
-    told = ([c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns] for a, b, columns in both)
+    told = (
+        [c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns]
+        for a, b, columns in both
+    )
     differs = tuple(map("; ".join, told))
     equal_cells = tuple(f"{m - len(columns)} of {m}" for columns in unlike)
-    return Copies(copies, of, np.array([not columns for columns in unlike], bool), equal_cells, differs, rows.n, encoder)
+    return Copies(
+        copies,
+        of,
+        np.array([not columns for columns in unlike], bool),
+        equal_cells,
+        differs,
+        rows.n,
+        encoder,
+    )
 
 
 def _near_numbers(X: Any, share: float | None) -> IntArray:

@@ -70,7 +70,9 @@ class CoverageCurve:
         return self.indices[:k]
 
     def __repr__(self) -> str:
-        shares = f"coverage {self.coverage[0]:.3f} … {self.coverage[-1]:.3f}, {self.suggested} suggested"
+        shares = (
+            f"coverage {self.coverage[0]:.3f} … {self.coverage[-1]:.3f}, {self.suggested} suggested"
+        )
         return f"CoverageCurve up to {len(self.indices)} representatives: {shares}"
 
 
@@ -78,12 +80,18 @@ def refuse_numbers(settings: dict[str, Any], where: str, remedy: str) -> None:
     """Refuse settings that say how many to choose."""
     for name in ("n_representatives", "coverage"):
         if name in settings:
-            raise InvalidInputError(f"is not for {where}", remedy, parameter=name, value=settings[name])
+            raise InvalidInputError(
+                f"is not for {where}", remedy, parameter=name, value=settings[name]
+            )
 
 
 @one_thread()
 def path(
-    X: object, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
+    X: object,
+    *,
+    max_representatives: int = 100,
+    fit_params: dict[str, Any] | None = None,
+    **settings: Any,
 ) -> CoverageCurve:
     """The ``CoverageCurve`` of X: the representatives for every k, and the number that is suggested.
 
@@ -114,7 +122,9 @@ def path(
     return CoverageCurve(rows, ranking.similarity, ranking.coverage, suggested, model)
 
 
-def certify(X: object, picks: ArrayLike, *, fit_params: dict[str, Any] | None = None, **settings: Any) -> CoverCertificate:
+def certify(
+    X: object, picks: ArrayLike, *, fit_params: dict[str, Any] | None = None, **settings: Any
+) -> CoverCertificate:
     """How good anybody's choice of rows of X is, beside the best of its size and beside random ones (``MOSAIC.certify``).
 
     Parameters
@@ -135,7 +145,9 @@ def certify(X: object, picks: ArrayLike, *, fit_params: dict[str, Any] | None = 
     k = int(given.sum()) if given.dtype == np.bool_ else given.size
     try:
         model = MOSAIC(max(k, 1), **settings).fit(X, **(fit_params or {}))
-    except InvalidInputError:  # so many rows may not be there to be chosen; any other fault is found again
+    except (
+        InvalidInputError
+    ):  # so many rows may not be there to be chosen; any other fault is found again
         model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     return model.certify(picks)
 

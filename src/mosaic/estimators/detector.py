@@ -36,7 +36,9 @@ class DetectorParameters:
 
 
 @computing_in_threads
-class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(
+    DetectorParameters, Named, FittedAttributes, OutlierMixin, BaseEstimator
+):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
@@ -82,7 +84,9 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     array([-1])
     """
 
-    def fit(self, X: object, y: object = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, *, sample_weight: ArrayLike | str | None = None
+    ) -> Self:
         """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
         X and ``sample_weight`` are as for ``MOSAIC.fit``; a file is loaded into memory. y is ignored.
@@ -104,7 +108,9 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
-        scores: FloatArray = ask(self, X, partial(log_counts_near_groups, floor=self.offset_), np.zeros(0))
+        scores: FloatArray = ask(
+            self, X, partial(log_counts_near_groups, floor=self.offset_), np.zeros(0)
+        )
         return scores
 
     def decision_function(self, X: object) -> FloatArray:
@@ -135,7 +141,11 @@ class MOSAICOutlierDetector(DetectorParameters, Named, FittedAttributes, Outlier
         >>> bool(detector.p_values([[99.0, 99.0, 99.0]])[0] == 1 / 301)
         True
         """
-        check_is_fitted(self, "held_out_", msg="%(name)s holds no rows out. Call hold_out with rows that were not in the fit.")
+        check_is_fitted(
+            self,
+            "held_out_",
+            msg="%(name)s holds no rows out. Call hold_out with rows that were not in the fit.",
+        )
         rank = np.searchsorted(self.held_out_, self.score_samples(X), "right")
         return np.asarray((1.0 + rank) / (1.0 + len(self.held_out_)))
 

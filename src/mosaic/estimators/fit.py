@@ -61,7 +61,11 @@ def take(
     encoder = Encoder.fit(rows, as_given=settings.takes_as_given)
     if settings.kernel == "haversine":
         encoder = encoder.of_places()
-    surprising = [f"{column.name!r} {column.why} ({column.remedy})" for column in encoder.left_out if column.remedy is not None]
+    surprising = [
+        f"{column.name!r} {column.why} ({column.remedy})"
+        for column in encoder.left_out
+        if column.remedy is not None
+    ]
     if surprising:
         warn(f"Not compared: {'; '.join(surprising)}.")
     shape = shape_of_rows(rows, encoder)
@@ -97,14 +101,30 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     weighted = rows.weights is not None
     held = rows.held
     if rows.array is None:
-        place: Place = "cluster" if isinstance(rows.table, InParts) else "file" if rows.stays else "table"
+        place: Place = (
+            "cluster" if isinstance(rows.table, InParts) else "file" if rows.stays else "table"
+        )
         buffers = float(getattr(rows.table, "pages", 0.0))
         return Shape(rows.n, encoder.width, place, weighted, held, buffers)
     if isinstance(rows.array, Source):
         source = rows.array
-        return Shape(rows.n, encoder.width, "file" if source.is_local else "cluster", weighted, held, source.buffers)
+        return Shape(
+            rows.n,
+            encoder.width,
+            "file" if source.is_local else "cluster",
+            weighted,
+            held,
+            source.buffers,
+        )
     if isinstance(rows.array, np.memmap) and rows.array.ndim == 2:
-        return Shape(rows.n, encoder.width, "map", weighted, held, float(min(rows.array.nbytes, MAPPED_BYTES)))
+        return Shape(
+            rows.n,
+            encoder.width,
+            "map",
+            weighted,
+            held,
+            float(min(rows.array.nbytes, MAPPED_BYTES)),
+        )
     return Shape(rows.n, encoder.width, "array", weighted, held)
 
 
@@ -119,7 +139,9 @@ def learn(estimator: BaseEstimator, encoder: Encoder) -> None:
         del estimator.feature_names_in_
 
 
-def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, is_fit: bool = False) -> Any:
+def checked_numbers(
+    estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, is_fit: bool = False
+) -> Any:
     """Finite numbers of rows, dense or CSR or on the device where the kernel computes; new rows have those of the fit."""
     matrix = to_kernel_device(matrix, estimator.kernel)
     if is_on_device(matrix):
@@ -131,15 +153,29 @@ def checked_numbers(estimator: BaseEstimator, encoder: Encoder, matrix: Any, *, 
         refuse_masked(matrix)
         try:  # columns with names were compared already
             names_known = encoder.names is not None and not is_fit
-            matrix = check_array(matrix, **ARRAY) if names_known else validate_data(estimator, matrix, reset=is_fit, **ARRAY)
+            matrix = (
+                check_array(matrix, **ARRAY)
+                if names_known
+                else validate_data(estimator, matrix, reset=is_fit, **ARRAY)
+            )
         except TypeError as error:
             fault = f"holds what is no number: {error}"
-            raise NoNumbersError(fault, "Convert it, or pass a data frame.", parameter="X") from error
+            raise NoNumbersError(
+                fault, "Convert it, or pass a data frame.", parameter="X"
+            ) from error
         except ValueError as error:
             said = str(error).split("\n")
-            fault = " ".join(dict.fromkeys((said[0], said[-1]))).strip()  # between the first and the last line are numbers of X
-            remedy = "Pass the same columns." if "is expecting" in fault else "Convert it, or pass a data frame."
-            raise InvalidInputError(f"is no table of numbers: {fault}", remedy, parameter="X") from error
+            fault = " ".join(
+                dict.fromkeys((said[0], said[-1]))
+            ).strip()  # between the first and the last line are numbers of X
+            remedy = (
+                "Pass the same columns."
+                if "is expecting" in fault
+                else "Convert it, or pass a data frame."
+            )
+            raise InvalidInputError(
+                f"is no table of numbers: {fault}", remedy, parameter="X"
+            ) from error
         matrix = canonical(matrix) if sp.issparse(matrix) else matrix
         check_entries(matrix, encoder.number_names)
     if is_fit:
@@ -160,7 +196,13 @@ def numbers_of(model: BaseEstimator, X: object) -> Any:
 
 
 def fit_data(
-    estimator: BaseEstimator, taken: Taken, say: Say, *, start: object = None, quotas: object = None, **rows: object
+    estimator: BaseEstimator,
+    taken: Taken,
+    say: Say,
+    *,
+    start: object = None,
+    quotas: object = None,
+    **rows: object,
 ) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
     encoder = taken.encoder
@@ -168,7 +210,9 @@ def fit_data(
     names = taken.encoder.number_names
     seed = seed_of(estimator.random_state)
     build = Builder(taken.settings, taken.plan, seed, None if names is None else tuple(names), say)
-    named = {name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None}
+    named = {
+        name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None
+    }
     named |= {"groups": taken.rows.groups, "quotas": quotas}
     if start is not None:
         named |= found_again(start, taken)
@@ -179,7 +223,9 @@ def fit_data(
         if in_memory is not None and data.larger is not None:  # picks may be any of these
             in_memory = np.union1d(in_memory, data.larger.numbers)
     else:
-        data = build.in_memory(numbers, taken.rows.weights, Constraints.read(numbers.shape[0], **named))
+        data = build.in_memory(
+            numbers, taken.rows.weights, Constraints.read(numbers.shape[0], **named)
+        )
     geometry = described(data.geometry, encoder)
     return replace(data, geometry=geometry, row_names=taken.rows.row_names(in_memory))
 
@@ -203,7 +249,9 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     if not hasattr(start, "get_params"):
         return {"start": as_rows(start, taken.names, "start")}
     if isinstance(taken.numbers, Source):
-        fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
+        fault = (
+            "is a model, whose picks are looked for among rows in memory; these are read in passes"
+        )
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
     check_is_fitted(start)
     selection = getattr(start, "selection_", None)
@@ -214,7 +262,9 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     old = selection.rows.tolist()
     names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
-        place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
+        place = {
+            name: row for row, name in reversed(list(enumerate(names.names)))
+        }  # of equal names the first
         rows = [place.get(data.row_names[row], -1) for row in old]
     else:
         rows = _by_values(start, selection, taken.rows)
@@ -228,7 +278,9 @@ def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
-    Y = selection.data.geometry.prepare(checked_numbers(start, start.encoder_, start.encoder_.matrix(rows)))
+    Y = selection.data.geometry.prepare(
+        checked_numbers(start, start.encoder_, start.encoder_.matrix(rows))
+    )
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")

@@ -15,7 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of, to_device_of
-from mosaic.choosing import COVERAGE, Decisions, Explanation, Question, Selection, columns_of, explain_rows, odd_columns
+from mosaic.choosing import (
+    COVERAGE,
+    Decisions,
+    Explanation,
+    Question,
+    Selection,
+    columns_of,
+    explain_rows,
+    odd_columns,
+)
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.data import answers_by_pass, answers_task
 from mosaic.choosing.explain import why_odd
@@ -79,22 +88,38 @@ class NewRows:
         return f"{counted(len(self), 'new row')}, {counted(int(self.is_outlier.sum()), 'outlier')}; to_frame() is the table."
 
     def _columns(self, rows: slice = slice(None)) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name)[rows] for each in fields(self) if each.name not in ("frames", "index")}
+        return {
+            each.name: getattr(self, each.name)[rows]
+            for each in fields(self)
+            if each.name not in ("frames", "index")
+        }
 
     def to_frame(self) -> Any:
         """A data frame with one row for each new row: of polars if X was, otherwise of pandas, with the index of X."""
         frames = library(self.frames, "to_frame()")
-        more = {"schema_overrides": {"reason": frames.String}} if self.frames == "polars" else {"index": self.index}
+        more = (
+            {"schema_overrides": {"reason": frames.String}}
+            if self.frames == "polars"
+            else {"index": self.index}
+        )
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
         def told(cell: object) -> object:
-            return "" if cell is None or cell != cell else f"{cell:.3g}" if isinstance(cell, float) else cell
+            return (
+                ""
+                if cell is None or cell != cell
+                else f"{cell:.3g}"
+                if isinstance(cell, float)
+                else cell
+            )
 
         most = 20
         columns = self._columns(slice(most))
         cells = (map(told, column) for column in columns.values())
-        table = html_table([name.replace("_", " ") for name in columns], list(zip(*cells, strict=True)))
+        table = html_table(
+            [name.replace("_", " ") for name in columns], list(zip(*cells, strict=True))
+        )
         return html_card(repr(self), table, text=[f"The first {most}:"] if len(self) > most else [])
 
 
@@ -118,7 +143,9 @@ class FittedAttributes:
     @property
     def _found(self) -> Selection:
         if not hasattr(self, "selection_"):
-            raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+            raise AttributeError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first."
+            )
         return self.selection_
 
     @property
@@ -173,7 +200,11 @@ class FittedAttributes:
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_rows(self.selection_, [as_row(i, self.row_names_)], columns_of(self.selection_, self.encoder_))[0]
+        return explain_rows(
+            self.selection_,
+            [as_row(i, self.row_names_)],
+            columns_of(self.selection_, self.encoder_),
+        )[0]
 
     def explain_new(self, X: object) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
@@ -201,17 +232,25 @@ class FittedAttributes:
         label, similarity, error, count, flagged = places.T
         is_outlier = flagged > 0
         cut = selection.cut.count
-        if hasattr(self, "offset_") and cut <= 0:  # only new rows that score well below all of the data are outliers
+        if (
+            hasattr(self, "offset_") and cut <= 0
+        ):  # only new rows that score well below all of the data are outliers
             cut = float(np.exp(self.offset_))
             is_outlier = count < cut
         odd = np.flatnonzero(is_outlier)
         encoder = replace(self.encoder_, texts={})
-        columns = columns_of(selection, with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else []))
+        columns = columns_of(
+            selection, with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else [])
+        )
         reasons: list[list[Any]] = [[] for _ in odd]
         if columns is not None and selection.usual is not None and len(odd):
-            some = numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
+            some = (
+                numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
+            )
             some = selection.data.geometry.prepare(some)
-            reasons = odd_columns(selection, columns, np.asarray(in_double(some)), odd, np.full(len(odd), -1))
+            reasons = odd_columns(
+                selection, columns, np.asarray(in_double(some)), odd, np.full(len(odd), -1)
+            )
         reason: list[str | None] = [None] * len(places)
         for number, why in zip(odd.tolist(), reasons, strict=True):
             said = why_odd(selection, float(count[number]), why)
@@ -221,7 +260,16 @@ class FittedAttributes:
         owner = owner_of(X)
         frames = "polars" if owner == "polars" else "pandas"
         index = getattr(X, "index", None) if owner == "pandas" else None
-        return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason, frames, index)
+        return NewRows(
+            picks[label.astype(np.intp)],
+            similarity,
+            error,
+            count,
+            is_outlier,
+            reason,
+            frames,
+            index,
+        )
 
     def plot(self) -> Any:
         """Draw the map of neighbours beside the coverage curve, and return both axes; of a detector, the histogram of counts.
@@ -266,7 +314,12 @@ def ask(model: FittedAttributes, X: Any, question: Question, none: Any = None) -
     """The answers of the model's selection for the rows of X, which are read in passes where they are large. With the answer for
     no rows, those of a Dask array are one, too.
     """
-    if none is None or owner_of(X) != "dask" or getattr(X, "ndim", 0) != 2 or not hasattr(X, "map_blocks"):
+    if (
+        none is None
+        or owner_of(X) != "dask"
+        or getattr(X, "ndim", 0) != 2
+        or not hasattr(X, "map_blocks")
+    ):
         return answers(model.selection_, numbers_of(model, X), question)
     from mosaic.rows.dask import answers_of_chunks
 
@@ -280,7 +333,9 @@ def answers(selection: Selection, numbers: Any, question: Question) -> Any:
     return answers_by_pass(selection, question, numbers.run, numbers.names)
 
 
-def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | None) -> list[Explanation]:
+def explain_model(
+    model: FittedAttributes, rows: Sequence[int], file: Rows | None
+) -> list[Explanation]:
     """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
     selection = model.selection_
     encoder = model.encoder_
@@ -289,7 +344,9 @@ def explain_model(model: FittedAttributes, rows: Sequence[int], file: Rows | Non
     return explain_rows(selection, rows, columns_of(selection, encoder), file)
 
 
-def with_cells(encoder: Encoder, rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None) -> Encoder:
+def with_cells(
+    encoder: Encoder, rows: Rows, numbers: IntArray, columns: Sequence[str] | None = None
+) -> Encoder:
     """How columns become numbers, with the cells of some rows, by default of columns that cannot be read from their code."""
     columns = encoder.unreadable if columns is None else columns
     if not columns or not len(numbers):

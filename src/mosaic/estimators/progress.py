@@ -53,7 +53,9 @@ def telling(estimator: BaseEstimator) -> Iterator[Say]:
         elif estimator.verbose and (stage != stage_before or now - written >= 5.0):
             stage_before = stage
             written = now
-            sys.stderr.write(f"[{type(estimator).__name__}] {now - started:5.1f} s  {text or stage}\n")
+            sys.stderr.write(
+                f"[{type(estimator).__name__}] {now - started:5.1f} s  {text or stage}\n"
+            )
             sys.stderr.flush()
 
     try:
@@ -69,7 +71,9 @@ def computing_in_threads(estimator: Estimator) -> Estimator:
     for name, member in list(vars(estimator).items()):
         if name.startswith("_"):
             continue
-        if type(member) is property and member.fget is not None:  # what is known already computes nothing
+        if (
+            type(member) is property and member.fget is not None
+        ):  # what is known already computes nothing
             setattr(estimator, name, property(_in_threads(member.fget)))
         elif isfunction(member):
             setattr(estimator, name, _in_threads(member))

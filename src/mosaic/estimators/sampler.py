@@ -100,18 +100,37 @@ def reduced(word: str, counts: Numbers) -> Numbers:
     """The words of imbalanced-learn: as many rows as the rarest class has, of those classes that the word names."""
     rarest = min(counts, key=counts.__getitem__)
     largest = max(counts, key=counts.__getitem__)
-    stays = {"all": (), "not majority": (largest,), "majority": set(counts) - {largest}}.get(word, (rarest,))
+    stays = {"all": (), "not majority": (largest,), "majority": set(counts) - {largest}}.get(
+        word, (rarest,)
+    )
     return {label: count if label in stays else counts[rarest] for label, count in counts.items()}
 
 
 def with_ratio(ratio: float, counts: Numbers) -> Numbers:
     """So many rows of the larger of two classes that the rarer one has ``ratio`` times as many."""
-    real_number("sampling_strategy", ratio, above=0, at_most=1, meaning="the rows of the rarer class for each of the other")
+    real_number(
+        "sampling_strategy",
+        ratio,
+        above=0,
+        at_most=1,
+        meaning="the rows of the rarer class for each of the other",
+    )
     if len(counts) != 2:
         fault = f"is a ratio, which is for two classes; there are {len(counts)}"
-        raise InvalidInputError(fault, "Give a dict from classes to numbers.", parameter="sampling_strategy", value=ratio)
+        raise InvalidInputError(
+            fault,
+            "Give a dict from classes to numbers.",
+            parameter="sampling_strategy",
+            value=ratio,
+        )
     rarest = min(counts, key=counts.__getitem__)
-    return checked({label: counts[rarest] if label == rarest else int(counts[rarest] / ratio) for label in counts}, counts)
+    return checked(
+        {
+            label: counts[rarest] if label == rarest else int(counts[rarest] / ratio)
+            for label in counts
+        },
+        counts,
+    )
 
 
 def checked(asked: object, counts: Numbers) -> Numbers:
@@ -122,13 +141,24 @@ def checked(asked: object, counts: Numbers) -> Numbers:
     for label, number in asked.items():
         if label not in counts:
             known = listed(list(map(repr, counts)), 10)
-            raise InvalidInputError(f"names {label!r}, which is no class", f"Classes: {known}.", parameter="sampling_strategy")
+            raise InvalidInputError(
+                f"names {label!r}, which is no class",
+                f"Classes: {known}.",
+                parameter="sampling_strategy",
+            )
         if not is_whole(number, 0) or number > counts[label]:
             fault = f"asks for {number!r} rows of class {label!r}, which has {counts[label]}"
-            raise InvalidInputError(fault, "Give a whole number, at most that.", parameter="sampling_strategy")
+            raise InvalidInputError(
+                fault, "Give a whole number, at most that.", parameter="sampling_strategy"
+            )
     numbers = {label: int(asked.get(label, count)) for label, count in counts.items()}
     if not any(numbers.values()):
-        raise InvalidInputError("asks for no row at all", "Give a number above 0.", parameter="sampling_strategy", value=asked)
+        raise InvalidInputError(
+            "asks for no row at all",
+            "Give a number above 0.",
+            parameter="sampling_strategy",
+            value=asked,
+        )
     return numbers
 
 
@@ -145,12 +175,18 @@ def labels_of(y: object) -> NDArray[Any]:
     """Labels as one column; of a column for each class, the number of the one that is 1."""
     labels = np.asarray(y)
     may_miss = labels.ravel().tolist() if labels.dtype.kind in "Of" else []
-    missing = sum(group_label(label) == "missing" for label in may_miss if not isinstance(label, str))
+    missing = sum(
+        group_label(label) == "missing" for label in may_miss if not isinstance(label, str)
+    )
     if missing:
         fault = f"{counted(missing, 'row')} {'has' if missing == 1 else 'have'} no label"
-        raise InvalidInputError(fault, "Leave them out, or name a label for them, such as 'missing'.")
+        raise InvalidInputError(
+            fault, "Leave them out, or name a label for them, such as 'missing'."
+        )
     check_classification_targets(y)
-    one_column_each = labels.ndim == 2 and labels.shape[1] > 1 and bool((labels.sum(axis=1) == 1).all())
+    one_column_each = (
+        labels.ndim == 2 and labels.shape[1] > 1 and bool((labels.sum(axis=1) == 1).all())
+    )
     return np.asarray(labels.argmax(axis=1) if one_column_each else column_or_1d(labels))
 
 
@@ -223,8 +259,14 @@ verbose : as for ``MOSAIC``
                 self.sample_indices_ = self.selection_.rows
             else:
                 rows = Rows.of(X, memory_budget=as_bytes(self.memory_budget))
-                known = {"groups": rows.groups, "sample_weight": rows.weights}  # that a file was read with
-                given = [*constraints, *(name for name, values in known.items() if values is not None)]
+                known = {
+                    "groups": rows.groups,
+                    "sample_weight": rows.weights,
+                }  # that a file was read with
+                given = [
+                    *constraints,
+                    *(name for name, values in known.items() if values is not None),
+                ]
                 if given or (isinstance(self.kernel, str) and self.kernel in PAIRWISE):
                     what = ", ".join(given) or "a matrix of similarities"
                     remedy = "Leave y out, and give its values as `groups`."
@@ -236,14 +278,19 @@ verbose : as for ``MOSAIC``
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
         self.fit(X, y, **constraints)
         rows = self.sample_indices_
-        return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(y, rows)
+        return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(
+            y, rows
+        )
 
     def _fit_classes(self, given: Rows, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
         everything = self._fitted(given, 1)
         points = numbers_of(everything, given)
         if isinstance(points, Source):
-            if not may_load(8.0 * points.n * points.n_features, budget_of(everything.selection_.settings.memory_budget)):
+            if not may_load(
+                8.0 * points.n * points.n_features,
+                budget_of(everything.selection_.settings.memory_budget),
+            ):
                 fault = "labels need rows that fit into memory"
                 raise InvalidInputError(fault, "Raise `memory_budget`, or choose class by class.")
             points = points.take(np.arange(points.n))
@@ -259,13 +306,18 @@ verbose : as for ``MOSAIC``
         room = {label: len(here) for label, here in members.items()}
         total = Settings.of(self).number(len(y))
         self.sampling_strategy_ = numbers = self._numbers(y, counts, room, total)
-        by_class = [here[self._chosen_of(rows_of(rows, here), numbers[label])] for label, here in members.items()]
+        by_class = [
+            here[self._chosen_of(rows_of(rows, here), numbers[label])]
+            for label, here in members.items()
+        ]
         chosen = np.concatenate(by_class)
         for sentence in self._notes(counts, room, total):
             warn(sentence)
         distinct = chosen[equal_rows(rows_of(rows, chosen)).first]
         final = self._fitted(given, len(distinct), must_include=distinct)
-        self.__dict__.update({name: value for name, value in vars(final).items() if name.endswith("_")})
+        self.__dict__.update(
+            {name: value for name, value in vars(final).items() if name.endswith("_")}
+        )
         ranked = self.selection_.rows
         self.sample_indices_ = np.append(ranked, np.setdiff1d(chosen, ranked))
 
@@ -285,32 +337,52 @@ verbose : as for ``MOSAIC``
         if number is not None and number >= len(first):
             return np.append(first, np.setdiff1d(np.arange(n), first)[: number - len(first)])
         parameters = self.get_params(deep=False)
-        single = MOSAIC(**{name: value for name, value in parameters.items() if name not in ("sampling_strategy", "suspects")})
+        single = MOSAIC(
+            **{
+                name: value
+                for name, value in parameters.items()
+                if name not in ("sampling_strategy", "suspects")
+            }
+        )
         single.set_params(scale=False)
         if number is None:
             return single.fit(rows).selection_.rows
         single.set_params(n_representatives=number)
         try:
             return single.fit(rows).selection_.rows
-        except InvalidInputError:  # settings are right, since the fit of all rows has passed: outliers are needed
+        except (
+            InvalidInputError
+        ):  # settings are right, since the fit of all rows has passed: outliers are needed
             return single.set_params(outliers="keep").fit(rows).selection_.rows
 
-    def _numbers(self, y: NDArray[Any], counts: Numbers, room: Numbers, total: int | None) -> dict[Hashable, int | None]:
+    def _numbers(
+        self, y: NDArray[Any], counts: Numbers, room: Numbers, total: int | None
+    ) -> dict[Hashable, int | None]:
         """How many rows of each class are asked for, None where the class itself says."""
         strategy = self.sampling_strategy
         if not (isinstance(strategy, str) and strategy in DIVISIONS):
             if total is not None or self.coverage is not None:
                 fault = "`sampling_strategy` says how many to choose, and so does `n_representatives` or `coverage`"
-                raise InvalidInputError(fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}.")
+                raise InvalidInputError(
+                    fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}."
+                )
             return dict(numbers_asked_for(strategy, y, counts))
         if total is not None and total > len(y):
             fault = f"is more than the {len(y)} rows"
-            raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=total)
+            raise InvalidInputError(
+                fault, "Ask for fewer.", parameter="n_representatives", value=total
+            )
         if total is not None:
-            return dict(divided(total, counts if strategy == "proportional" else dict.fromkeys(counts, 1), room))
+            return dict(
+                divided(
+                    total, counts if strategy == "proportional" else dict.fromkeys(counts, 1), room
+                )
+            )
         if strategy == "equal":
             fault = "divides a number, and none is given"
-            raise InvalidInputError(fault, "Give `n_representatives`.", parameter="sampling_strategy", value=strategy)
+            raise InvalidInputError(
+                fault, "Give `n_representatives`.", parameter="sampling_strategy", value=strategy
+            )
         return dict.fromkeys(counts)
 
     def _notes(self, counts: Numbers, room: Numbers, total: int | None) -> Iterator[str]:
@@ -322,7 +394,9 @@ verbose : as for ``MOSAIC``
             yield f"The labels of class {listed(not_judged, 10)} {said}"
         left_out = {label: counts[label] - room[label] for label in counts}
         many = [
-            f"{n} of {counts[label]} of class {label!r}" for label, n in left_out.items() if n > MANY_SUSPECTS * counts[label]
+            f"{n} of {counts[label]} of class {label!r}"
+            for label, n in left_out.items()
+            if n > MANY_SUSPECTS * counts[label]
         ]
         keep = "If the labels are right, set `suspects='keep'`."
         if many:
@@ -331,9 +405,17 @@ verbose : as for ``MOSAIC``
         asked = sum(numbers.values()) if total is None else total
         given = sum(min(number, room[label]) for label, number in numbers.items())
         if given < asked:
-            short = [f"{room[label]} of class {label!r}" for label, number in numbers.items() if number > room[label] or total]
+            short = [
+                f"{room[label]} of class {label!r}"
+                for label, number in numbers.items()
+                if number > room[label] or total
+            ]
             yield f"{given:,} rows are chosen instead of {asked:,}: with labels that fit there are {listed(short, 10)}. {keep}"
-        empty = [repr(label) for label, number in numbers.items() if not number] if total is not None else []
+        empty = (
+            [repr(label) for label, number in numbers.items() if not number]
+            if total is not None
+            else []
+        )
         if empty:
             yield f"No row is chosen of class {listed(empty, 10)}: {counted(asked, 'row')} cannot be of all."
 

@@ -50,10 +50,19 @@ from mosaic.rows.write import replacing
 FORMAT = 8
 STRUCTURE = "structure"
 #: Attributes that are kept.
-KEPT: tuple[str, ...] = ("selection_", "encoder_", "n_features_in_", "feature_names_in_", "offset_", "sample_indices_")
+KEPT: tuple[str, ...] = (
+    "selection_",
+    "encoder_",
+    "n_features_in_",
+    "feature_names_in_",
+    "offset_",
+    "sample_indices_",
+)
 KEPT += ("sampling_strategy_", "suspects_", "kept_rows_", "held_out_")
 #: Estimators that are saved, and what may be in them.
-ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
+ESTIMATORS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)
+}
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
@@ -68,12 +77,18 @@ CLASSES: dict[str, type[Any]] = {
 }  # fmt: skip
 
 
-def save(model: BaseEstimator, path: str | PathLike[str], *, table: object = None, force: bool = False) -> None:
+def save(
+    model: BaseEstimator, path: str | PathLike[str], *, table: object = None, force: bool = False
+) -> None:
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
-        raise InvalidInputError(f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself.")
+        raise InvalidInputError(
+            f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself."
+        )
     parameters = model.get_params(deep=False)
-    if not isinstance(parameters["random_state"], (int, np.integer)):  # a generator; its draw is known
+    if not isinstance(
+        parameters["random_state"], (int, np.integer)
+    ):  # a generator; its draw is known
         parameters["random_state"] = model.selection_.data.seed
     fitted = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
     if table is not None:
@@ -103,7 +118,9 @@ def load(path: str | PathLike[str]) -> Any:
     target = Path(path)
     check_there(target)
     if target.suffix.lower() != ".mosaic" and not zipfile.is_zipfile(target):
-        raise FileFault(target, "is no saved model", "Name the file that `save` wrote, which ends in .mosaic.")
+        raise FileFault(
+            target, "is no saved model", "Name the file that `save` wrote, which ends in .mosaic."
+        )
     if target.is_dir() or not zipfile.is_zipfile(target):
         raise FileFault(target, "is no saved model, or not all of it", "Copy or write it again.")
     try:
@@ -114,7 +131,9 @@ def load(path: str | PathLike[str]) -> Any:
         if content["format"] == FORMAT:
             model = ESTIMATORS[content["estimator"]](**content["parameters"])
             fitted = content["fitted"]
-            if not isinstance(fitted["selection_"], choosing.Selection) or not fitted.keys() <= set(KEPT):
+            if not isinstance(fitted["selection_"], choosing.Selection) or not fitted.keys() <= set(
+                KEPT
+            ):
                 raise TypeError("its attributes are not those of a fitted model")
             vars(model).update(fitted)
             return model
@@ -123,7 +142,9 @@ def load(path: str | PathLike[str]) -> Any:
         raise
     except Exception as error:  # whatever a damaged or hostile file leads to
         said = error.fault if isinstance(error, MosaicError) else " ".join(str(error).split())
-        raise FileFault(target, f"is damaged or no saved model ({said[:200]})", "Copy or write it again.") from error
+        raise FileFault(
+            target, f"is damaged or no saved model ({said[:200]})", "Copy or write it again."
+        ) from error
     raise FileFault(target, fault, "Fit and save it again, or load it with that version.")
 
 
@@ -146,19 +167,30 @@ def _plain(value: Any, arrays: dict[str, Any]) -> Any:
     """JSON of a value: numbers, texts, None and lists stand for themselves, all else is ``{what it is: its parts}``."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
+    if value is None or (
+        isinstance(value, bool | int | float | str) and not isinstance(value, Enum)
+    ):
         return value
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, Mapping):
-        return {"dict": [[_plain(key, arrays), _plain(item, arrays)] for key, item in value.items()]}
+        return {
+            "dict": [[_plain(key, arrays), _plain(item, arrays)] for key, item in value.items()]
+        }
     if sp.issparse(value):
-        return {"csr": [_plain(part, arrays) for part in (value.data, value.indices, value.indptr, list(value.shape))]}
+        return {
+            "csr": [
+                _plain(part, arrays)
+                for part in (value.data, value.indices, value.indptr, list(value.shape))
+            ]
+        }
     if isinstance(value, np.ndarray) or is_on_device(value):
         array = on_host(value)
         if array.dtype.kind in "OU":
             return {"texts": [_plain(item, arrays) for item in array.tolist()]}
-        name = next((name for name, known in arrays.items() if known is array), f"array{len(arrays)}")
+        name = next(
+            (name for name, known in arrays.items() if known is array), f"array{len(arrays)}"
+        )
         arrays[name] = array
         return {"array": name}
     name = type(value).__name__
@@ -178,8 +210,12 @@ def _plain(value: Any, arrays: dict[str, Any]) -> Any:
     if hasattr(value, "_asdict"):
         state = value._asdict()
     else:
-        kept = value.__getstate__()  # what a copy has; of a class that does not say otherwise, all that it holds
-        state = {each.name: kept.get(each.name, getattr(value, each.name)) for each in fields(value)}
+        kept = (
+            value.__getstate__()
+        )  # what a copy has; of a class that does not say otherwise, all that it holds
+        state = {
+            each.name: kept.get(each.name, getattr(value, each.name)) for each in fields(value)
+        }
     return {name: {key: _plain(part, arrays) for key, part in state.items()}}
 
 

@@ -8,12 +8,24 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray
 from mosaic.arrays.xp import to_device_of
-from mosaic.choosing import CoverCertificate, Selection, Settings, certificate_for_all, certificate_of, choose
+from mosaic.choosing import (
+    CoverCertificate,
+    Selection,
+    Settings,
+    certificate_for_all,
+    certificate_of,
+    choose,
+)
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, found, known, with_cells
@@ -103,8 +115,15 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         ('C17', 'representative')
         """
         settings = Settings.of(self)
-        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates, "start": start}
-        if settings.mode == "paper" and (groups is not None or any(value is not None for value in rows.values())):
+        rows = {
+            "must_include": must_include,
+            "exclude": exclude,
+            "candidates": candidates,
+            "start": start,
+        }
+        if settings.mode == "paper" and (
+            groups is not None or any(value is not None for value in rows.values())
+        ):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
@@ -114,8 +133,14 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
             self.selection_ = selection = choose(data, taken.settings)
             if taken.plan.passes:  # cells that reasons quote
                 odd = selection.data.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.encoder_ = with_cells(self.encoder_, taken.rows, np.append(selection.rows, odd))
-            say("done", f"{len(selection.rows)} representatives, {selection.n_outliers} outliers", 1.0)
+                self.encoder_ = with_cells(
+                    self.encoder_, taken.rows, np.append(selection.rows, odd)
+                )
+            say(
+                "done",
+                f"{len(selection.rows)} representatives, {selection.n_outliers} outliers",
+                1.0,
+            )
         self._warn()
         return self
 
@@ -137,7 +162,9 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     def n_representatives_(self) -> int:
         return len(self._found.rows)
 
-    def certify(self, picks: ArrayLike | None = None, *, all_rows: bool = False) -> CoverCertificate:
+    def certify(
+        self, picks: ArrayLike | None = None, *, all_rows: bool = False
+    ) -> CoverCertificate:
         """How good anybody's choice of rows is, beside the best of its size and beside random ones.
 
         Parameters
@@ -162,14 +189,20 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         selection = self.selection_
         if selection.settings.mode == "paper":
             remedy = "Leave `algorithm` at None, or read `certificate_`."
-            raise InvalidInputError("certify is not for the paper's algorithm, whose picks cover nothing", remedy)
+            raise InvalidInputError(
+                "certify is not for the paper's algorithm, whose picks cover nothing", remedy
+            )
         rows = selection.rows
         if picks is not None:
             rows = as_indices(as_rows(picks, self.row_names_, "picks"), selection.n_rows, "picks")
         is_own = set(rows.tolist()) == set(selection.rows.tolist())
         certificate = selection.certificate if is_own else certificate_of(selection, rows)
         assert isinstance(certificate, CoverCertificate)
-        return certificate_for_all(selection, rows, certificate) if all_rows and not certificate.is_about_all else certificate
+        return (
+            certificate_for_all(selection, rows, certificate)
+            if all_rows and not certificate.is_about_all
+            else certificate
+        )
 
     def rethreshold(self, **changes: object) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
@@ -223,7 +256,10 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         chosen = chosen_rows(X, self.selection_.rows, self.selection_.n_rows)
         if not with_reasons:
             return chosen
-        told = {name: [getattr(pick, name) for pick in self.facts_.picks] for name in ("rank", "stands_for", "reason")}
+        told = {
+            name: [getattr(pick, name) for pick in self.facts_.picks]
+            for name in ("rank", "stands_for", "reason")
+        }
         return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
 
 
@@ -315,7 +351,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     def transform(self, X: object) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.similarities_at, np.zeros((0, self.n_representatives_))))
+        return to_device_of(
+            X, ask(self, X, Selection.similarities_at, np.zeros((0, self.n_representatives_)))
+        )
 
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
@@ -327,7 +365,11 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         check_is_fitted(self)
         errors = ask(self, X, Selection.errors_of_belonging_at)
         if np.isnan(errors).all():
-            raise InvalidInputError("has no row that belongs, so there is nothing to cover", "Pass other rows.", parameter="X")
+            raise InvalidInputError(
+                "has no row that belongs, so there is nothing to cover",
+                "Pass other rows.",
+                parameter="X",
+            )
         return 1.0 - float(np.nanmean(errors))
 
     @property

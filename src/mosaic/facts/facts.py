@@ -29,7 +29,15 @@ from mosaic.choosing import (
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
-from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, RowsInMemory, bins_of, changes_of, ranking_of
+from mosaic.facts.ranks import (
+    NO_RANKING,
+    Changes,
+    CountBins,
+    RowsInMemory,
+    bins_of,
+    changes_of,
+    ranking_of,
+)
 from mosaic.program.encoding import Certificate
 from mosaic.rows import Rows
 from mosaic.text import jsonable
@@ -37,7 +45,17 @@ from mosaic.text import jsonable
 #: Largest number of points on the map.
 MOST_POINTS = 20_000
 #: What all of the facts are, in an order in which the certificate is known before the sentence is made.
-PARTS = ("certificate", "sentence", "coverage", "picks", "outliers", "curve", "map", "decisions", "settings")
+PARTS = (
+    "certificate",
+    "sentence",
+    "coverage",
+    "picks",
+    "outliers",
+    "curve",
+    "map",
+    "decisions",
+    "settings",
+)
 NOT_COMPUTED = "The certificate has not been computed."
 
 
@@ -135,7 +153,11 @@ class Facts:
     def has_lowest(self) -> bool:
         """Whether no outlier that is not known has a lower count than one that is."""
         n_known = int(self.complete.outlier_rows.sum())
-        return not self.scaled or self.complete is not self.selection or n_known == self.selection.n_outliers
+        return (
+            not self.scaled
+            or self.complete is not self.selection
+            or n_known == self.selection.n_outliers
+        )
 
     @cached_property
     def rows(self) -> RowsInMemory:
@@ -161,7 +183,11 @@ class Facts:
     @cached_property
     @one_thread()
     def picks(self) -> tuple[Explanation, ...]:
-        return tuple(explain_rows(self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.file))
+        return tuple(
+            explain_rows(
+                self.selection, self.selection.rows[: self.k].tolist(), self.columns, self.file
+            )
+        )
 
     @cached_property
     @one_thread()
@@ -198,14 +224,20 @@ class Facts:
             certificate = selection.certificate
         except MemoryBudgetError as error:
             return known_of(None, f"There is no certificate: {error}")
-        if self.scaled and selection.rejects and isinstance(certificate, CoverCertificate):  # by now it may be known exactly
+        if (
+            self.scaled and selection.rejects and isinstance(certificate, CoverCertificate)
+        ):  # by now it may be known exactly
             n = selection.n_outliers
             certificate = replace(certificate, n_outliers=n, n_rows=self.n_rows - n)
         return known_of(certificate)
 
     @property
     def known_certificate(self) -> SimpleNamespace:
-        return self.certificate if self.detects or self.selection.is_proven else known_of(None, NOT_COMPUTED)
+        return (
+            self.certificate
+            if self.detects or self.selection.is_proven
+            else known_of(None, NOT_COMPUTED)
+        )
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -251,7 +283,10 @@ class Facts:
                 "n_not_allowed": int((~given.allowed).sum()),
                 "quotas": jsonable(given.quotas),
             }
-        versions = {name: import_module(name).__version__ for name in ("mosaic", "numpy", "scipy", "sklearn")}
+        versions = {
+            name: import_module(name).__version__
+            for name in ("mosaic", "numpy", "scipy", "sklearn")
+        }
         return {
             "parameters": jsonable(self.model.get_params(deep=False)),
             "gamma": finite(self.model.gamma_),
@@ -282,7 +317,11 @@ class Facts:
     @one_thread()
     def bound(self) -> FloatArray | None:
         """The coverage that no 1, 2, 3, … rows exceed; of a sample that would be no answer."""
-        return None if self.detects or self.scaled else coverage_bounds(self.selection, self.ranking.members)
+        return (
+            None
+            if self.detects or self.scaled
+            else coverage_bounds(self.selection, self.ranking.members)
+        )
 
     @cached_property
     def row_of_point(self) -> IntArray:
@@ -329,7 +368,9 @@ class Facts:
     def changes(self) -> Changes:
         selection = self.complete
         aside = selection.is_outlier & (selection.settings.outliers == "reject")
-        return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, self.k, aside)
+        return changes_of(
+            selection.kernel, self.ranking.points, self.rows.copies, self.shown, self.k, aside
+        )
 
     # Texts
 
@@ -346,7 +387,9 @@ class Facts:
     @property
     def sentence(self) -> str:
         templates = headline(self.n_rows, self.selection.settings.outliers, picks=not self.detects)
-        return sentence(templates, self.k, share_text(self.coverage or 0.0), self.n_outliers).replace("**", "")
+        return sentence(
+            templates, self.k, share_text(self.coverage or 0.0), self.n_outliers
+        ).replace("**", "")
 
     def __str__(self) -> str:
         proof = self.known_certificate.sentence
@@ -361,17 +404,23 @@ class Facts:
         if "outliers" in wanted:
             self.outliers  # noqa: B018 - from now on the number of outliers is exact, in the sentence, too
         found = {name: getattr(self, name) for name in wanted}
-        found |= {name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)}
+        found |= {
+            name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)
+        }
         found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
         if "picks" in found:
             found["picks"] = [asdict(pick) for pick in self.picks]
         return jsonable(found)  # type: ignore[no-any-return]
 
 
-def known_of(certificate: CoverCertificate | Certificate | None, sentence: str = "") -> SimpleNamespace:
+def known_of(
+    certificate: CoverCertificate | Certificate | None, sentence: str = ""
+) -> SimpleNamespace:
     """What is known of a certificate of a selection, or of a program; None is not to be proven, or was not asked for."""
     if isinstance(certificate, CoverCertificate):
-        parts = {each.name: getattr(certificate, each.name) for each in fields(certificate) if each.repr}
+        parts = {
+            each.name: getattr(certificate, each.name) for each in fields(certificate) if each.repr
+        }
         parts |= {"exchanges": [each._asdict() for each in certificate.exchanges]}
         return SimpleNamespace(sentence=str(certificate), details=certificate.details(), **parts)
     if certificate is None:
@@ -384,7 +433,9 @@ def known_of(certificate: CoverCertificate | Certificate | None, sentence: str =
 def facts_of(model: Any) -> Facts:
     if not hasattr(type(model), "facts_"):
         fault = f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(model).__name__}"
-        remedy = "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it."
+        remedy = (
+            "Pass its last step." if hasattr(model, "steps") else "Fit one of these and pass it."
+        )
         raise InvalidInputError(fault, remedy, parameter="model")
     check_is_fitted(model)
     return model.facts_  # type: ignore[no-any-return]
@@ -397,7 +448,11 @@ def headline(n_points: int, outliers: str, *, picks: bool) -> dict[str, str]:
         return {"covering": "", "chosen": "", "outliers": f"**{{n}}** among {points}"}
     chosen = f"**{{k}}** of {points}"
     done = {"reject": "; **{n}** set aside", "report": "; **{n}** reported", "keep": ""}
-    return {"covering": f"{chosen}, coverage **{{share}}**", "chosen": chosen, "outliers": done[outliers]}
+    return {
+        "covering": f"{chosen}, coverage **{{share}}**",
+        "chosen": chosen,
+        "outliers": done[outliers],
+    }
 
 
 def outliers_in_words(number: int, is_estimated: bool) -> str:
@@ -417,7 +472,11 @@ def sentence(templates: dict[str, str], k: int, share: str, outliers: str) -> st
 
 def coverage_text(share: float, bound: float | None) -> str:
     """The coverage of k rows beside what no k rows exceed, where that is known."""
-    return share_text(share) if bound is None else f"{share_text(share)} of at most {bound_text(bound)}"
+    return (
+        share_text(share)
+        if bound is None
+        else f"{share_text(share)} of at most {bound_text(bound)}"
+    )
 
 
 def share_text(share: float) -> str:

@@ -43,7 +43,11 @@ def thinned(always: IntArray, counts: FloatArray, limit: int, rng: np.random.Gen
 
 
 def plane_of(
-    selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
+    selection: Selection,
+    points: IntArray,
+    belongs: BoolArray,
+    names: list[str] | None,
+    rng: np.random.Generator,
 ) -> Plane:
     """Coordinates of points; two features keep the units of the data. The representatives are the first landmarks."""
     kernel = selection.kernel
@@ -81,8 +85,12 @@ def principal_plane(A: Matrix, belongs: BoolArray, of: str, rng: np.random.Gener
     inside = points[among]
     farthest = inside[np.abs(inside).argmax(axis=0), [0, 1]]
     shares = np.maximum(w[:-3:-1], 0.0) / (np.maximum(w, 0.0).sum() or 1.0)
-    axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
-    return Plane(f"principal axes of the {of}", axes, np.asarray(points * np.where(farthest < 0, -1.0, 1.0)))
+    axes = [
+        f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)
+    ]
+    return Plane(
+        f"principal axes of the {of}", axes, np.asarray(points * np.where(farthest < 0, -1.0, 1.0))
+    )
 
 
 def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArray:
@@ -93,7 +101,9 @@ def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArra
     return np.asarray(kernel.block(points, landmarks) @ (U[:, keep] / np.sqrt(w[keep])))
 
 
-def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator) -> Plane:
+def plane_of_neighbours(
+    kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator
+) -> Plane:
     """The points moved from where they start, between 0 and 1; of too many, those at ``first``, and others that ``rng`` draws.
     Each of the rest is put between the three nearest of them.
     """
@@ -114,7 +124,9 @@ def plane_of_neighbours(kernel: Kernel, points: IntArray, first: IntArray, start
     return Plane("neighbours", [], Y)
 
 
-def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> tuple[IntArray, FloatArray]:
+def _nearest(
+    kernel: Kernel, points: IntArray, among: IntArray, number: int
+) -> tuple[IntArray, FloatArray]:
     """For each point the places of the nearest among others, itself left out, and their distances."""
     near = np.empty((len(points), number), np.intp)
     apart = np.empty((len(points), number))
@@ -126,7 +138,9 @@ def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> 
     return near, apart
 
 
-def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _moved(
+    Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator
+) -> FloatArray:
     """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖², w_ij =
     exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
     """

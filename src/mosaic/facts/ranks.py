@@ -30,7 +30,10 @@ class RowsInMemory:
         odd = selection.outlier_rows
         present = group >= 0
         if selection.is_sampled:
-            for rows, number in ((odd, selection.n_outliers), (~odd, selection.n_rows - selection.n_outliers)):
+            for rows, number in (
+                (odd, selection.n_outliers),
+                (~odd, selection.n_rows - selection.n_outliers),
+            ):
                 self.weight_of[rows] *= number / (self.weight_of[rows].sum() or 1.0)
         copies = np.bincount(group[present], self.weight_of[present], len(weights))
         self.copies: FloatArray = np.asarray(copies, np.float64)
@@ -48,7 +51,10 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
     first = int(np.floor((low - start) / width))
     last = int(np.ceil((high - start) / width))
     edges = start + width * np.arange(first, max(last, first + 1) + 1)
-    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)  # rounding must not lose the extremes
+    edges[0], edges[-1] = (
+        min(edges[0], low),
+        max(edges[-1], high),
+    )  # rounding must not lose the extremes
     return np.asarray(edges)
 
 
@@ -67,7 +73,9 @@ class CountBins:
     safe_rows: BoolArray
 
     def sums(self, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(self.of_row, weights=weights, minlength=len(self.edges) - 1), np.float64)
+        return np.asarray(
+            np.bincount(self.of_row, weights=weights, minlength=len(self.edges) - 1), np.float64
+        )
 
 
 def bins_of(selection: Selection) -> CountBins:
@@ -99,7 +107,9 @@ NO_RANKING = Ranking(NO_ROWS, NO_ROWS, np.zeros(0), np.zeros(0))
 def ranking_of(selection: Selection, suggested: int) -> Ranking:
     """The representatives by rank, and twice as many that would come next, at least up to 20 and the suggested number."""
     k = len(selection.rows)
-    longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
+    longest = (
+        k if selection.settings.mode == "paper" else max(k, min(2 * k, k + 100), 20, suggested)
+    )
     return rank(selection, longest, go_on=True)
 
 
@@ -119,7 +129,9 @@ class Changes:
     stands_for: FloatArray
 
 
-def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray) -> Changes:
+def changes_of(
+    kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray
+) -> Changes:
     """Follow all points along the ranking, by the distance of labels; those ``aside`` have no representative."""
     n_ranks = len(ranked)
     place = np.full(kernel.n, -1, np.intp)
@@ -134,10 +146,14 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
         # In steps, so that distances that differ by rounding only are equal.
-        D = np.round(np.log(np.maximum(kernel.distances(points, ranked), np.finfo(float).tiny)) / ROUNDING)
+        D = np.round(
+            np.log(np.maximum(kernel.distances(points, ranked), np.finfo(float).tiny)) / ROUNDING
+        )
         mine = np.flatnonzero(own[points] >= 0)
         D[mine, own[points[mine]]] = -np.inf
-        stands_for += np.bincount(D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k)
+        stands_for += np.bincount(
+            D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k
+        )
         changes = np.ones(D.shape, dtype=bool)
         changes[:, 1:] = D[:, 1:] < np.minimum.accumulate(D, axis=1)[:, :-1]
         who, to = np.nonzero(changes)
@@ -152,7 +168,9 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
     firsts = np.searchsorted(to[order], np.arange(n_ranks + 1))
     members = []
     for j, point in enumerate(ranked.tolist()):
-        near = at[order[firsts[j] : firsts[j + 1]][:7]]  # six are listed, and one may be the ranked point itself
+        near = at[
+            order[firsts[j] : firsts[j + 1]][:7]
+        ]  # six are listed, and one may be the ranked point itself
         members.append(near[near != place[point]][:6])
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))

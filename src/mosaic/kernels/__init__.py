@@ -4,7 +4,15 @@ A kernel holds its points: ``kernel.block(rows, columns)`` is K[rows][:, columns
 """
 
 from mosaic.kernels.diffusion import DiffusionKernel
-from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, stationary, to_kernel_device
+from mosaic.kernels.make import (
+    EffectiveCount,
+    Gamma,
+    decay_rate,
+    make_kernel,
+    resolve_gamma,
+    stationary,
+    to_kernel_device,
+)
 from mosaic.kernels.points import (
     POINT_KERNELS,
     RBF,

@@ -19,7 +19,15 @@ from mosaic.kernels import points
 from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.points import POINT_KERNELS, RBF, STATIONARY_KERNELS, Kernel, StationaryKernel
 from mosaic.kernels.precomputed import Distances, Precomputed
-from mosaic.parameters import PAIRWISE, Diffusion, Parameters, Polynomial, check_kernel, name_of, real_number
+from mosaic.parameters import (
+    PAIRWISE,
+    Diffusion,
+    Parameters,
+    Polynomial,
+    check_kernel,
+    name_of,
+    real_number,
+)
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
@@ -54,7 +62,9 @@ Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
 Similarity: TypeAlias = str | Parameters | Callable[[Any, Any], Any]
 
 
-def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0) -> Kernel:
+def make_kernel(
+    X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale", random_state: Seed = 0
+) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
     Parameters
@@ -80,7 +90,10 @@ def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale"
             return Precomputed(X)
         case "distances":
             given = Distances(X)
-            return replace(given, gamma=resolve_gamma(given, "median" if gamma == "scale" else gamma, random_state))
+            return replace(
+                given,
+                gamma=resolve_gamma(given, "median" if gamma == "scale" else gamma, random_state),
+            )
         case "cosine":
             return points.Cosine(points.normalised_rows(X))
         case "tanimoto":
@@ -93,8 +106,12 @@ def make_kernel(X: Matrix, kernel: Similarity = "rbf", *, gamma: Gamma = "scale"
             formula = kernel if isinstance(kernel, Polynomial) else Polynomial()
             if isinstance(gamma, EffectiveCount) or gamma == "median":
                 fault = "must be a number or 'scale' for a polynomial kernel"
-                raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
-            return points.PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0)
+                raise InvalidInputError(
+                    fault, "Leave it at 'scale'.", parameter="gamma", value=gamma
+                )
+            return points.PolynomialKernel(
+                X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0
+            )
         case str() if kernel in STATIONARY_KERNELS:
             wide = stationary(X, kernel)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
@@ -115,7 +132,9 @@ def to_kernel_device(X: Matrix, kernel: Any) -> Any:
     return on_host(X) if is_on_device(X) and not there else X
 
 
-def resolve_gamma(kernel: StationaryKernel | Distances, gamma: Gamma, random_state: Seed = 0) -> float:
+def resolve_gamma(
+    kernel: StationaryKernel | Distances, gamma: Gamma, random_state: Seed = 0
+) -> float:
     """The number γ of a bandwidth rule (see ``make_kernel``); 1 for constant data, which has no scale."""
     if isinstance(gamma, EffectiveCount):
         return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
@@ -127,17 +146,25 @@ def resolve_gamma(kernel: StationaryKernel | Distances, gamma: Gamma, random_sta
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
             D = kernel.distances(rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
-            return 1.0 / typical if typical >= 1e-300 else 1.0  # below, the inverse is hardly a float
+            return (
+                1.0 / typical if typical >= 1e-300 else 1.0
+            )  # below, the inverse is hardly a float
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
         raise InvalidInputError(fault, parameter="gamma", value=gamma)
-    return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
+    return real_number(
+        "gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)"
+    )
 
 
-def _effective_count_gamma(kernel: StationaryKernel | Distances, rule: EffectiveCount, rng: np.random.Generator) -> float:
+def _effective_count_gamma(
+    kernel: StationaryKernel | Distances, rule: EffectiveCount, rng: np.random.Generator
+) -> float:
     """Solve quantile_j(1 + Σ_{i≠j} k_ij²) = m0 for γ, for 512 of 2048 points; their sums are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
-        raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
+        raise InvalidInputError(
+            f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0
+        )
     others = subsample(n, 2048, rng)
     D = kernel.distances(others, others[subsample(len(others), 512, rng)])
     D[D < 1e-300] = 0.0

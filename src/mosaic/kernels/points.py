@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, in_double, row_blocks, row_lengths, scaled_rows, squared_lengths
+from mosaic.arrays.blocks import (
+    LARGEST,
+    FloatArray,
+    IntArray,
+    in_double,
+    row_blocks,
+    row_lengths,
+    scaled_rows,
+    squared_lengths,
+)
 from mosaic.arrays.xp import (
     Matrix,
     as_double,
@@ -222,13 +231,19 @@ class RBF(StationaryKernel):
         return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Matrix, B: Matrix) -> Any:
-        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
+        return (
+            cdist(A, B, "sqeuclidean")
+            if _by_coordinates(A, B)
+            else _certain(*self._by_products(A, B))
+        )
 
     def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
         if not isinstance(self.X, np.ndarray):
             return super().in_single(columns, unit)
         others = SingleRows.of(self.X[columns], self._centre, unit)
-        return lambda rows: single_distances(SingleRows.of(self.X[rows], self._centre, unit), others)
+        return lambda rows: single_distances(
+            SingleRows.of(self.X[rows], self._centre, unit), others
+        )
 
     def in_single_at(self, unit: float) -> Callable[[Any], Any]:
         if not isinstance(self.X, np.ndarray):
@@ -256,7 +271,9 @@ class RBF(StationaryKernel):
         D, lengths, others = self._by_products(A, B)
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
         with np.errstate(over="ignore"):
-            far, far_too = (np.flatnonzero(self.gamma * on_host(sizes) > limit) for sizes in (lengths, others))
+            far, far_too = (
+                np.flatnonzero(self.gamma * on_host(sizes) > limit) for sizes in (lengths, others)
+            )
         if not len(far) and not len(far_too):
             return self._decayed(D)
         if is_on_device(D):
@@ -270,8 +287,12 @@ def _certain(D: Matrix, lengths: Any, others: Any) -> Any:
     """D, differences of squared lengths and products; 0 where they may be rounding alone."""
     share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
     if is_on_device(D):
-        return namespace(D).where(share * (lengths[:, None] + others) >= D, namespace(D).zeros_like(D), D)
-    i, j = np.nonzero(share * (lengths[:, None] + others.max(initial=0.0)) >= D)  # few; the rest is decided
+        return namespace(D).where(
+            share * (lengths[:, None] + others) >= D, namespace(D).zeros_like(D), D
+        )
+    i, j = np.nonzero(
+        share * (lengths[:, None] + others.max(initial=0.0)) >= D
+    )  # few; the rest is decided
     D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
     return D
 
@@ -306,7 +327,9 @@ def single_distances(A: SingleRows, B: SingleRows) -> NDArray[np.float32]:
         D = np.asarray((-2.0 * A.rows) @ B.rows.T, np.float32)
         D += A.lengths[:, None]
         D += B.lengths
-        near = np.flatnonzero((NEAR_IN_SINGLE * A.lengths)[:, None] + NEAR_IN_SINGLE * B.lengths >= D)
+        near = np.flatnonzero(
+            (NEAR_IN_SINGLE * A.lengths)[:, None] + NEAR_IN_SINGLE * B.lengths >= D
+        )
         if len(near) <= D.size // 16:
             i, j = np.divmod(near, D.shape[1])
             D[i, j] = squares_of_rows(A.exact[i] - B.exact[j])
@@ -357,7 +380,10 @@ class Haversine(StationaryKernel):
         xp = namespace(A)
         latitudes, others = A[:, :1] * RADIAN, B[:, :1].T * RADIAN
         apart = (A[:, 1:] - B[:, 1:].T) * RADIAN
-        squares = xp.sin(0.5 * (latitudes - others)) ** 2 + xp.cos(latitudes) * xp.cos(others) * xp.sin(0.5 * apart) ** 2
+        squares = (
+            xp.sin(0.5 * (latitudes - others)) ** 2
+            + xp.cos(latitudes) * xp.cos(others) * xp.sin(0.5 * apart) ** 2
+        )
         return 2.0 * xp.asin(xp.sqrt(xp.clip(squares, 0.0, 1.0)))
 
 
@@ -365,7 +391,9 @@ def check_places(X: Any) -> None:
     """Refuse rows that are not latitude and longitude in degrees."""
     remedy = "Pass two columns in degrees: latitude, then longitude."
     if X.shape[1] != 2 or sp.issparse(X):
-        raise InvalidInputError(f"`kernel='haversine'` compares places; got {X.shape[1]} columns", remedy)
+        raise InvalidInputError(
+            f"`kernel='haversine'` compares places; got {X.shape[1]} columns", remedy
+        )
     latitudes, longitudes = on_host(abs(X)).max(axis=0, initial=0.0)
     if latitudes > 90.0 or longitudes > 360.0:
         fault = f"`kernel='haversine'` compares places; latitudes reach {latitudes:.4g}° and longitudes {longitudes:.4g}°"
@@ -446,9 +474,13 @@ class PolynomialKernel(Linear):
     is_factor: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
+        is_whole = (
+            isinstance(self.degree, Real) and float(self.degree).is_integer()
+        )  # 3.0 is accepted
         whole_number("degree", int(self.degree) if is_whole else self.degree)
-        real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
+        real_number(
+            "coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite"
+        )
 
     def _between(self, A: Matrix, B: Matrix) -> Any:
         return self._power(super()._between(A, B))
@@ -462,13 +494,18 @@ class PolynomialKernel(Linear):
             if np.isfinite(float(namespace(powers).sum(powers))):
                 return powers
         raise InvalidInputError(
-            "similarities leave the range of floats", "Divide the data by a power of ten, or use a lower `degree` or `gamma`."
+            "similarities leave the range of floats",
+            "Divide the data by a power of ten, or use a lower `degree` or `gamma`.",
         )
 
 
 #: Kernels that are a formula of two points, by name: new points can be put to them, so that passes take them, and bandwidths
 #: of stationary ones are found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
-STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian, "haversine": Haversine}
+STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {
+    "rbf": RBF,
+    "laplacian": Laplacian,
+    "haversine": Haversine,
+}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
     "polynomial": PolynomialKernel,
@@ -491,7 +528,10 @@ class FromCallable(PointKernel):
         values = np.asarray(self.function(A, B), dtype=np.float64)
         if values.shape != expected:
             fault = f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points"
-            raise InvalidInputError(f"{fault}; it must return {expected}", "Return one row for each point of its first argument.")
+            raise InvalidInputError(
+                f"{fault}; it must return {expected}",
+                "Return one row for each point of its first argument.",
+            )
         wrong = values[~(np.abs(values) <= _most(self.dtype))]
         if len(wrong):
             raise InvalidInputError(

@@ -29,7 +29,9 @@ class Precomputed(Kernel):
     """
 
     #: ``_whole`` of the matrix that this is a part of. A part is not checked again: it passes up to rounding.
-    taken_from: tuple[IntArray, FloatArray, KnownRows | None] | None = field(default=None, repr=False)
+    taken_from: tuple[IntArray, FloatArray, KnownRows | None] | None = field(
+        default=None, repr=False
+    )
 
     def __post_init__(self) -> None:
         if self.taken_from is None:
@@ -41,7 +43,8 @@ class Precomputed(Kernel):
         if diagonal.min() < 0:
             j = int(diagonal.argmin())
             raise NotPositiveSemidefiniteError(
-                f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}", DISTANCES
+                f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}",
+                DISTANCES,
             )
         check_similarities(largest_entry(self.X), self.dtype)
 
@@ -59,7 +62,9 @@ class Precomputed(Kernel):
 
     def take(self, indices: IntArray) -> Self:
         chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
-        return replace(self, X=self.X[chosen][:, chosen], taken_from=(places[chosen], diagonal, known))
+        return replace(
+            self, X=self.X[chosen][:, chosen], taken_from=(places[chosen], diagonal, known)
+        )
 
     def device_cross(self, Y: Matrix) -> FloatArray:
         self._check_new(Y)
@@ -80,7 +85,11 @@ class Precomputed(Kernel):
         if self.taken_from is not None:
             return self.taken_from
         diagonal = self.diagonal()
-        return np.arange(self.n), diagonal, KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
+        return (
+            np.arange(self.n),
+            diagonal,
+            KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None,
+        )
 
     def _check_new(self, Y: Matrix) -> None:
         n = len(self._whole[1])
@@ -106,20 +115,23 @@ class Distances(Precomputed):
         D = self.X
         if sp.issparse(D):
             raise InvalidInputError(
-                "distances are a dense matrix; got a sparse one", "Pass `D.toarray()`, if absent entries are 0."
+                "distances are a dense matrix; got a sparse one",
+                "Pass `D.toarray()`, if absent entries are 0.",
             )
         _check_square_and_symmetric(D, "matrix of distances", POINTS)
         if D.min() < 0 or D.diagonal().any():
-            fault = (
-                f"distances are not negative, and 0 between a row and itself; got {D.min():g}, and {abs(D.diagonal()).max():g}"
-            )
+            got = f"{D.min():g}, and {abs(D.diagonal()).max():g}"
+            fault = f"distances are not negative, and 0 between a row and itself; got {got}"
             raise InvalidInputError(fault, "To pass similarities, use `kernel='precomputed'`.")
         check_similarities(largest_entry(D), self.dtype)
 
     def _check_new(self, Y: Matrix) -> None:
         super()._check_new(Y)
         if Y.min(initial=0.0) < 0:
-            raise InvalidInputError(f"distances are not negative; the smallest is {Y.min():g}", "Pass distances to all points.")
+            raise InvalidInputError(
+                f"distances are not negative; the smallest is {Y.min():g}",
+                "Pass distances to all points.",
+            )
 
     @property
     def unit(self) -> float:

@@ -85,7 +85,11 @@ class Certificate:
     def __str__(self) -> str:
         exact = self.kernel_error < 1e-12
         rounding = self.slack / self.scale
-        kernel = "exact kernel" if exact else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
+        kernel = (
+            "exact kernel"
+            if exact
+            else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
+        )
         if rounding > 1e-9:
             kernel += f", rounding {rounding:.0e} included"
         if self.gap > 1:
@@ -209,7 +213,9 @@ class Encoding:
         rows = np.zeros((len(owners), self.groups.n))
         if len(known):
             distinct = self.member_rows.part(place[owners[known]], slice(None))
-            rows[known] = distinct[:, group] / np.bincount(group)[owners[known], None]  # copies share a row
+            rows[known] = (
+                distinct[:, group] / np.bincount(group)[owners[known], None]
+            )  # copies share a row
         return rows
 
     @cached_property
@@ -229,7 +235,9 @@ class Encoding:
         for rows in row_blocks(n, len(targets)):
             f = on_host(rows_of(factor.F, rows))
             own = self._left_over(rows).T
-            counts[rows] = counts_against(f, own, factor.residual[rows], self.weights[rows], place[rows], left, weights)
+            counts[rows] = counts_against(
+                f, own, factor.residual[rows], self.weights[rows], place[rows], left, weights
+            )
         if isinstance(self.member_rows, GivenRows):
             sizes = np.abs(self.member_rows.R)
             counts[self.members] = np.maximum(sizes @ self.weights / sizes.max(axis=1), 1.0)
@@ -325,5 +333,7 @@ class CountModel:
                 residual = np.maximum(self.pivots.diagonal_at(Y[rows]) - row_norms_squared(f), 0.0)
             once = np.ones(len(f))
             nowhere = np.full(len(f), -1)
-            result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
+            result[rows] = counts_against(
+                f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights
+            )
         return result

@@ -11,8 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import NO_ROWS, PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
-from mosaic.arrays.xp import asarray_like, empty_on_device_of, host_rows, is_on_device, namespace, numpy_dtype
+from mosaic.arrays.blocks import (
+    NO_ROWS,
+    PRODUCT_ENTRIES,
+    FloatArray,
+    IntArray,
+    Seed,
+    in_blocks,
+    row_norms_squared,
+)
+from mosaic.arrays.xp import (
+    asarray_like,
+    empty_on_device_of,
+    host_rows,
+    is_on_device,
+    namespace,
+    numpy_dtype,
+)
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 
@@ -105,12 +120,18 @@ def factorize(
 def nothing_to_compare() -> InvalidInputError:
     """The error for points that all have length 0."""
     return InvalidInputError(
-        "all similarities are zero, so no point can represent another", "Check the data (all rows zero?) or the `kernel`."
+        "all similarities are zero, so no point can represent another",
+        "Check the data (all rows zero?) or the `kernel`.",
     )
 
 
 def _draw(
-    kernel: Kernel, Ft: FloatArray, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
+    kernel: Kernel,
+    Ft: FloatArray,
+    chances: FloatArray,
+    room: int,
+    rng: np.random.Generator,
+    noise: float,
 ) -> tuple[IntArray, FloatArray]:
     """Up to ``room`` pivots, and L with L Lᵀ = Δ between them; none if only rounding is left. A draw is kept with probability
     (residual after earlier draws of the block) / (its residual when it was drawn): a block is distributed as single draws, one
@@ -136,15 +157,21 @@ def _draw(
     return drawn[:0], left[:0, :0]
 
 
-def _extended(kernel: Kernel, Ft: FloatArray, pivots: IntArray, L: FloatArray, left: FloatArray) -> FloatArray:
+def _extended(
+    kernel: Kernel, Ft: FloatArray, pivots: IntArray, L: FloatArray, left: FloatArray
+) -> FloatArray:
     """Fᵀ with a row L⁻¹ (K[pivots] − F[pivots] Fᵀ) for each pivot, L Lᵀ = Δ between them; ``left``, diag Δ, is updated."""
     rank, n = Ft.shape
     at_pivots = asarray_like(Ft, host_rows(Ft.T, pivots))
     inverse = asarray_like(Ft, np.linalg.inv(L))
     if isinstance(Ft, np.ndarray):
-        Ft.resize((rank + len(pivots), n), refcheck=False)  # no data is moved if the system can remap memory
+        Ft.resize(
+            (rank + len(pivots), n), refcheck=False
+        )  # no data is moved if the system can remap memory
     else:
-        Ft = namespace(Ft).concat([Ft, empty_on_device_of(Ft, (len(pivots), n), numpy_dtype(Ft))], axis=0)
+        Ft = namespace(Ft).concat(
+            [Ft, empty_on_device_of(Ft, (len(pivots), n), numpy_dtype(Ft))], axis=0
+        )
 
     def extend(rows: slice) -> None:
         part = asarray_like(Ft, kernel.device_block(rows, pivots).T)

@@ -25,7 +25,15 @@ import numpy as np
 
 from mosaic.arrays import xp
 from mosaic.arrays.blocks import PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import asarray_like, cholesky, on_host, rows_of, solve_lower, sum_of_squares, with_diagonal
+from mosaic.arrays.xp import (
+    asarray_like,
+    cholesky,
+    on_host,
+    rows_of,
+    solve_lower,
+    sum_of_squares,
+    with_diagonal,
+)
 from mosaic.exceptions import InvalidInputError
 from mosaic.program import RowNorm
 
@@ -107,10 +115,14 @@ class DesignProblem:
         if is_double and np.array_equal(candidates, np.arange(self.n)):
             return self
         stays = for_steps and xp.is_on_device(self.F)
-        rows = xp.as_double(rows_of(self.F, candidates)) if stays else xp.host_rows(self.F, candidates)
+        rows = (
+            xp.as_double(rows_of(self.F, candidates)) if stays else xp.host_rows(self.F, candidates)
+        )
         small = DesignProblem(rows, self.C, self.lam, computed={"T": self.T})
         if for_steps and self.square and "grams" in self.computed and small.in_candidate_space:
-            columns = self.grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
+            columns = self.grams[0][
+                candidates
+            ]  # F C Fᵀ = K K where the targets are the candidates of the whole
             small.computed["grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
         return small
 
@@ -129,7 +141,9 @@ class DesignProblem:
             computed = {"grams": (gram, gram if Y is K else xp.as_single(Y / s**2))}
         else:
             computed = {"T": xp.as_single(self.T / s)}
-        return DesignProblem(xp.as_single(self.F / s), self.C / s**2, self.lam * s**2, self.square, computed)
+        return DesignProblem(
+            xp.as_single(self.F / s), self.C / s**2, self.lam * s**2, self.square, computed
+        )
 
     @cached_property
     def in_candidate_space(self) -> bool:
@@ -141,7 +155,11 @@ class DesignProblem:
     def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
         eta = eta.astype(xp.numpy_dtype(self.F), copy=False)
-        return self._in_candidate_space(eta) if self.in_candidate_space else self._in_feature_space(eta)
+        return (
+            self._in_candidate_space(eta)
+            if self.in_candidate_space
+            else self._in_feature_space(eta)
+        )
 
     def _in_feature_space(self, eta: FloatArray) -> Evaluation:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
@@ -198,7 +216,9 @@ class DesignProblem:
         used = np.flatnonzero(eta)
         E = self.lam * self.T
         if len(used):
-            small = self.restrict(used if members is None else members[used], for_steps=xp.is_on_device(self.F))
+            small = self.restrict(
+                used if members is None else members[used], for_steps=xp.is_on_device(self.F)
+            )
             E = on_host(small.solve_M(eta[used], xp.to_device_of(small.F, self.T)))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
@@ -243,7 +263,8 @@ def critical_lam(problem: DesignProblem, norm: RowNorm = "l2") -> float:
     largest = float(lengths.max(initial=0.0))
     if largest == 0:
         raise InvalidInputError(
-            "no candidate resembles any target, so no strength selects anything", "Check `candidates` and `kernel`."
+            "no candidate resembles any target, so no strength selects anything",
+            "Check `candidates` and `kernel`.",
         )
     return 1.0 / largest
 

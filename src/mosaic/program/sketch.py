@@ -24,7 +24,12 @@ from mosaic.program.solve import Program, lower_bound
 
 
 def encode_with_few(
-    program: Program, candidates: IntArray, n_added: int, n_rounds: int, alpha: float | None, lam: float | None
+    program: Program,
+    candidates: IntArray,
+    n_added: int,
+    n_rounds: int,
+    alpha: float | None,
+    lam: float | None,
 ) -> Encoding:
     """The encoding of the last of ``n_rounds`` (the paper's I), which begin with some candidates and add ``n_added`` (r̂) each."""
     posed = program.pose(0.0, candidates)

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays import xp
-from mosaic.arrays.blocks import NO_ROWS, PRODUCT_ENTRIES, FloatArray, IntArray, Seed, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import (
+    NO_ROWS,
+    PRODUCT_ENTRIES,
+    FloatArray,
+    IntArray,
+    Seed,
+    in_blocks,
+    row_norms_squared,
+)
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import numpy_dtype, on_host
@@ -17,7 +25,16 @@ from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, warn
 from mosaic.kernels import Gamma, Kernel, make_kernel, to_kernel_device
 from mosaic.kernels.make import Similarity
-from mosaic.parameters import PAIRWISE, check_kernel, check_seed, check_strength, name_of, one_of, real_number, whole_number
+from mosaic.parameters import (
+    PAIRWISE,
+    check_kernel,
+    check_seed,
+    check_strength,
+    name_of,
+    one_of,
+    real_number,
+    whole_number,
+)
 from mosaic.program import RowNorm, SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor, factorize
@@ -104,22 +121,34 @@ def solve(
     one_of("solver", solver, get_args(SolverName))
     one_of("row_norm", row_norm, get_args(RowNorm))
     if row_norm == "linf" and sample_weight is not None:
-        raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
+        raise InvalidInputError(
+            "`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`."
+        )
     check_kernel(kernel)
     X = as_points(to_kernel_device(X, kernel), "K" if kernel in PAIRWISE else "X")
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
     if not 1.0 / LARGEST_WEIGHT <= float(weights.max()) <= LARGEST_WEIGHT:
         fault = f"must be at most {LARGEST_WEIGHT:.0e}, and one of them more than 0; the largest is {weights.max():.3g}"
-        raise InvalidInputError(fault, "Divide all by the largest; `alpha` does not depend on it.", parameter="sample_weight")
+        raise InvalidInputError(
+            fault,
+            "Divide all by the largest; `alpha` does not depend on it.",
+            parameter="sample_weight",
+        )
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
-    groups = EqualRows.trivial(n) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
+    groups = (
+        EqualRows.trivial(n)
+        if row_norm == "linf" or name_of(kernel) == "diffusion"
+        else equal_rows(X)
+    )
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     similarity.refuse_indefinite()
     with xp.work_on_devices(), using_threads():
         distinct = similarity if groups.is_trivial else similarity.take(groups.first)
-        program = Program(distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, random_state)
+        program = Program(
+            distinct, groups.sums(weights), row_norm, solver, tol, max_iter, max_rank, random_state
+        )
         encoding = program.encode(alpha, lam)
     if not groups.is_trivial:  # equal points share a row
         influence = (encoding.influence / np.bincount(groups.group))[groups.group]
@@ -142,11 +171,15 @@ class PosedProblem:
 
     def restrict(self, kept: IntArray) -> PosedProblem:
         """The same problem with fewer candidates; the solver begins with all of them."""
-        return replace(self, problem=self.problem.restrict(kept), candidates=kept, initial=np.arange(len(kept)))
+        return replace(
+            self, problem=self.problem.restrict(kept), candidates=kept, initial=np.arange(len(kept))
+        )
 
     def strength(self, alpha: float | None, lam: float | None) -> float:
         """lam, or alpha · lam_crit, by default 10 · lam_crit; one that leaves the range of floats is refused."""
-        found = float(10.0 if alpha is None else alpha) * self.lam_crit if lam is None else float(lam)
+        found = (
+            float(10.0 if alpha is None else alpha) * self.lam_crit if lam is None else float(lam)
+        )
         if not 1.0 / LARGEST_VALUE <= found * self.factor.trace <= LARGEST_VALUE:
             raise InvalidInputError(
                 f"gives the program values near {found * self.factor.trace:.1e}, whose squares leave the range of floats",
@@ -179,22 +212,35 @@ class Program:
         trace_tol = 0.25 * tol  # for the relative trace error of the factor
         if self.row_norm == "linf" and n > MOST_WITH_LINF:
             fault = f"asks for {n:,} × {n:,} numbers, and takes at most {MOST_WITH_LINF:,} points"
-            raise MemoryBudgetError(fault, "Use 'l2', or fewer points.", parameter="row_norm", value="linf")
+            raise MemoryBudgetError(
+                fault, "Use 'l2', or fewer points.", parameter="row_norm", value="linf"
+            )
         while True:
             posed = self.pose(trace_tol)
             factor = posed.factor
             solution, encoding = self.solve(posed, posed.strength(alpha, lam))
-            if encoding.dual_gap <= tol or factor.is_finest or solution.gap > tol or trace_tol < 1e-3 * tol:
+            if (
+                encoding.dual_gap <= tol
+                or factor.is_finest
+                or solution.gap > tol
+                or trace_tol < 1e-3 * tol
+            ):
                 break
-            trace_tol = 0.25 * trace_tol  # the error of the factor takes more than its share of the gap
+            trace_tol = (
+                0.25 * trace_tol
+            )  # the error of the factor takes more than its share of the gap
         if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
             # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
             encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
         if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
             encoding = self._better(encoding, posed.restrict(NO_ROWS))
         if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
-            is_coarse = encoding.certificate.kernel_error > 0.25 * tol  # else rounding has taken the rest
-            encoding = replace(encoding, status=Status.KERNEL_ERROR if is_coarse else Status.STALLED)
+            is_coarse = (
+                encoding.certificate.kernel_error > 0.25 * tol
+            )  # else rounding has taken the rest
+            encoding = replace(
+                encoding, status=Status.KERNEL_ERROR if is_coarse else Status.STALLED
+            )
         return encoding
 
     def pose(self, trace_tol: float, among: IntArray | None = None) -> PosedProblem:
@@ -202,14 +248,21 @@ class Program:
         n = self.kernel.n
         weights = self.weights
         factor = factorize(
-            self.kernel, tol=trace_tol, max_rank=self.max_rank, weights=weights, among=among, random_state=self.random_state
+            self.kernel,
+            tol=trace_tol,
+            max_rank=self.max_rank,
+            weights=weights,
+            among=among,
+            random_state=self.random_state,
         )
         if n <= MOST_SOLVED_WHOLE or self.solver != "auto":
             factor = replace(factor, F=on_host(factor.F))
         F = factor.F
         square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
         problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
-        return PosedProblem(factor, problem, critical_lam(problem, self.row_norm), np.arange(n), factor.pivots)
+        return PosedProblem(
+            factor, problem, critical_lam(problem, self.row_norm), np.arange(n), factor.pivots
+        )
 
     def solve(self, posed: PosedProblem, lam: float) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""
@@ -217,7 +270,9 @@ class Program:
         try:
             solution = self._run(problem, posed)
             return solution, self._certify(problem, posed, solution)
-        except np.linalg.LinAlgError:  # at this strength rounding leaves nothing certain but that R = 0 is feasible
+        except (
+            np.linalg.LinAlgError
+        ):  # at this strength rounding leaves nothing certain but that R = 0 is feasible
             solution = self._nothing(problem, Status.STALLED, dual=0.0)
             return solution, self._certify(problem, posed, solution)
 
@@ -228,8 +283,14 @@ class Program:
             return encoding
         first = encoding.certificate
         found = other.certificate
-        proven = max(first.dual - max(first.slack - found.slack, 0.0), 0.0)  # what it has more of is taken off here
-        return replace(other, certificate=replace(found, dual=min(proven, found.primal)), status=encoding.status)
+        proven = max(
+            first.dual - max(first.slack - found.slack, 0.0), 0.0
+        )  # what it has more of is taken off here
+        return replace(
+            other,
+            certificate=replace(found, dual=min(proven, found.primal)),
+            status=encoding.status,
+        )
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
         value = np.zeros((problem.n, self.kernel.n) if self.row_norm == "linf" else problem.n)
@@ -247,7 +308,9 @@ class Program:
             found = solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
             return found if self.thin else _without_empty_rows(problem, found)
         T = np.asarray(posed.factor.F, np.float64).T if self.row_norm == "linf" else problem.T
-        program = RowProgram(np.asarray(problem.F, np.float64), np.ascontiguousarray(T), problem.lam, self.row_norm)
+        program = RowProgram(
+            np.asarray(problem.F, np.float64), np.ascontiguousarray(T), problem.lam, self.row_norm
+        )
         found = run(FIRST_ORDER[solver], program, tol=tol, max_iter=self.max_iter)
         if self.row_norm == "linf":
             return found
@@ -276,7 +339,9 @@ class Program:
             eta = solution.value[used]
             rows = DesignRows(factor.F, problem.restrict(used), eta)
             # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
-            condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
+            condition = problem.lam * float(
+                (eta * row_norms_squared(rows.design.F)).max(initial=0.0)
+            )
             lost = EPS * condition
             if lost > 1e-3 * self.tol:
                 dual = lower_bound(problem, solution.value)
@@ -290,7 +355,9 @@ class Program:
         load = float(self.kernel.diagonal()[members] @ lengths**2) / factor.trace
         is_fitted = load > 1.0 and len(factor.pivots) > 0
         room = (self.tol * scale - (primal - dual)) / half
-        primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, None if is_fitted else room)
+        primal += half * _kernel_excess(
+            self.kernel, factor, members, rows, self.weights, None if is_fitted else room
+        )
         if is_fitted:
             dual = max(dual - ALLOWED_ROUNDINGS * eps * (load - 1.0) * scale, 0.0)
         slack = ALLOWED_ROUNDINGS * (max(eps, EPS * load) + lost) * scale
@@ -344,13 +411,20 @@ def lower_bound(problem: DesignProblem, eta: FloatArray, members: IntArray | Non
     """The dual value of E = M⁻¹T, valid even if E is inaccurate: its z_j are known up to eps ‖E‖ ‖f_j‖, which is added."""
     point = problem.dual_point(eta, members)
     eps = float(np.finfo(numpy_dtype(problem.F)).eps)
-    rounding = eps * np.linalg.norm(point.E) * np.sqrt(row_norms_squared(problem.F).max(initial=0.0))
+    rounding = (
+        eps * np.linalg.norm(point.E) * np.sqrt(row_norms_squared(problem.F).max(initial=0.0))
+    )
     largest = problem.scores(point.E).max(initial=0.0)
     return primal_dual(point.inner, point.fit, 0.0, float(largest + rounding)).dual
 
 
 def _kernel_excess(
-    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray, room: float | None
+    kernel: Kernel,
+    factor: Factor,
+    members: IntArray,
+    rows: DesignRows | GivenRows,
+    weights: FloatArray,
+    room: float | None,
 ) -> float:
     """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``:
     ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, where the last norm needs Δ only between the non-zero rows, and vanishes for pivots.

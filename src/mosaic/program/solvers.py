@@ -14,7 +14,14 @@ import numpy as np
 from scipy.linalg import eigh
 
 from mosaic.arrays.blocks import FloatArray
-from mosaic.arrays.xp import asarray_like, cholesky, on_host, solve_with, sum_of_squares, with_diagonal
+from mosaic.arrays.xp import (
+    asarray_like,
+    cholesky,
+    on_host,
+    solve_with,
+    sum_of_squares,
+    with_diagonal,
+)
 from mosaic.program.problem import DesignProblem, Evaluation, PrimalDual, RowProgram, primal_dual
 
 
@@ -24,8 +31,12 @@ class Status(Enum):
     CONVERGED = "The gap is within the tolerance."
     TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
-    STALLED = "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, or lower `lam`."
-    KERNEL_ERROR = "The factor of the kernel is coarser than the tolerance: raise `max_rank`, or loosen `tol`."
+    STALLED = (
+        "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, or lower `lam`."
+    )
+    KERNEL_ERROR = (
+        "The factor of the kernel is coarser than the tolerance: raise `max_rank`, or loosen `tol`."
+    )
 
 
 #: Steps of interior point, which needs about ten.
@@ -36,7 +47,9 @@ MOST_STEPS = 50
 class Solution:
     """The result of a solver: the optimum lies between ``primal`` and ``dual``, the best values found."""
 
-    value: FloatArray  # η (n,) from solvers of the design form, W (n×q) from solvers of the row form
+    value: (
+        FloatArray  # η (n,) from solvers of the design form, W (n×q) from solvers of the row form
+    )
     row_norms: FloatArray  # ‖w_j‖ at that value
     status: Status
     primal: float
@@ -49,7 +62,9 @@ class Solution:
         return (self.primal - self.dual) / self.scale if self.scale > 0 else 0.0
 
 
-def run(solver: Any, problem: Any, *, tol: float, max_iter: int, target: float = -np.inf) -> Solution:
+def run(
+    solver: Any, problem: Any, *, tol: float, max_iter: int, target: float = -np.inf
+) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls: init, step, bounds, result.
 
     A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
@@ -122,7 +137,9 @@ class InteriorPoint:
             slack = 1.0 - at.v
             # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
             return State(start, np.maximum(slack, np.average(np.abs(slack), weights=start)), at)
-        eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())  # off the boundary
+        eta = (
+            uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())
+        )  # off the boundary
         at = problem.evaluate(eta)
         return State(eta, np.maximum(1.0 - at.v, 0.1), at)
 
@@ -136,7 +153,10 @@ class InteriorPoint:
 
         def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray]:
             """Solve the Newton system that aims at η ζ = target (to first order)."""
-            d = np.asarray(on_host(solve_with(factor, asarray_like(factor, target / eta - gradient))), np.float64)
+            d = np.asarray(
+                on_host(solve_with(factor, asarray_like(factor, target / eta - gradient))),
+                np.float64,
+            )
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)
@@ -165,8 +185,13 @@ def run_interior_point(
     solver = InteriorPoint(start)
     steps = 0
     if problem.n >= 500:  # single precision takes half the time
-        aim = max(tol, 1e-5)  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
-        with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # some problems need more digits
+        aim = max(
+            tol, 1e-5
+        )  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
+        with (
+            np.errstate(all="ignore"),
+            suppress(np.linalg.LinAlgError),
+        ):  # some problems need more digits
             rough = run(solver, problem.single, tol=aim, max_iter=MOST_STEPS, target=target)
             if rough.gap < 1.0:
                 solver = InteriorPoint(rough.value, continues=True)

@@ -15,7 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mosaic.arrays.blocks import NO_ROWS, PRODUCT_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import (
+    NO_ROWS,
+    PRODUCT_ENTRIES,
+    FloatArray,
+    IntArray,
+    in_blocks,
+    row_norms_squared,
+)
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
 from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, primal_dual
 from mosaic.program.solvers import Solution, Status, run_interior_point
@@ -31,7 +38,12 @@ SUBPROBLEM_SHARE = 0.1
 
 
 def solve_design(
-    problem: DesignProblem, *, tol: float, initial: IntArray | None = None, max_rounds: int = 50, thin: bool = True
+    problem: DesignProblem,
+    *,
+    tol: float,
+    initial: IntArray | None = None,
+    max_rounds: int = 50,
+    thin: bool = True,
 ) -> Solution:
     """Solve a design problem with any number of candidates to a certified relative gap.
 
@@ -56,7 +68,9 @@ def solve_design(
         if state.gap < 0.5 * old_gap:
             # Losing more than a share of the round's progress would let the same points enter and leave forever.
             won = min(old_primal - state.best_primal, state.gap * problem.scale)
-            state.thin(state.best_primal + 0.01 * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
+            state.thin(
+                state.best_primal + 0.01 * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True
+            )
         state.grow()
     if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
@@ -66,7 +80,9 @@ def solve_design(
     eta[members] = values
     norms[members] = lengths
     status = Status.CONVERGED if state.gap <= tol else status
-    return Solution(eta, norms, status, state.best_primal, state.best_dual, problem.scale, state.steps)
+    return Solution(
+        eta, norms, status, state.best_primal, state.best_dual, problem.scale, state.steps
+    )
 
 
 class _WorkingSet:
@@ -90,7 +106,11 @@ class _WorkingSet:
         self.best_primal = np.inf
         self.best_dual = -np.inf
         nothing = np.zeros(len(self.members))
-        self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
+        self.best: tuple[IntArray, FloatArray, FloatArray] = (
+            self.members,
+            nothing,
+            nothing,
+        )  # S, η, ‖w‖
         self.steps = 0
         self.precision = 1.0
 
@@ -101,7 +121,11 @@ class _WorkingSet:
     def solve(self, aim: float) -> None:
         """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
         is_whole = len(self.members) == self.problem.n
-        tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
+        tol = (
+            aim
+            if is_whole
+            else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
+        )
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
         found = run_interior_point(small, tol=tol, start=start)
@@ -135,7 +159,9 @@ class _WorkingSet:
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
-        if 0.9 * len(members) > self.problem.p:  # otherwise hardly any member is replaceable by others
+        if (
+            0.9 * len(members) > self.problem.p
+        ):  # otherwise hardly any member is replaceable by others
             keep = min(keep, int(shrink * len(order)))
         while 0 < keep <= 0.9 * len(order):  # to leave out fewer is not worth a solution
             chosen = np.sort(order[:keep])
@@ -192,7 +218,9 @@ class _WorkingSet:
 
         def find(part: slice) -> None:
             rows = rows_of(F, places[part])
-            cell[part] = on_host(namespace(rows).argmax(abs(rows @ asarray_like(rows, centres.T)), axis=1))
+            cell[part] = on_host(
+                namespace(rows).argmax(abs(rows @ asarray_like(rows, centres.T)), axis=1)
+            )
 
         in_blocks(find, len(places), len(centres), PRODUCT_ENTRIES, on=F)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.

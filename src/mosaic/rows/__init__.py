@@ -6,4 +6,14 @@ from mosaic.rows.open import read
 from mosaic.rows.rows import Rows
 from mosaic.rows.write import check_output, csv_bytes, replacing, write_rows
 
-__all__ = ["Encoder", "FileFault", "Rows", "check_output", "columns", "csv_bytes", "read", "replacing", "write_rows"]
+__all__ = [
+    "Encoder",
+    "FileFault",
+    "Rows",
+    "check_output",
+    "columns",
+    "csv_bytes",
+    "read",
+    "replacing",
+    "write_rows",
+]

@@ -41,13 +41,23 @@ def owner_of(X: object) -> str:
 
 def arrow_kind(X: object) -> str | None:
     """What X of pyarrow is called if its rows are still to be read; None for all else."""
-    kinds = ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader") if owner_of(X) == "pyarrow" else ()
-    return next((f"pyarrow {each.__name__}" for each in type(X).__mro__ if each.__name__ in kinds), None)
+    kinds = (
+        ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader")
+        if owner_of(X) == "pyarrow"
+        else ()
+    )
+    return next(
+        (f"pyarrow {each.__name__}" for each in type(X).__mro__ if each.__name__ in kinds), None
+    )
 
 
 def is_stored(X: object) -> bool:
     """Whether X is an array or a collection that stays where it is. Memory maps are arrays."""
-    return isinstance(X, Source) or arrow_kind(X) is not None or owner_of(X) in ("dask", "ray", "pyspark", *ARRAY_KINDS)
+    return (
+        isinstance(X, Source)
+        or arrow_kind(X) is not None
+        or owner_of(X) in ("dask", "ray", "pyspark", *ARRAY_KINDS)
+    )
 
 
 def stored_source(X: Any) -> Source | None:
@@ -57,7 +67,9 @@ def stored_source(X: Any) -> Source | None:
     owner = owner_of(X)
     if owner == "anndata" and hasattr(X, "var_names"):
         stored = X.X.tocsr() if sp.issparse(X.X) else X.X
-        return StoredArray(stored, ARRAY_KINDS[owner], "adata.X", [str(name) for name in X.var_names])
+        return StoredArray(
+            stored, ARRAY_KINDS[owner], "adata.X", [str(name) for name in X.var_names]
+        )
     if owner in ARRAY_KINDS:
         if not hasattr(X, "shape"):
             remedy = "Pass an array with two dimensions, such as group[name]."
@@ -74,7 +86,9 @@ def hint_at_components(X: Any, obsm: Collection[str]) -> list[str]:
     some = some.data if sp.issparse(some) else np.asarray(some)
     if not some.any() or (some < 0).any() or (some != np.round(some)).any():
         return []
-    return ["X holds counts, which are compared as they are; obsm['X_pca'] has their principal components."]
+    return [
+        "X holds counts, which are compared as they are; obsm['X_pca'] has their principal components."
+    ]
 
 
 class StoredArray(ArraySource):
@@ -83,7 +97,9 @@ class StoredArray(ArraySource):
     def __init__(self, X: Any, kind: str, where: str | Path, names: Sequence[str] | None = None):
         if getattr(X, "format", "csr") != "csr":
             fault = f"{where} is stored by columns ({X.format.upper()}), so that every row costs a pass over the file"
-            raise InvalidInputError(fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().")
+            raise InvalidInputError(
+                fault, "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr()."
+            )
         check_numbers(X.dtype)
         super().__init__(X, kind)
         self.where = where
@@ -112,7 +128,11 @@ class StoredArray(ArraySource):
         state: Any = super().__getstate__()
         handle = getattr(self.X, "group", self.X)
         # HDF5 handles belong to a process; another one opens the file itself when it reads.
-        return state | {"X": InFile(handle.file.filename, handle.name)} if owner_of(handle) == "h5py" else state
+        return (
+            state | {"X": InFile(handle.file.filename, handle.name)}
+            if owner_of(handle) == "h5py"
+            else state
+        )
 
 
 @dataclass(frozen=True)
@@ -130,7 +150,9 @@ def check_array(shape: Sequence[int], dtype: DTypeLike, path: Path) -> None:
         check_numbers(np.dtype(dtype))
         check_shape(tuple(shape))
     except InvalidInputError as error:
-        raise FileFault(path, error.fault, error.remedy or "Save it again, as a table of numbers.") from error
+        raise FileFault(
+            path, error.fault, error.remedy or "Save it again, as a table of numbers."
+        ) from error
 
 
 def open_npy(request: Request) -> Rows:
@@ -155,7 +177,9 @@ def open_npz(request: Request) -> Rows:
                 if member.endswith(".npy"):
                     with packed.open(member) as file:
                         shapes[member[:-4]] = header_of(file)
-        if set(shapes) >= {"format", "shape", "data"} and request.array is None:  # as scipy.sparse.save_npz writes it
+        if (
+            set(shapes) >= {"format", "shape", "data"} and request.array is None
+        ):  # as scipy.sparse.save_npz writes it
             return _array_rows(request, _as_csr(request, sp.load_npz(path)), "sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
@@ -175,7 +199,11 @@ def open_zarr(request: Request) -> Rows:
             return _annotated(request, "AnnData folder (Zarr)", node)
         if hasattr(node, "members"):
             members = dict(node.members(max_depth=None))
-            shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
+            shapes = {
+                name: members[name].shape
+                for name in sorted(members)
+                if hasattr(members[name], "chunks")
+            }
             node = members[_chosen(request, shapes)]
         if may_load(_bytes(node), request.budget):
             return _array_rows(request, node[:])
@@ -227,7 +255,11 @@ def _as_csr(request: Request, X: Any) -> Any:
 def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a .npy file. Versions 2 and 3 differ in names of fields only, which numbers have not."""
     version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
     shape, _, dtype = read(file)
     return shape, dtype
 
@@ -243,7 +275,11 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
         return (tables or list(shapes))[0]
     inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
     fault = f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
-    raise FileFault(request.path, fault, "Name the one that is meant with `array`." if shapes else "Save one in it.")
+    raise FileFault(
+        request.path,
+        fault,
+        "Name the one that is meant with `array`." if shapes else "Save one in it.",
+    )
 
 
 def _annotated(request: Request, kind: str, store: Any) -> Rows:
@@ -252,14 +288,28 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     name = request.array or "X"
     names = None
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
-        arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
+        arrays = [
+            "X",
+            *(
+                f"{part}/{key}"
+                for part in ("layers", "obsm")
+                if part in store
+                for key in store[part]
+            ),
+        ]
         arrays = [known for known in arrays if known in store]
         if name not in arrays:
             raise request.unknown("array", name, arrays)
         obs = _table_of_obs(io.read_elem(store["obs"]))
-    if request.columns is not None or request.exclude_columns is not None or request.embedding is not None:
+    if (
+        request.columns is not None
+        or request.exclude_columns is not None
+        or request.embedding is not None
+    ):
         fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
-        raise FileFault(path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`.")
+        raise FileFault(
+            path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`."
+        )
     check_names(request, obs.columns, "column of obs")
     check_weight(request, obs)
     with readable(path):
@@ -282,7 +332,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     if name == "X":
         with readable(path):
             notes = hint_at_components(
-                X.X if isinstance(X, StoredArray) else X, [known.removeprefix("obsm/") for known in arrays]
+                X.X if isinstance(X, StoredArray) else X,
+                [known.removeprefix("obsm/") for known in arrays],
             )
     rows = _array_rows(request, X, kind, names, notes, obs)
     if request.id is not None:
@@ -307,4 +358,6 @@ def _bytes(node: Any) -> float:
         return float(np.prod(node.shape) * node.dtype.itemsize)
     if "data" not in node:
         return 0.0
-    return float(np.prod(node["data"].shape) * (node["data"].dtype.itemsize + node["indices"].dtype.itemsize))
+    return float(
+        np.prod(node["data"].shape) * (node["data"].dtype.itemsize + node["indices"].dtype.itemsize)
+    )

@@ -72,14 +72,18 @@ class InParquet(Outside):
         with readable(path):
             # Two columns of one name are refused later, with their name.
             alike = all(schema.equals(schemas[0]) for schema in schemas)
-            schema = schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
+            schema = (
+                schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
+            )
             self.schema = without_views(schema)
         self.columns = list(self.schema.names)
         self.scratch = scratch
         self.index, self.levels = pandas_columns(self.schema)
         self._files = [(file, head) for file, head, _ in filled]
         self.paths = [file for file, _ in self._files]
-        self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
+        self._groups = [
+            (i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)
+        ]
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
         self._starts = np.cumsum([0, *(group.num_rows for group in groups)], dtype=np.int64)
         sizes = [group.total_byte_size for group in groups]
@@ -90,14 +94,23 @@ class InParquet(Outside):
     def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
         """Rows from start to stop, in tables of at most a block. Only the row groups that hold them are read."""
         schema = pa.schema([self.schema.field(name) for name in columns])
-        first, last = (int(g) - 1 for g in np.searchsorted(self._starts, [start, stop - 1], "right"))
+        first, last = (
+            int(g) - 1 for g in np.searchsorted(self._starts, [start, stop - 1], "right")
+        )
         skip = start - int(self._starts[first])
         left = stop - start
         for i, groups in groupby(self._groups[first : last + 1], key=lambda group: group[0]):
             file, head = self._files[i]
             # A handle of its own, so that threads do not share one; columns are read in small parts, not as a whole.
-            with readable(file), pq.ParquetFile(file, metadata=head, pre_buffer=False, buffer_size=1 << 16) as opened:
-                for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False):
+            with (
+                readable(file),
+                pq.ParquetFile(
+                    file, metadata=head, pre_buffer=False, buffer_size=1 << 16
+                ) as opened,
+            ):
+                for batch in opened.iter_batches(
+                    BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False
+                ):
                     part = valid(batch).slice(min(skip, batch.num_rows), left)
                     skip = max(0, skip - batch.num_rows)
                     left -= part.num_rows
@@ -107,7 +120,9 @@ class InParquet(Outside):
             raise damaged(file, f"has {left:,} rows less than it says")
         pa.default_memory_pool().release_unused()  # what is freed stays in the pool otherwise, beside the budget
 
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+    def blocks(
+        self, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[Cells]:
         for table in self.read(start, self.n if stop is None else stop, columns):
             yield cells_of(table, levels=self.levels)
 
@@ -118,11 +133,17 @@ class InParquet(Outside):
             start = int(self._starts[group - 1])
             last = int(wanted[np.searchsorted(wanted, self._starts[group]) - 1])
             for batch in self.read(start, last + 1, columns):
-                here = wanted[slice(*np.searchsorted(wanted, [start, start + batch.num_rows]))] - start
+                here = (
+                    wanted[slice(*np.searchsorted(wanted, [start, start + batch.num_rows]))] - start
+                )
                 if len(here):  # a copy, since a slice would keep the whole batch in memory
                     parts.append(batch.take(pa.array(here)))
                 start += batch.num_rows
-        return pa.concat_tables(parts, promote_options="permissive").take(pa.array(order.ravel())).combine_chunks()
+        return (
+            pa.concat_tables(parts, promote_options="permissive")
+            .take(pa.array(order.ravel()))
+            .combine_chunks()
+        )
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
@@ -137,7 +158,9 @@ def open_parquet(request: Request) -> Rows:
     rows = min(store.n, BLOCK_ROWS)
     check_names(request, store.columns)
     if may_load(store.size, budget) and leaves_room(store.n, width, budget, copies=2):
-        table = pa.concat_tables(store.read(0, store.n, store.columns)).replace_schema_metadata(store.schema.metadata)
+        table = pa.concat_tables(store.read(0, store.n, store.columns)).replace_schema_metadata(
+            store.schema.metadata
+        )
         return Rows.of_table(request, InMemory.of_arrow(table.unify_dictionaries()))
     pages = store.pages
     blocks = 2.0 * 8 * rows * width
@@ -153,7 +176,9 @@ def open_parquet(request: Request) -> Rows:
 def _parquet_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file()
+    )
     files = [file for file in files if file.name[0] not in "._"]
     nested = next((file for file in files if file.parent != path), None)
     if nested is not None:
@@ -163,7 +188,11 @@ def _parquet_files(path: Path) -> list[Path]:
 
 
 def rows_of_batches(
-    request: Request, batches: Iterable[Any], *, notes: Sequence[str] = (), line: Callable[[int], int | None] | None = None
+    request: Request,
+    batches: Iterable[Any],
+    *,
+    notes: Sequence[str] = (),
+    line: Callable[[int], int | None] | None = None,
 ) -> Rows:
     """Rows of ``pyarrow.RecordBatch``; those that take much of the budget are laid out in a temporary Parquet file."""
     batches = iter(batches)
@@ -172,7 +201,9 @@ def rows_of_batches(
     for batch in batches:
         kept.append(batch)
         size += batch.nbytes
-        if not may_load(1.5 * size, request.budget) and batch.num_rows:  # a table is joined from its batches
+        if (
+            not may_load(1.5 * size, request.budget) and batch.num_rows
+        ):  # a table is joined from its batches
             break
     else:
         if not any(batch.num_rows for batch in kept):
@@ -191,14 +222,22 @@ def rows_of_batches(
         pa.default_memory_pool().release_unused()
         store = InParquet(request.path, [file], scratch)
         said = f"The rows are many: all {store.n:,} were written to a temporary Parquet file."
-        return Rows.of_table(request, store, notes=[*notes, said], line=line, closers=[scratch.close])
+        return Rows.of_table(
+            request, store, notes=[*notes, said], line=line, closers=[scratch.close]
+        )
 
 
 def rows_of_arrow(X: Any, request: Request) -> Rows:
     """The rows of a Dataset, Scanner, ParquetFile or RecordBatchReader, which are read once."""
     if hasattr(X, "scanner"):  # a few ahead of what is looked at, wherever they are stored
         X = X.scanner(batch_readahead=4, fragment_readahead=2)
-    batches = X.to_batches() if hasattr(X, "to_batches") else X.iter_batches() if hasattr(X, "iter_batches") else X
+    batches = (
+        X.to_batches()
+        if hasattr(X, "to_batches")
+        else X.iter_batches()
+        if hasattr(X, "iter_batches")
+        else X
+    )
 
     def read() -> Iterator[Any]:
         remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
@@ -211,12 +250,17 @@ def rows_of_arrow(X: Any, request: Request) -> Rows:
 
 def open_feather(request: Request) -> Rows:
     def batches() -> Iterator[Any]:
-        with readable(request.path), pa.OSFile(os.fsencode(request.path)) as file:  # not every name is UTF-8
+        with (
+            readable(request.path),
+            pa.OSFile(os.fsencode(request.path)) as file,
+        ):  # not every name is UTF-8
             indexed = file.read(6) == b"ARROW1"
             file.seek(0)
             reader = ipc.open_file(file) if indexed else ipc.open_stream(file)
             schema = without_views(reader.schema)
-            for batch in map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader:
+            for batch in (
+                map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader
+            ):
                 yield valid(batch).cast(schema)
 
     return rows_of_batches(request, batches())
@@ -225,7 +269,9 @@ def open_feather(request: Request) -> Rows:
 def without_views(schema: pyarrow.Schema) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema], schema.metadata)
+    return pa.schema(
+        [field.with_type(plain.get(field.type, field.type)) for field in schema], schema.metadata
+    )
 
 
 def valid(data: pyarrow.RecordBatch) -> Any:
@@ -240,7 +286,11 @@ def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
     # A name in bytes, since not every one is UTF-8.
     stream = pa.OSFile(os.fsencode(request.path)) if raw is None else pa.PythonFile(raw, mode="r")
     stream = stream if compression is None else pa.CompressedInputStream(stream, compression)
-    return stream if request.encoding is None else pa.transcoding_input_stream(stream, request.encoding, "utf-8")
+    return (
+        stream
+        if request.encoding is None
+        else pa.transcoding_input_stream(stream, request.encoding, "utf-8")
+    )
 
 
 def check_text(request: Request, most: float = float("inf")) -> None:
@@ -258,12 +308,19 @@ def check_text(request: Request, most: float = float("inf")) -> None:
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
             if not done and b"\0" in block:
-                if (wide := json.detect_encoding(block)) in ("utf-16", "utf-32"):  # with the mark that such texts begin with
+                if (wide := json.detect_encoding(block)) in (
+                    "utf-16",
+                    "utf-32",
+                ):  # with the mark that such texts begin with
                     raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
                 remedy = "Give it the ending of what it is, such as .parquet or .npy, or name the `encoding` of UTF-16."
                 line = block[: block.index(b"\0")].count(b"\n") + 1
-                raise FileFault(path, "holds zero bytes: it is no text but a binary file", remedy, line=line)
-            pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
+                raise FileFault(
+                    path, "holds zero bytes: it is no text but a binary file", remedy, line=line
+                )
+            pending = decoder.getstate()[
+                0
+            ]  # the beginning of a letter, left over from the block before
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
@@ -275,8 +332,12 @@ def check_text(request: Request, most: float = float("inf")) -> None:
                     remedy = f"{remedy} Or correct the line: what is before it is UTF-8."
                     raise FileFault(path, fault, remedy, line=where) from error
                 words = re.finditer(rb"[\w\x80-\xff]+", data)
-                word = next(word[0] for word in words if word.end() > start).decode("cp1252", "replace")
-                raise OtherEncoding(path, fault, remedy, line=where, encoding="cp1252", word=word) from error
+                word = next(word[0] for word in words if word.end() > start).decode(
+                    "cp1252", "replace"
+                )
+                raise OtherEncoding(
+                    path, fault, remedy, line=where, encoding="cp1252", word=word
+                ) from error
             is_ascii = is_ascii and block.isascii()
             line, done = line + block.count(b"\n"), done + len(block)
 
@@ -288,7 +349,9 @@ def open_json_lines(request: Request) -> Rows:
     is_small = may_load(2.0 * size, request.budget)  # as text and as a table
 
     def batches(schema: pyarrow.Schema | None = None) -> Iterator[Any]:
-        options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
+        options = pyarrow_json.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="infer"
+        )
         read = pyarrow_json.ReadOptions(block_size=PARSED_BYTES)
         remedy = "Write one object a line, and all values of a column in the same way; a missing one is null."
         with readable(request.path, remedy), open_stream(request) as stream:
@@ -302,7 +365,9 @@ def open_json_lines(request: Request) -> Rows:
             return pa.string()
         # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
         whole = types.is_integer(column.type) and not request.is_name(column.name)
-        return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
+        return (
+            pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
+        )
 
     blocks = list(islice(batches(), None if is_small else 1))
     if not blocks or not blocks[0].num_rows:

@@ -47,16 +47,24 @@ class ComparedCells:
                 continue
             if values.kind == "vector":
                 there, places = ~values.missing, np.full(self.n, -1, np.intp)
-                places[there] = np.unique(np.asarray(values.numbers)[there], axis=0, return_inverse=True)[1].ravel()
+                places[there] = np.unique(
+                    np.asarray(values.numbers)[there], axis=0, return_inverse=True
+                )[1].ravel()
                 self.names.append(name)
                 codes.append(places)
                 continue
             levels, places = _levels_of(values, rule)
             is_text = values.kind == "text" and is_long(values.levels)
-            if len(levels) == self.n and not is_text and not (isinstance(rule, Number) and any("." in x for x in levels)):
+            if (
+                len(levels) == self.n
+                and not is_text
+                and not (isinstance(rule, Number) and any("." in x for x in levels))
+            ):
                 continue  # names, ids, counters
             if is_text:
-                self.texts[len(self.names)] = [levels[place] if place >= 0 else "" for place in places.tolist()]
+                self.texts[len(self.names)] = [
+                    levels[place] if place >= 0 else "" for place in places.tolist()
+                ]
             self.names.append(name)
             codes.append(places)
         self.codes = np.column_stack(codes) if codes else np.zeros((self.n, 0), np.intp)
@@ -79,7 +87,9 @@ class ComparedCells:
         alike = [_alike(texts, NEAR_TEXTS) for texts in self.texts.values()]
         most = int((NEAR_CELLS if near is None else near) * len(self.names) + 1e-9)
         surprise = np.column_stack([_surprise(column, n) for column in codes.T])
-        pairs = np.concatenate([np.empty((0, 2), np.intp), *alike, *_candidates(codes, surprise, np.sort(first), most)])
+        pairs = np.concatenate(
+            [np.empty((0, 2), np.intp), *alike, *_candidates(codes, surprise, np.sort(first), most)]
+        )
         i, j = np.unique(pairs, axis=0).T
         equal, telling = codes[i] == codes[j], surprise[j]
         for column, known in zip(self.texts, alike, strict=True):
@@ -105,7 +115,9 @@ def _levels_of(values: Values, rule: Any) -> tuple[list[str], IntArray]:
         form = rule.written if isinstance(rule, Number) else None
         numbers = np.full(len(written), np.nan) if form is None else form.read(written)
         words = [_SIGNS.sub(" ", text.casefold()).strip() or text for text in written]
-        same = [word if np.isnan(x) else f"{x:.12g}" for x, word in zip(numbers, words, strict=True)]
+        same = [
+            word if np.isnan(x) else f"{x:.12g}" for x, word in zip(numbers, words, strict=True)
+        ]
     levels, places = np.unique(np.array(same, object), return_inverse=True)
     return levels.tolist(), np.append(places, -1)[codes]
 
@@ -116,7 +128,9 @@ def _surprise(codes: IntArray, n: int) -> FloatArray:
     return np.asarray(-np.log(np.maximum(counts - 1, 1) / n))[place]
 
 
-def _candidates(codes: IntArray, surprise: FloatArray, rows: IntArray, most: int) -> Iterator[IntArray]:
+def _candidates(
+    codes: IntArray, surprise: FloatArray, rows: IntArray, most: int
+) -> Iterator[IntArray]:
     """Pairs of rows that may differ in no more than ``most`` cells: they are equal in one of most + 1 parts of the columns, which
     are as telling as one another.
     """
@@ -142,7 +156,12 @@ def _alike(texts: list[str], share: float) -> IntArray:
     X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
     a, b = np.random.default_rng(0).integers(0, len(texts), (2, PAIRS))
     by_chance = np.asarray(X[a].multiply(X[b]).sum(axis=1)).ravel()[a != b]
-    least = max(1 - share, float(np.quantile(by_chance, min(ALIKE_BY_CHANCE, 1 - 2 / len(texts)))) if len(texts) > 2 else 0.0)
+    least = max(
+        1 - share,
+        float(np.quantile(by_chance, min(ALIKE_BY_CHANCE, 1 - 2 / len(texts))))
+        if len(texts) > 2
+        else 0.0,
+    )
     for part in row_blocks(len(texts), len(texts)):
         near = (X[part] @ X.T).tocoo()
         i = near.row + part.start
@@ -159,9 +178,15 @@ def copies_of_pictures(pixels: FloatArray, near: float | None) -> IntArray:
         flat = pictures.reshape(n, -1) - pictures.reshape(n, -1).mean(axis=1, keepdims=True)
         return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-9))
 
-    turned = [unit(np.rot90(each, times, (1, 2))) for each in (pixels, pixels[:, :, ::-1]) for times in range(4)]
+    turned = [
+        unit(np.rot90(each, times, (1, 2)))
+        for each in (pixels, pixels[:, :, ::-1])
+        for times in range(4)
+    ]
     pairs = [np.empty((0, 2), np.intp)]
     for part in row_blocks(n, n):
         alike = np.max([turned[0][part] @ one.T for one in turned], axis=0)
-        pairs.append(np.argwhere(np.triu(alike >= least, 1 + part.start)) + np.array([part.start, 0]))
+        pairs.append(
+            np.argwhere(np.triu(alike >= least, 1 + part.start)) + np.array([part.start, 0])
+        )
     return settled(np.full(n, -1, np.intp), np.concatenate(pairs))

@@ -41,7 +41,9 @@ class InDask(Collection):
         from dask.delayed import delayed
         from dask.utils import parse_bytes
 
-        with suppress(ImportError):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
+        with suppress(
+            ImportError
+        ):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
             import distributed  # noqa: F401
 
         name, payload = f"mosaic-{uuid4().hex}", cloudpickle.dumps(job)
@@ -50,7 +52,9 @@ class InDask(Collection):
         shared = delayed(payload, name=f"job-{name}", traverse=False)
         mapped, merged = delayed(part_done, pure=False), delayed(parts_merged, pure=False)
         numbers = range(self.n_parts) if parts is None else parts
-        found = [mapped(shared, self.parts[i], i, dask_key_name=f"part-{name}-{i}") for i in numbers]
+        found = [
+            mapped(shared, self.parts[i], i, dask_key_name=f"part-{name}-{i}") for i in numbers
+        ]
         while len(found) > 1:
             found = [merged(shared, found[i : i + FEW]) for i in range(0, len(found), FEW)]
         # Clients warn of large graphs. Raise the limit by the size of the job: a large job is fine, rows in the graph are not.
@@ -73,7 +77,9 @@ def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
             "Convert it, for example with to_frame, dask.array.from_delayed or Bag.to_dataframe.",
         )
     if X.ndim != 2:
-        fault = f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}"
+        fault = (
+            f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}"
+        )
         raise InvalidInputError(fault, "Reshape it.")
     check_numbers(X.dtype)
     if isnan(X.shape[1]):
@@ -87,7 +93,9 @@ def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
     else:
         layout, drawn = Layout.of(X.chunks[0]), None
     longest = int(np.diff(layout.ends).max())
-    chunks.size = f"; a part has {longest:,} rows, {readable_size(longest * width * X.dtype.itemsize)}"
+    chunks.size = (
+        f"; a part has {longest:,} rows, {readable_size(longest * width * X.dtype.itemsize)}"
+    )
     return PartsSource(chunks, as_it_is, layout, width, drawn)
 
 
@@ -102,13 +110,21 @@ def answers_of_chunks(X: Any, task: PerRow, none: Any) -> Any:
 
     rows = of_whole_rows(X)
     shared = delayed(cloudpickle.dumps(task), name=f"mosaic-answers-{uuid4().hex}", traverse=False)
-    shape: dict[str, Any] = {"drop_axis": 1} if none.ndim == 1 else {"chunks": (rows.chunks[0], none.shape[1:])}
-    return rows.map_blocks(answers_of_chunk, payload=shared, none=none, dtype=none.dtype, meta=none, **shape)
+    shape: dict[str, Any] = (
+        {"drop_axis": 1} if none.ndim == 1 else {"chunks": (rows.chunks[0], none.shape[1:])}
+    )
+    return rows.map_blocks(
+        answers_of_chunk, payload=shared, none=none, dtype=none.dtype, meta=none, **shape
+    )
 
 
 def answers_of_chunk(rows: Any, payload: bytes, none: Any, block_info: Any = None) -> Any:
     start = block_info[0]["array-location"][0][0]
-    return map_part(_job(payload), rows, 0 if isnan(start) else start)["answer"] if rows.shape[0] else none
+    return (
+        map_part(_job(payload), rows, 0 if isnan(start) else start)["answer"]
+        if rows.shape[0]
+        else none
+    )
 
 
 def as_it_is(rows: Any) -> Any:

@@ -102,12 +102,19 @@ def drift_of(rows: Rows, others: Rows) -> Drift:
     moved = {change.column for change in found if change.p_value < LEVEL}
     together = []
     for a, b in combinations([name for name in parts if name not in moved][:PAIRED_COLUMNS], 2):
-        cells = [np.bincount(4 * first + second, minlength=16) for first, second in zip(parts[a], parts[b], strict=True)]
+        cells = [
+            np.bincount(4 * first + second, minlength=16)
+            for first, second in zip(parts[a], parts[b], strict=True)
+        ]
         together.append(Change(f"{a} with {b}", "how they go together", "", "", *chi2(*cells)))
     found += corrected(together)
-    told = sorted((change for change in found if change.p_value < LEVEL), key=lambda change: -change.share)
+    told = sorted(
+        (change for change in found if change.p_value < LEVEL), key=lambda change: -change.share
+    )
     p_value = min((change.p_value for change in found), default=1.0)
-    return Drift(tuple(told), tuple(moves_on), p_value, is_all=bool(moves_on) and len(moves_on) == len(names))
+    return Drift(
+        tuple(told), tuple(moves_on), p_value, is_all=bool(moves_on) and len(moves_on) == len(names)
+    )
 
 
 def corrected(changes: Sequence[Change]) -> list[Change]:
@@ -141,14 +148,22 @@ def _only_moves_on(rule: Number | Category | Text, *cells: NDArray[Any]) -> bool
         return bool(PERIODS.search(rule.name)) and len(set(x)) == len(set(y)) == 1
     if not len(x) or not len(y):
         return False
-    is_counter = y.min() > x.max() and all((each % 1 == 0).all() and len(np.unique(each)) == len(each) for each in (x, y))
+    is_counter = y.min() > x.max() and all(
+        (each % 1 == 0).all() and len(np.unique(each)) == len(each) for each in (x, y)
+    )
     before, after = (np.quantile(each, (0.05, 0.5, 0.95)) for each in (x, y))
     lengths = before[2] - before[0], after[2] - after[0]
-    is_later = (after >= before).all() and max(lengths) <= SIMILAR * min(lengths) and ks_2samp(x, y).pvalue < LEVEL
+    is_later = (
+        (after >= before).all()
+        and max(lengths) <= SIMILAR * min(lengths)
+        and ks_2samp(x, y).pvalue < LEVEL
+    )
     return bool(is_later and (is_counter or rule.has_time is not None))
 
 
-def _changes(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]) -> Iterator[Change]:
+def _changes(
+    rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any]
+) -> Iterator[Change]:
     """All tests of one column."""
     name, x, y = rule.name, _there(old), _there(new)
     if not isinstance(rule, Number):
@@ -156,15 +171,27 @@ def _changes(rule: Number | Category | Text, old: NDArray[Any], new: NDArray[Any
         yield (_of_levels if isinstance(rule, Category) else _of_words)(name, "values", x, y)
         return
     is_odd = [each[:, 1] != 0 for each in (old, new)]
-    yield _of_shares(name, "missing", *(np.isnan(each[:, 0]) & (each[:, 1] == 0) for each in (old, new)))
+    yield _of_shares(
+        name, "missing", *(np.isnan(each[:, 0]) & (each[:, 1] == 0) for each in (old, new))
+    )
     yield _of_shares(name, "written unlike the others, or unreadable", *is_odd)
     if not len(x) or not len(y):
         return
     test = ks_2samp(x, y)
     before, after = (f"median {rule.shown(float(np.median(each)))}" for each in (x, y))
-    yield Change(name, "values", before, after, float(test.pvalue), float(test.statistic), "Kolmogorov-Smirnov")
+    yield Change(
+        name,
+        "values",
+        before,
+        after,
+        float(test.pvalue),
+        float(test.statistic),
+        "Kolmogorov-Smirnov",
+    )
     low, high = rule.possible
-    yield _of_shares(name, "apart from the others", *((each < low) | (each > high) for each in (x, y)))
+    yield _of_shares(
+        name, "apart from the others", *((each < low) | (each > high) for each in (x, y))
+    )
     if test.pvalue >= LEVEL:  # else other values repeat, too
         yield _of_levels(name, "single values", x, y, lambda x: rule.shown(float(x)))
 
@@ -173,16 +200,23 @@ def _of_shares(name: str, what: str, old: BoolArray, new: BoolArray) -> Change:
     p = fisher_exact([[each.sum(), (~each).sum()] for each in (old, new)]).pvalue
     shares = [float(each.mean()) if len(each) else 0.0 for each in (old, new)]
     before, after = (f"{100 * share:.3g} %" for share in shares)
-    return Change(name, what, before, after, float(p), abs(shares[1] - shares[0]), "exact test of shares")
+    return Change(
+        name, what, before, after, float(p), abs(shares[1] - shares[0]), "exact test of shares"
+    )
 
 
-def _of_levels(name: str, what: str, old: NDArray[Any], new: NDArray[Any], called: Callable[[Any], str] = repr) -> Change:
+def _of_levels(
+    name: str, what: str, old: NDArray[Any], new: NDArray[Any], called: Callable[[Any], str] = repr
+) -> Change:
     """χ² of values that repeat; the two whose shares changed most are told."""
     levels, codes = np.unique(np.concatenate([old, new]), return_inverse=True)
     counts = [np.bincount(part, minlength=len(levels)) for part in np.split(codes, [len(old)])]
     shares = [100 * each / max(each.sum(), 1) for each in counts]
     most = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:2].tolist()
-    before, after = (", ".join(f"{called(levels.tolist()[place])} {of[place]:.3g} %" for place in most) for of in shares)
+    before, after = (
+        ", ".join(f"{called(levels.tolist()[place])} {of[place]:.3g} %" for place in most)
+        for of in shares
+    )
     return Change(name, what, before, after, *chi2(*counts))
 
 
@@ -197,7 +231,11 @@ def _of_words(name: str, what: str, old: NDArray[Any], new: NDArray[Any]) -> Cha
         return abs(shares[1] - shares[0]) / float(np.sqrt(sum(shares)))
 
     most = max(known, key=moved, default="")
-    found = _of_shares(name, f"texts with {most!r}", *(np.array([most in one for one in each], bool) for each in words))
+    found = _of_shares(
+        name,
+        f"texts with {most!r}",
+        *(np.array([most in one for one in each], bool) for each in words),
+    )
     return replace(found, p_value=min(1.0, max(len(known), 1) * found.p_value))
 
 
@@ -210,7 +248,11 @@ def chi2(old: IntArray, new: IntArray) -> tuple[float, float, str]:
     if counts.shape[1] < 2 or not counts.any(axis=1).all():
         return 1.0, 0.0, "χ²"
     shares = counts / counts.sum(axis=1, keepdims=True)
-    return float(chi2_contingency(counts, correction=False).pvalue), float(np.abs(shares[0] - shares[1]).sum() / 2), "χ²"
+    return (
+        float(chi2_contingency(counts, correction=False).pvalue),
+        float(np.abs(shares[0] - shares[1]).sum() / 2),
+        "χ²",
+    )
 
 
 def _parts(rule: Number | Category, cells: NDArray[Any], old: NDArray[Any]) -> IntArray:

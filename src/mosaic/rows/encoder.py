@@ -90,28 +90,53 @@ class Encoder:
             said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
             return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
-        plain = [name for name in cells.numbers() if as_given or name in roles.asked_for or is_feature_name(name)]
+        plain = [
+            name
+            for name in cells.numbers()
+            if as_given or name in roles.asked_for or is_feature_name(name)
+        ]
         gaps, empty = gaps_of(table, plain)
         others = [name for name in roles.compared if name not in (*plain, *empty)]
-        left_out = None if gaps and not as_given else all_left_out(cells, [*others, *empty], roles.asked_for)
+        left_out = (
+            None
+            if gaps and not as_given
+            else all_left_out(cells, [*others, *empty], roles.asked_for)
+        )
         if as_given or left_out is not None:
             features = [name for name in plain if name not in empty]
             left_out = left_out or []
             if not features:
                 raise nothing_left(rows, left_out)
             # scikit-learn knows names that are texts only.
-            named = tuple(features) if all(isinstance(cells.columns[name].name, str) for name in features) else None
+            named = (
+                tuple(features)
+                if all(isinstance(cells.columns[name].name, str) for name in features)
+                else None
+            )
             return cls((), named, len(features), left_out=(*roles.left_out, *left_out))
-        weights = as_weights(rows.weights, rows.n) if complete and rows.weights is not None else None
+        weights = (
+            as_weights(rows.weights, rows.n) if complete and rows.weights is not None else None
+        )
         weights = None if weights is None or not weights.any() else weights
-        encoder = cls.of(cells, keep=list(roles.asked_for), place=lambda row: rows.place(int(numbers[row])), weights=weights)
+        encoder = cls.of(
+            cells,
+            keep=list(roles.asked_for),
+            place=lambda row: rows.place(int(numbers[row])),
+            weights=weights,
+        )
         if not encoder.columns:
-            shown = listed([f"{column.name!r} {column.why}" for column in (*encoder.left_out, *roles.left_out)])
-            raise rows.request.fault(f"has no column that says anything about a row: {shown}", "Pass other columns.")
+            shown = listed(
+                [f"{column.name!r} {column.why}" for column in (*encoder.left_out, *roles.left_out)]
+            )
+            raise rows.request.fault(
+                f"has no column that says anything about a row: {shown}", "Pass other columns."
+            )
         encoder = replace(encoder, left_out=(*roles.left_out, *encoder.left_out))
         if complete:
             return encoder.with_texts(cells.only(encoder.unreadable))
-        said = f"How columns are compared was found from {len(numbers):,} rows spread over the file."
+        said = (
+            f"How columns are compared was found from {len(numbers):,} rows spread over the file."
+        )
         return replace(encoder, notes=(*encoder.notes, said))
 
     @classmethod
@@ -128,7 +153,9 @@ class Encoder:
         """
         rows = None if weights is None or (weights == 1).all() else np.flatnonzero(weights > 0)
         weights = None if rows is None or weights is None else weights[rows]
-        if weights is not None and not (weights == np.round(weights)).all():  # no repetitions: then they are 1 on average
+        if (
+            weights is not None and not (weights == np.round(weights)).all()
+        ):  # no repetitions: then they are 1 on average
             weights = weights * (len(weights) / weights.sum())
         columns: list[Column] = []
         left_out: list[LeftOut] = []
@@ -140,15 +167,28 @@ class Encoder:
                 left_out.append(rule)
                 continue
             others = alike.setdefault(signature_of(rule, values), [])
-            copied = (other.name for other in others if are_copies(rule.encode(cells[name]), other.encode(cells[other.name])))
+            copied = (
+                other.name
+                for other in others
+                if are_copies(rule.encode(cells[name]), other.encode(cells[other.name]))
+            )
             twin = None if name in keep else next(copied, None)
             if twin is not None:
-                left_out.append(LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead"))
+                left_out.append(
+                    LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead")
+                )
                 continue
             others.append(rule)
             columns.append(rule)
-        notes = tuple(note for column in columns for note in notes_of(column, cells[column.name], place))
-        return cls(tuple(columns), width=sum(c.width for c in columns), left_out=tuple(left_out), notes=notes)
+        notes = tuple(
+            note for column in columns for note in notes_of(column, cells[column.name], place)
+        )
+        return cls(
+            tuple(columns),
+            width=sum(c.width for c in columns),
+            left_out=tuple(left_out),
+            notes=notes,
+        )
 
     @property
     def has_rules(self) -> bool:
@@ -170,18 +210,28 @@ class Encoder:
         if len(latitudes) != 1 or len(longitudes) != 1:
             return self
         places = (*latitudes, *longitudes)
-        others = [LeftOut(name, "is neither latitude nor longitude") for name in names if name not in places]
+        others = [
+            LeftOut(name, "is neither latitude nor longitude")
+            for name in names
+            if name not in places
+        ]
         return replace(self, features=places, width=2, left_out=(*self.left_out, *others))
 
     @property
     def blocks(self) -> dict[str, slice]:
         ends = np.cumsum([column.width for column in self.columns]).tolist()
-        return {c.name: slice(end - c.width, end) for c, end in zip(self.columns, ends, strict=True)}
+        return {
+            c.name: slice(end - c.width, end) for c, end in zip(self.columns, ends, strict=True)
+        }
 
     @cached_property
     def number_names(self) -> list[str] | None:
         """For each number of a row the column that it comes from; None where columns have no names."""
-        return [column.name for column in self.columns for _ in range(column.width)] if self.columns else self.names
+        return (
+            [column.name for column in self.columns for _ in range(column.width)]
+            if self.columns
+            else self.names
+        )
 
     @property
     def read_columns(self) -> list[str]:
@@ -213,14 +263,20 @@ class Encoder:
         number or date that can be read, or written unlike the others.
         """
         counts = np.zeros(len(self.columns), np.intp)
-        for place, (column, block) in enumerate(zip(self.columns, self.blocks.values(), strict=True)):
+        for place, (column, block) in enumerate(
+            zip(self.columns, self.blocks.values(), strict=True)
+        ):
             if isinstance(column, Number) and not column.unread + column.unlike:
                 usual_gap = APART / 2 if column.missing else 0.0
                 counts[place] = np.count_nonzero(np.abs(Z[:, block.start + 1]) > usual_gap)
         return counts
 
     def warn_of(self, strange: IntArray) -> None:
-        found = [f"{count:,} of {column.name!r}" for column, count in zip(self.columns, strange.tolist(), strict=True) if count]
+        found = [
+            f"{count:,} of {column.name!r}"
+            for column, count in zip(self.columns, strange.tolist(), strict=True)
+            if count
+        ]
         if found:
             what = "missing, infinite, no numbers or dates, or written unlike the others"
             warn(f"New rows have cells as none was in fit, which are {what}: {listed(found)}.")
@@ -230,7 +286,9 @@ class Encoder:
         if rows.array is None:
             table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
             source: Source = (
-                table.encoded(of_cells, self.known_columns(rows), self.width, has_rules=self.has_rules)
+                table.encoded(
+                    of_cells, self.known_columns(rows), self.width, has_rules=self.has_rules
+                )
                 if isinstance(table, InParts)
                 else EncodedRows(self, rows, is_new)
             )
@@ -248,13 +306,19 @@ class Encoder:
         known = self.names
         if self.columns or self.embedding is not None:
             fitted = ", ".join(map(repr, self.read_columns))
-            raise InvalidInputError(f"X has no column names; fit was given a table with {fitted}", "Pass a data frame.")
+            raise InvalidInputError(
+                f"X has no column names; fit was given a table with {fitted}", "Pass a data frame."
+            )
         if names is not None and known is not None and list(names) != known:
             fault = f"has the columns {listed(names)}; those of fit were {listed(known)}"
-            remedy = "Write them in that order, or pass a data frame, whose columns are found by name."
+            remedy = (
+                "Write them in that order, or pass a data frame, whose columns are found by name."
+            )
             raise InvalidInputError(fault, remedy, parameter="X")
         width = shape_of(rows.array)[1]
-        if width != self.width and (rows.stays or rows.path is not None):  # of other arrays scikit-learn says it
+        if width != self.width and (
+            rows.stays or rows.path is not None
+        ):  # of other arrays scikit-learn says it
             fault = f"has {width} columns of numbers, the data of fit had {self.width}"
             raise rows.request.fault(fault, "Pass the same columns.")
         return rows.array
@@ -283,7 +347,9 @@ class Encoder:
         texts = {name: values for name, values in cells.items() if values.codes is not None}
         return replace(self, texts=texts, text_rows=rows)
 
-    def reading(self, name: str, z: FloatArray, row: int | None = None) -> tuple[str, str, str, bool]:
+    def reading(
+        self, name: str, z: FloatArray, row: int | None = None
+    ) -> tuple[str, str, str, bool]:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
         88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
         """
@@ -303,7 +369,10 @@ class Encoder:
         if not self.has_rules:
             how = "number, as it is" if rows.pictures_of is None else "picture, by its pixels"
             found = [ComparedColumn(name, how, "") for name in self.names or rows.columns]
-        return [*found, *(ComparedColumn(column.name, "not compared", column.why) for column in self.left_out)]
+        return [
+            *found,
+            *(ComparedColumn(column.name, "not compared", column.why) for column in self.left_out),
+        ]
 
     def describe(self) -> tuple[str, ...]:
         """How columns are compared, which are not, and what was assumed, in sentences."""
@@ -370,11 +439,20 @@ class EncodedRows(LocalSource):
         self._is_new = False
 
     def read(self, start: int, stop: int) -> Any:
-        return np.concatenate([self._encoder.encode(cells) for cells in self._table.blocks(self._columns, start, stop)])
+        return np.concatenate(
+            [
+                self._encoder.encode(cells)
+                for cells in self._table.blocks(self._columns, start, stop)
+            ]
+        )
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:
-    return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."] if columns else []
+    return (
+        [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."]
+        if columns
+        else []
+    )
 
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
@@ -387,12 +465,16 @@ def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
         if not hasattr(matrix, "indptr"):
             missing += (~np.isfinite(matrix)).sum(axis=0)
         seen += matrix.shape[0]
-    empty = [name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0]
+    empty = [
+        name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0
+    ]
     some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
     return some, empty
 
 
-def all_left_out(cells: Cells, names: Sequence[str], asked_for: Collection[str]) -> list[LeftOut] | None:
+def all_left_out(
+    cells: Cells, names: Sequence[str], asked_for: Collection[str]
+) -> list[LeftOut] | None:
     """Why each of these columns is not compared; None if one is."""
     left_out = []
     for name in names:

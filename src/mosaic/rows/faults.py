@@ -42,7 +42,11 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
     ):
         super().__init__(fault, remedy)
         self.file = str(file)
-        parts = [where, f"line {line:,}" if line else None, f"column {column!r}" if column is not None else None]
+        parts = [
+            where,
+            f"line {line:,}" if line else None,
+            f"column {column!r}" if column is not None else None,
+        ]
         self.where = ", ".join(part for part in parts if part) or None
 
     def message(self, wording: Wording = PYTHON) -> str:
@@ -105,7 +109,11 @@ def refuse_address(path: str | PathLike[str]) -> None:
     for pattern, pipe in PIPES.items():
         if found := re.fullmatch(pattern, str(path)):
             ending = Path(path).suffix[1:]
-            format = f" --format {ending}" if ending in ("parquet", "jsonl", "json", "xlsx", "npy", "zip") else ""
+            format = (
+                f" --format {ending}"
+                if ending in ("parquet", "jsonl", "json", "xlsx", "npy", "zip")
+                else ""
+            )
             command = f"{pipe.format(shlex.quote(found[1]))} | mosaic select -{format}"
             remedy = f"Pipe the rows into the command ({command})."
             if is_address and not pipe.endswith("…'"):
@@ -113,7 +121,9 @@ def refuse_address(path: str | PathLike[str]) -> None:
                 place = str(path) if scheme.startswith("http") else place
                 opened = f"pyarrow.dataset.dataset({place!r}{kind}, filesystem=fsspec.filesystem({scheme!r}))"
                 remedy = f"{remedy} Or in Python pass {opened}."
-            raise FileFault(path, "is an address or a database, and nothing is fetched from there", remedy)
+            raise FileFault(
+                path, "is an address or a database, and nothing is fetched from there", remedy
+            )
 
 
 def check_there(path: Path) -> None:
@@ -124,13 +134,19 @@ def check_there(path: Path) -> None:
             if path.parent.is_dir():
                 near = sorted(other.name for other in path.parent.iterdir())[:10_000]
                 hint = close_to(path.name, near) or "Check the name. "
-            raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are relative to {Path.cwd()}.")
+            raise NoSuchFile(
+                path,
+                "there is no such file or folder",
+                f"{hint}Paths are relative to {Path.cwd()}.",
+            )
         if path.is_dir():
             if not any(path.iterdir()):
                 raise no_rows(path, "the folder is empty")
             return
         if not path.is_file():  # reading a pipe would wait for ever, and it cannot be read twice
-            raise FileFault(path, "is neither a file nor a folder", "Save what it holds to a file first.")
+            raise FileFault(
+                path, "is neither a file nor a folder", "Save what it holds to a file first."
+            )
         with path.open("rb") as file:
             head = file.read(23)
     except PermissionError as error:

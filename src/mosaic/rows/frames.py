@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
 #: Texts that stand for a missing value.
-MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
+MISSING_TEXTS = frozenset(
+    ("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-")
+)
 
 
 def looks_like_id(name: str) -> bool:
@@ -44,7 +46,10 @@ def looks_like_id(name: str) -> bool:
 
 
 def id_names_among(names: Sequence[str]) -> list[str]:
-    return sorted(filter(looks_like_id, names), key=lambda name: (*ID_NAMES, name.casefold()).index(name.casefold()))
+    return sorted(
+        filter(looks_like_id, names),
+        key=lambda name: (*ID_NAMES, name.casefold()).index(name.casefold()),
+    )
 
 
 def is_added(name: str) -> bool:
@@ -121,7 +126,9 @@ def _values_of(column: Series) -> Values:
     if kind == nw.Boolean:
         return _truth(column)
     if kind in (nw.Date, nw.Datetime):
-        return Values("moment", np.asarray(column.dt.timestamp("us").to_numpy(), np.float64) / 8.64e10)
+        return Values(
+            "moment", np.asarray(column.dt.timestamp("us").to_numpy(), np.float64) / 8.64e10
+        )
     if kind == nw.Duration:
         return Values("span", np.asarray(column.dt.total_seconds().to_numpy(), np.float64))
     if _holds_numbers(column):
@@ -179,7 +186,12 @@ def _vectors(there: ArrayLike, missing: BoolArray) -> Values:
     """The cells that are not missing as vectors, if they are lists of equally many finite numbers."""
     with suppress(ValueError):  # lists of different lengths
         matrix = np.asarray(there)
-        if matrix.ndim == 2 and matrix.size and matrix.dtype.kind in "fiu" and np.isfinite(matrix).all():
+        if (
+            matrix.ndim == 2
+            and matrix.size
+            and matrix.dtype.kind in "fiu"
+            and np.isfinite(matrix).all()
+        ):
             return Values("vector", _filled(matrix, missing))
     return Values("other", np.full(len(missing), np.nan))
 
@@ -208,12 +220,19 @@ def _coded_by_arrow(column: pyarrow.ChunkedArray) -> Values:
     """The same for a column of Arrow, whose own function for it is a hundred times as fast."""
     import pyarrow as pa
 
-    encoded = column.cast(pa.large_string()).dictionary_encode().unify_dictionaries().combine_chunks()
+    encoded = (
+        column.cast(pa.large_string()).dictionary_encode().unify_dictionaries().combine_chunks()
+    )
     levels = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     kept = [level not in MISSING_TEXTS for level in levels]
     places = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    return Values("text", None, tuple(level for level, keep in zip(levels, kept, strict=True) if keep), places[codes])
+    return Values(
+        "text",
+        None,
+        tuple(level for level, keep in zip(levels, kept, strict=True) if keep),
+        places[codes],
+    )
 
 
 # ---- the columns of a frame
@@ -225,7 +244,11 @@ class Cells(Mapping[str, Values]):
     """
 
     def __init__(
-        self, frame: Frame, columns: Mapping[str, Series], levels: Collection[str], kept: dict[str, Values] | None = None
+        self,
+        frame: Frame,
+        columns: Mapping[str, Series],
+        levels: Collection[str],
+        kept: dict[str, Values] | None = None,
     ):
         self.frame = frame
         self.columns = columns
@@ -255,7 +278,9 @@ class Cells(Mapping[str, Values]):
 
     def only(self, names: Sequence[str]) -> Cells:
         """Some of the columns, in this order."""
-        return Cells(self.frame, {name: self.columns[name] for name in names}, self._levels, self._kept)
+        return Cells(
+            self.frame, {name: self.columns[name] for name in names}, self._levels, self._kept
+        )
 
     def some(self, rows: slice | IntArray) -> Cells:
         """The cells of some rows."""
@@ -264,8 +289,14 @@ class Cells(Mapping[str, Values]):
 
     def lists(self) -> dict[str, list[Any]]:
         """The cells as plain values; missing ones are None."""
-        columns = {name: zip(column.to_list(), column.is_null(), strict=True) for name, column in self.columns.items()}
-        return {name: [None if gone else cell for cell, gone in cells] for name, cells in columns.items()}
+        columns = {
+            name: zip(column.to_list(), column.is_null(), strict=True)
+            for name, column in self.columns.items()
+        }
+        return {
+            name: [None if gone else cell for cell, gone in cells]
+            for name, cells in columns.items()
+        }
 
     def numbers(self) -> list[str]:
         """The columns of integers, floats, booleans and decimals, also as Python objects, whatever they are called."""
@@ -283,9 +314,18 @@ class Cells(Mapping[str, Values]):
         for column in columns:
             if not _are_numbers(column):
                 fault = f"must hold numbers only; column {column.name!r} is of type {column.dtype}"
-                raise InvalidInputError(fault, "Convert it to a number type, or drop it.", parameter="X")
-        if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
-            matrix = self.frame.select([column.name for column in columns]).to_native().sparse.to_coo().tocsr()
+                raise InvalidInputError(
+                    fault, "Convert it to a number type, or drop it.", parameter="X"
+                )
+        if columns and all(
+            getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns
+        ):
+            matrix = (
+                self.frame.select([column.name for column in columns])
+                .to_native()
+                .sparse.to_coo()
+                .tocsr()
+            )
             return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
         single = columns and all(column.dtype == nw.Float32 for column in columns)
         rows = np.empty((len(self.frame), len(columns)), np.float32 if single else np.float64)
@@ -374,8 +414,12 @@ def _holds_numbers(column: Series) -> bool:
     kind = getattr(_native_dtype(column), "kind", None)
     if kind == "c":
         fault = f"X must hold real numbers; column {column.name!r} is complex"
-        raise InvalidInputError(fault, "Use its real and imaginary parts as two columns, or drop it.")
-    return bool(column.dtype.is_numeric() or column.dtype == nw.Boolean or kind in ("f", "i", "u", "b"))
+        raise InvalidInputError(
+            fault, "Use its real and imaginary parts as two columns, or drop it."
+        )
+    return bool(
+        column.dtype.is_numeric() or column.dtype == nw.Boolean or kind in ("f", "i", "u", "b")
+    )
 
 
 def _are_numbers(column: Series) -> bool:
@@ -409,17 +453,23 @@ def _wrapped(X: Any) -> Any:
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
-        columns = getattr(X, "column_names", None) or list(X.columns)  # PyArrow's columns are its data
+        columns = getattr(X, "column_names", None) or list(
+            X.columns
+        )  # PyArrow's columns are its data
         twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
         fault = f"X must have columns of different names; more than one is called {twice}"
         raise InvalidInputError(fault, "Rename them or drop all but one.") from error
-    if hasattr(X, "__arrow_c_stream__") and not isinstance(frame, nw.DataFrame | nw.Series):  # the result of a query
+    if hasattr(X, "__arrow_c_stream__") and not isinstance(
+        frame, nw.DataFrame | nw.Series
+    ):  # the result of a query
         import pyarrow as pa
 
         return nw.from_native(pa.table(X))
     if isinstance(frame, nw.LazyFrame):
         fault = f"X is a {type(X).__name__}; all rows are needed in memory"
-        raise InvalidInputError(fault, "Bring them there first, as with .collect(), .compute() or .toPandas().")
+        raise InvalidInputError(
+            fault, "Bring them there first, as with .collect(), .compute() or .toPandas()."
+        )
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
 
 
@@ -444,7 +494,9 @@ def take_rows(X: Any, rows: IntArray) -> Any:
     """X[rows], the same kind of thing as X; a memory map becomes an array, a tuple a list, sparse formats without rows CSR."""
     from sklearn.utils import _safe_indexing
 
-    return _safe_indexing(X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows)
+    return _safe_indexing(
+        X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc", "lil") else X, rows
+    )
 
 
 def with_columns(X: Any, columns: Mapping[str, Sequence[Any]]) -> Any:

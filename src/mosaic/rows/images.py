@@ -72,7 +72,9 @@ class Album:
             said = " ".join(str(error).split()).rstrip(".")
             said = "cannot identify image file" if "cannot identify" in said else said
             fault = f"cannot be read as a picture ({said[:200]})"
-            raise FileFault(self.path / name, fault, "It is damaged or too large: copy it again, or remove it.") from error
+            raise FileFault(
+                self.path / name, fault, "It is damaged or too large: copy it again, or remove it."
+            ) from error
 
     def thumbnails(self, numbers: IntArray, side: int) -> list[bytes]:
         """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
@@ -94,7 +96,9 @@ def open_images(request: Request) -> Rows:
     path = request.path
     size = request.image_size
     if not 1 <= size <= 4096:
-        raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
+        raise InvalidInputError(
+            "must lie between 1 and 4096 pixels", parameter="image_size", value=size
+        )
     check_names(replace(request, id=None, weight=None, embedding=None), ["folder"])
     refuse_columns(replace(request, group=()), "holds pictures, which have no columns")
     album = Album(path)
@@ -102,21 +106,38 @@ def open_images(request: Request) -> Rows:
     # Not every name is UTF-8.
     files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
     folders = [str(PurePosixPath(name).parent) for name in files]
-    columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
-    notes = [f"{len(files):,} images resized to {size}×{size}, {'colour' if request.colour else 'grey'}."]
+    columns = {"file": files} | (
+        {"folder": folders} if request.group or set(folders) > {"."} else {}
+    )
+    notes = [
+        f"{len(files):,} images resized to {size}×{size}, {'colour' if request.colour else 'grey'}."
+    ]
     if len(album.sizes) > len(files) + len(unreadable):
-        notes.append(f"Files that are no pictures were left out: {len(album.sizes) - len(files) - len(unreadable):,}.")
+        notes.append(
+            f"Files that are no pictures were left out: {len(album.sizes) - len(files) - len(unreadable):,}."
+        )
     if unreadable:
         told = listed([f"{name} ({why})" for name, why in unreadable.items()])
         of = f"{len(unreadable):,} of {len(files) + len(unreadable):,} pictures"
         warn(f"Left out, because they cannot be read: {of}: {told}.")
-    about: dict[str, Any] = {"notes": notes, "unreadable": unreadable, "pictures_of": album.thumbnails}
+    about: dict[str, Any] = {
+        "notes": notes,
+        "unreadable": unreadable,
+        "pictures_of": album.thumbnails,
+    }
     shows_nothing = X[:, -2:].any(axis=1)
     if 0 < shows_nothing.mean() <= HARDLY_ANY:
         about["weights"] = np.where(shows_nothing, 0.0, 1.0)
-        empty = [f"{files[row]} ({'noise' if X[row, -1] else 'one colour'})" for row in np.flatnonzero(shows_nothing).tolist()]
-        notes.append(f"{len(empty):,} of the pictures show nothing, and no other row is compared with them: {listed(empty)}.")
-    return Rows.of_array(request, X, InMemory.of_arrow(pa.table(columns)), roles=Roles(id_name="file"), **about)
+        empty = [
+            f"{files[row]} ({'noise' if X[row, -1] else 'one colour'})"
+            for row in np.flatnonzero(shows_nothing).tolist()
+        ]
+        notes.append(
+            f"{len(empty):,} of the pictures show nothing, and no other row is compared with them: {listed(empty)}."
+        )
+    return Rows.of_array(
+        request, X, InMemory.of_arrow(pa.table(columns)), roles=Roles(id_name="file"), **about
+    )
 
 
 def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
@@ -126,7 +147,9 @@ def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
     shape = len(album.names), size**2 * (3 if request.colour else 1) + 2
     said = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take"
     request.refuse_beyond_half(
-        4.0 * shape[0] * shape[1], said, "Raise `memory_budget`, or make pictures smaller with `image_size`."
+        4.0 * shape[0] * shape[1],
+        said,
+        "Raise `memory_budget`, or make pictures smaller with `image_size`.",
     )
     X = np.empty(shape, np.float32)
     readable: list[str] = []
@@ -137,7 +160,9 @@ def _pixels(album: Album, request: Request) -> tuple[Any, dict[str, str]]:
         try:
             picture = album.picture(name, size).convert("RGB" if request.colour else "L")
         except FileFault as fault:
-            unreadable[name] = str(fault.__cause__).partition(": ")[0].partition(" <")[0] or "damaged"
+            unreadable[name] = (
+                str(fault.__cause__).partition(": ")[0].partition(" <")[0] or "damaged"
+            )
             if len(unreadable) == len(album.names):
                 raise
             continue
@@ -159,7 +184,9 @@ def emptiness(picture: PIL.Image.Image) -> tuple[bool, bool]:
     pixels = np.asarray(grey, np.float64) / 255
     steps = np.concatenate([np.diff(pixels, axis=axis).ravel() for axis in (0, 1)])
     is_one_colour = bool(pixels.std() < ONE_COLOUR)
-    return is_one_colour, not is_one_colour and bool(1 - (steps**2).mean() / (2 * pixels.var()) < NOISE)
+    return is_one_colour, not is_one_colour and bool(
+        1 - (steps**2).mean() / (2 * pixels.var()) < NOISE
+    )
 
 
 def _grey_or_colour(picture: PIL.Image.Image) -> Any:
@@ -169,7 +196,11 @@ def _grey_or_colour(picture: PIL.Image.Image) -> Any:
     if picture.mode.startswith("I"):
         pixels = np.maximum(np.asarray(picture, np.int64), 0)
         # I;16 says how many bits there are; of I, which has room for 32, the largest value does.
-        bits = 16 if picture.mode != "I" else max(8, 16 * (pixels.max() > 255), int(pixels.max()).bit_length())
+        bits = (
+            16
+            if picture.mode != "I"
+            else max(8, 16 * (pixels.max() > 255), int(pixels.max()).bit_length())
+        )
         return image.fromarray((pixels >> (bits - 8)).astype(np.uint8))
     if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
         over = picture.convert("RGBA")
@@ -187,13 +218,21 @@ def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
         pictures = [np.nan_to_num(picture.astype(np.float64)) for picture in pictures]
         low = min([0.0, *(float(picture.min(initial=0.0)) for picture in pictures)])
         high = max([1.0, *(float(picture.max(initial=1.0)) for picture in pictures)])
-        pictures = [(255 * ((picture - low) / (high - low))).astype(np.uint8) for picture in pictures]
+        pictures = [
+            (255 * ((picture - low) / (high - low))).astype(np.uint8) for picture in pictures
+        ]
     files = []
     for pixels in pictures:
         if pixels.shape[2:] == (1,):
             pixels = pixels[:, :, 0]
-        if pixels.ndim not in (2, 3) or pixels.size == 0 or pixels.shape[2:] not in ((), (3,), (4,)):
-            fault = f"a picture must be height × width or height × width × 3; got shape {pixels.shape}"
+        if (
+            pixels.ndim not in (2, 3)
+            or pixels.size == 0
+            or pixels.shape[2:] not in ((), (3,), (4,))
+        ):
+            fault = (
+                f"a picture must be height × width or height × width × 3; got shape {pixels.shape}"
+            )
             raise InvalidInputError(fault, "Reshape images, as in images=X.reshape(-1, 8, 8).")
         picture = image.fromarray(pixels)
         out = io.BytesIO()
@@ -201,7 +240,9 @@ def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
         if times == 0:
             picture.thumbnail((side, side))
         elif times > 1:
-            picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
+            picture = picture.resize(
+                (picture.width * times, picture.height * times), image.Resampling.NEAREST
+            )
         picture.save(out, "PNG", optimize=True)
         files.append(out.getvalue())
     return files

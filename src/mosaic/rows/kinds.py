@@ -91,7 +91,9 @@ class Number:
         bottom, middle, top = quantiles(t, MIDDLE, w)
         spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS)
         if not spread:
-            spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
+            spread = (
+                float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))) or 1.0
+            )
         return cls(
             name,
             float(middle),
@@ -135,7 +137,9 @@ class Number:
         columns = [np.where(gone, 0.0, self._deviations(x) + apart), gaps]
         for cycle in self.cycles:
             turn = 2 * np.pi * x / CYCLES[cycle]
-            columns += [np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))]
+            columns += [
+                np.where(gone, 0.0, np.sqrt(0.5) * part) for part in (np.cos(turn), np.sin(turn))
+            ]
         return np.column_stack(columns)
 
     def _deviations(self, x: FloatArray) -> FloatArray:
@@ -147,7 +151,9 @@ class Number:
         if z[1] > 0:
             return float("nan")
         low, high = self._deviations(np.array(self.possible))
-        t = self.middle + self.spread * float(z[0] - APART * (float(z[0] > high) - float(z[0] < low)))
+        t = self.middle + self.spread * float(
+            z[0] - APART * (float(z[0] > high) - float(z[0] < low))
+        )
         x = t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
         return 0.0 if abs(x) < 1e-12 * max(map(abs, self.usual)) else x  # what rounding leaves of 0
 
@@ -183,9 +189,17 @@ class Number:
                 return f"{figure(100 * x)}%"
             if not unit or unit[-1] in CURRENCY:
                 return f"{unit}{figure(x)}"
-            return f"{unit} {figure(x)}" if len(unit) == 3 and unit.isupper() else f"{figure(x)} {unit}"
+            return (
+                f"{unit} {figure(x)}"
+                if len(unit) == 3 and unit.isupper()
+                else f"{figure(x)} {unit}"
+            )
         seconds = np.datetime64(0, "s") + np.timedelta64(round(x * 86400), "s")
-        return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
+        return (
+            str(seconds).replace("T", " ")
+            if self.has_time
+            else str(seconds.astype("datetime64[D]"))
+        )
 
 
 def read_cells(values: Values, written: Written) -> tuple[FloatArray, FloatArray]:
@@ -218,7 +232,9 @@ def possible_range(x: FloatArray, *, of_new_rows: bool = True) -> tuple[float, f
     def t(v: float) -> float:
         if not positive:
             return float(np.arcsinh((v - median) / spread))
-        return float(np.log(v) if v > step / 2 else np.log(step / 2) - np.log1p(max(-v, 0.0) / step))
+        return float(
+            np.log(v) if v > step / 2 else np.log(step / 2) - np.log1p(max(-v, 0.0) / step)
+        )
 
     def t_inverse(u: float) -> float:
         if not positive:
@@ -271,11 +287,17 @@ class Category:
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray) -> Category:
         counts = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels))
         n = float(weights.sum())
-        order = sorted(np.flatnonzero(counts).tolist(), key=lambda place: (-counts[place], levels[place]))
+        order = sorted(
+            np.flatnonzero(counts).tolist(), key=lambda place: (-counts[place], levels[place])
+        )
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
         others = order[len(common) :]
         shares = [*counts[common], counts[others].sum(), n - counts.sum()]
-        rule = cls(name, tuple(levels[place] for place in common), tuple(float(share) / n for share in shares))
+        rule = cls(
+            name,
+            tuple(levels[place] for place in common),
+            tuple(float(share) / n for share in shares),
+        )
         rare = [place for place in others if rule.likely(levels[place]) is None]
         apart = bool(common and others and counts[rare].sum() <= max(1.0, HARDLY_EVER * n))
         return replace(rule, apart=apart, misspelt=apart or 2 * len(rare) <= len(others))
@@ -286,26 +308,46 @@ class Category:
 
     @cached_property
     def _spellings(self) -> dict[str, str]:
-        long = [level for level in self.levels if len(level) >= LEAST_LETTERS and not any(map(str.isdigit, level))]
+        long = [
+            level
+            for level in self.levels
+            if len(level) >= LEAST_LETTERS and not any(map(str.isdigit, level))
+        ]
         return {spelling: level for level in reversed(long) for spelling in spellings(level)}
 
     def likely(self, level: str) -> str | None:
         """The common level that a rare one is a likely misspelling of."""
-        return next((self._spellings[spelling] for spelling in spellings(level) if spelling in self._spellings), None)
+        return next(
+            (
+                self._spellings[spelling]
+                for spelling in spellings(level)
+                if spelling in self._spellings
+            ),
+            None,
+        )
 
     def encode(self, values: Values) -> FloatArray:
         """Levels that are rare or new are "other"."""
         known = {level: place for place, level in enumerate(self.levels)}
         levels, codes = values.as_levels()
-        otherwise = {"true": "1", "false": "0", "1": "true", "0": "false"}  # as another table may write them
-        places = [known.get(level, known.get(otherwise.get(level, level), len(known))) for level in levels]
+        otherwise = {
+            "true": "1",
+            "false": "0",
+            "1": "true",
+            "0": "false",
+        }  # as another table may write them
+        places = [
+            known.get(level, known.get(otherwise.get(level, level), len(known))) for level in levels
+        ]
         lengths = _length(np.array(self.shares))
         lengths[-2] = APART if self.apart else lengths[-2]
         numbers = np.diag(lengths)[[*places, -1]]  # of each level, and last what is missing
         for number, level in enumerate(levels):
             if places[number] == len(known) and self.misspelt and self.likely(level) is not None:
                 # Apart from other misspellings, too.
-                numbers[number, :-2] = np.random.default_rng(crc32(level.encode())).integers(-1, 2, len(known)) * APART
+                numbers[number, :-2] = (
+                    np.random.default_rng(crc32(level.encode())).integers(-1, 2, len(known)) * APART
+                )
                 numbers[number, -2] = APART
         return np.asarray(numbers[codes])
 
@@ -357,32 +399,61 @@ class Text:
     usually: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray, *, long: bool = False) -> Text:
+    def of(
+        cls,
+        name: str,
+        levels: Sequence[str],
+        codes: IntArray,
+        weights: FloatArray,
+        *,
+        long: bool = False,
+    ) -> Text:
         """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.preprocessing import normalize
 
-        there = np.repeat(codes[codes >= 0], np.clip(np.rint(weights[codes >= 0]), 1, TEXT_ROWS).astype(np.intp))
+        there = np.repeat(
+            codes[codes >= 0], np.clip(np.rint(weights[codes >= 0]), 1, TEXT_ROWS).astype(np.intp)
+        )
         texts = sorted(levels[code] for code in there.tolist())
         if len(texts) > TEXT_ROWS:
-            texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
+            texts = [
+                texts[row]
+                for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)
+            ]
         words = _words(texts, long)
         counts = _counted(words, COUNTED_PLACES)
         tfidf = TfidfTransformer().fit(counts)
         weighted = tfidf.transform(counts)
-        with np.errstate(invalid="ignore", divide="ignore"):  # texts without a letter or word have no variance to be divided by
-            svd = TruncatedSVD(min(100 if long else 8, weighted.shape[0] - 1), random_state=0).fit(weighted)
+        with np.errstate(
+            invalid="ignore", divide="ignore"
+        ):  # texts without a letter or word have no variance to be divided by
+            svd = TruncatedSVD(min(100 if long else 8, weighted.shape[0] - 1), random_state=0).fit(
+                weighted
+            )
         Z = normalize(svd.transform(weighted)) if long else svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = _scale_of(Z - centre, np.ones(len(Z)))
         missing = float(weights[codes < 0].sum() / weights.sum())
-        is_new = [i == 0 or texts[i] != texts[i - 1] for i in range(len(texts))]  # a copy shares every word
+        is_new = [
+            i == 0 or texts[i] != texts[i - 1] for i in range(len(texts))
+        ]  # a copy shares every word
         different = words[np.flatnonzero(is_new)]
         in_texts = np.bincount(different.indices, minlength=WORD_PLACES)
         shared = np.flatnonzero(in_texts > max(1.0, HARDLY_EVER * different.shape[0]))
         least = SHARED_WORDS * float(np.median(_share_in(different, shared)))
-        return cls(name, tfidf.idf_, svd.components_.astype(np.float32), centre, scale, missing, shared, least, long)
+        return cls(
+            name,
+            tfidf.idf_,
+            svd.components_.astype(np.float32),
+            centre,
+            scale,
+            missing,
+            shared,
+            least,
+            long,
+        )
 
     @property
     def how(self) -> str:
@@ -399,8 +470,13 @@ class Text:
         Z = np.zeros((len(levels) + 1, self.width))  # the last row is for missing texts
         if levels:
             words = _words(levels, self.long)
-            found = normalize(_counted(words, COUNTED_PLACES) @ sp.diags_array(self.weights)) @ self.axes.T
-            Z[:-1, : len(self.centre)] = ((normalize(found) if self.long else found) - self.centre) / self.scale
+            found = (
+                normalize(_counted(words, COUNTED_PLACES) @ sp.diags_array(self.weights))
+                @ self.axes.T
+            )
+            Z[:-1, : len(self.centre)] = (
+                (normalize(found) if self.long else found) - self.centre
+            ) / self.scale
             apart = np.flatnonzero(_share_in(words, self.shared) < self.least)
             Z[apart, len(self.centre) : -1] = _own_places(words[apart])
         Z[-1, -1] = _length(self.missing)
@@ -437,7 +513,12 @@ class Embedding:
         assert values.numbers is not None
         vectors, w = values.numbers[~values.missing], weights[~values.missing]
         centre = np.average(vectors, axis=0, weights=w)
-        return cls(name, centre, _scale_of(vectors - centre, w), float(weights[values.missing].sum() / weights.sum()))
+        return cls(
+            name,
+            centre,
+            _scale_of(vectors - centre, w),
+            float(weights[values.missing].sum() / weights.sum()),
+        )
 
     @property
     def width(self) -> int:
@@ -490,13 +571,17 @@ def _words(texts: Sequence[str], long: bool) -> Any:
 
     words = {"token_pattern": rf"[{NO_SPACES}]|[^\W{NO_SPACES}]+"}  # also those of one letter
     parts: dict[str, Any] = words if long else {"analyzer": "char_wb", "ngram_range": (3, 3)}
-    return HashingVectorizer(n_features=WORD_PLACES, alternate_sign=False, norm=None, **parts).transform(texts)
+    return HashingVectorizer(
+        n_features=WORD_PLACES, alternate_sign=False, norm=None, **parts
+    ).transform(texts)
 
 
 def _counted(words: sp.csr_array, places: int) -> Any:
     """The same with fewer places."""
     counts = words.tocoo()
-    return sp.csr_array((counts.data, (counts.row, counts.col % places)), shape=(words.shape[0], places))
+    return sp.csr_array(
+        (counts.data, (counts.row, counts.col % places)), shape=(words.shape[0], places)
+    )
 
 
 def _share_in(words: sp.csr_array, shared: IntArray) -> FloatArray:
@@ -514,17 +599,23 @@ def _own_places(words: sp.csr_array) -> FloatArray:
     return np.asarray(APART * found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
-def quantiles(x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False) -> FloatArray:
+def quantiles(
+    x: FloatArray, shares: Sequence[float], weights: FloatArray, *, nearest: bool = False
+) -> FloatArray:
     """Quantiles of numbers; a weight of 2 is the same as a number twice."""
     if (weights == 1).all():
         return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
-    place = np.maximum(np.asarray(shares) * (ends[-1] - 1.0), 0.0)  # in the numbers as often as they count, sorted
+    place = np.maximum(
+        np.asarray(shares) * (ends[-1] - 1.0), 0.0
+    )  # in the numbers as often as they count, sorted
     low = np.rint(place) if nearest else np.floor(place)
 
     def at(places: FloatArray) -> FloatArray:
-        return np.asarray(x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)])
+        return np.asarray(
+            x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)]
+        )
 
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
 

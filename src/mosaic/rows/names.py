@@ -58,9 +58,13 @@ def only_row(name: str, rows: Sequence[int], origin: str, some: Sequence[str]) -
     """The only one of the rows that are called so; ``some`` are names that there are, to suggest similar ones."""
     if len(rows) > 1:
         fault = f"{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
-        raise InvalidInputError(fault, "Give the row number, or name rows by a column of different values.")
+        raise InvalidInputError(
+            fault, "Give the row number, or name rows by a column of different values."
+        )
     if not rows:
-        raise InvalidInputError(f"no row has {name!r} in {origin}", f"{close_to(name, some)}Check the spelling.")
+        raise InvalidInputError(
+            f"no row has {name!r} in {origin}", f"{close_to(name, some)}Check the spelling."
+        )
     return rows[0]
 
 
@@ -78,7 +82,9 @@ def as_row(given: object, names: Finder | None) -> Any:
         return names.find(str(given))
     except InvalidInputError as error:
         if given.isdecimal():
-            error.remedy = f"{error.remedy} Row number {int(given)} is the number {int(given)}, not text."
+            error.remedy = (
+                f"{error.remedy} Row number {int(given)} is the number {int(given)}, not text."
+            )
         raise
 
 

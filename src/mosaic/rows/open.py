@@ -14,7 +14,13 @@ from mosaic.choosing.budget import budget_of
 from mosaic.exceptions import InvalidInputError, warn
 from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
-from mosaic.rows.arrow import COMPRESSIONS, OtherEncoding, open_feather, open_json_lines, open_parquet
+from mosaic.rows.arrow import (
+    COMPRESSIONS,
+    OtherEncoding,
+    open_feather,
+    open_json_lines,
+    open_parquet,
+)
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.packed import PACKED, STANDARD_INPUT, files_of, spooled
@@ -127,14 +133,18 @@ def read(
     """
     if format is not None and f".{format}" not in ENDINGS:
         remedy = f"Known are {', '.join(ending[1:] for ending in (*KINDS, *PACKED))}."
-        raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
+        raise InvalidInputError(
+            "must be the ending of a known kind of file", remedy, parameter="format", value=format
+        )
     try:
         "".encode(encoding or "utf-8")
     except LookupError as error:
         fault, remedy = "is the name of no encoding", "Write one as in 'cp1252'."
         raise InvalidInputError(fault, remedy, parameter="encoding", value=encoding) from error
     if path == "":  # as a variable of a shell that is not set
-        raise FileFault("''", "is the name of no file", "Name one, or '.' for the folder where you are.")
+        raise FileFault(
+            "''", "is the name of no file", "Name one, or '.' for the folder where you are."
+        )
     file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
     is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
     if not is_stream:
@@ -170,7 +180,9 @@ def kind_of(file: Path) -> str:
     """The ending that says how a file or folder is read; "images" for a folder of pictures."""
     ending = file.suffix.lower()
     if file.is_dir():
-        if ending == ".zarr" or any((file / mark).exists() for mark in ("zarr.json", ".zarray", ".zgroup")):
+        if ending == ".zarr" or any(
+            (file / mark).exists() for mark in ("zarr.json", ".zarray", ".zgroup")
+        ):
             return ".zarr"
         endings = {one.suffix.lower() for one in file.rglob("*") if one.name[0] not in "._"}
         if ".parquet" in endings and endings.intersection(PICTURES):
@@ -184,7 +196,9 @@ def kind_of(file: Path) -> str:
     if ending not in ENDINGS:
         raise FileFault(
             file,
-            f"files that end in {ending!r} are not known" if ending else "a name without an ending says nothing of the file",
+            f"files that end in {ending!r} are not known"
+            if ending
+            else "a name without an ending says nothing of the file",
             f"Known are {', '.join((*KINDS, *PACKED))}, folders of Parquet files and of pictures. "
             "Rename it if it is one of these, or convert it, for example with pandas.",
         )
@@ -210,7 +224,9 @@ def _open(request: Request) -> Rows:
     assert kind is not None
     if request.files and kind.open not in (open_text_table, open_parquet):
         remedy = "Join them first, or name one of them."
-        raise FileFault(file, "stands for several files that are neither text tables nor Parquet", remedy)
+        raise FileFault(
+            file, "stands for several files that are neither text tables nor Parquet", remedy
+        )
     for package in kind.packages:
         library(package, file)
     request = replace(request, kind=kind.name)
@@ -231,7 +247,9 @@ def _open(request: Request) -> Rows:
     return rows
 
 
-def _open_inside(request: Request, lay_out: Callable[[Path], Path], ending: str | None = None) -> Rows:
+def _open_inside(
+    request: Request, lay_out: Callable[[Path], Path], ending: str | None = None
+) -> Rows:
     """Rows of a stream or of something packed: of the file that ``lay_out`` writes to a temporary folder."""
     with Scratch(request.path) as scratch:
         with scratch.writing():

@@ -28,12 +28,20 @@ def files_of(pattern: Path) -> list[Path]:
     """The files that a pattern of names such as ``folder/*.csv`` stands for, by name; none if it is the name of a file."""
     if not has_magic(str(pattern)) or os.path.exists(pattern):
         return []
-    files = [Path(name) for name in sorted(glob(str(pattern), recursive=True)) if os.path.isfile(name)]
+    files = [
+        Path(name) for name in sorted(glob(str(pattern), recursive=True)) if os.path.isfile(name)
+    ]
     if not files:
-        raise FileFault(pattern, "no file has a name like this", f"Paths are relative to {Path.cwd()}.")
+        raise FileFault(
+            pattern, "no file has a name like this", f"Paths are relative to {Path.cwd()}."
+        )
     for other in files:
         if other.suffix.lower() != files[0].suffix.lower():
-            raise FileFault(other, f"is of another kind than {files[0].name}", f"Give {pattern} the ending of one kind.")
+            raise FileFault(
+                other,
+                f"is of another kind than {files[0].name}",
+                f"Give {pattern} the ending of one kind.",
+            )
     return files
 
 
@@ -46,7 +54,9 @@ def spooled(path: Path, folder: Path) -> Path:
     with nullcontext(sys.stdin.buffer) if is_standard else path.open("rb") as source:
         target = _copied(source, folder, "stream")
     if not target.stat().st_size:
-        raise FileFault(path, "it is empty", "Look at the command before the pipe: it has written nothing.")
+        raise FileFault(
+            path, "it is empty", "Look at the command before the pipe: it has written nothing."
+        )
     return target
 
 
@@ -66,10 +76,18 @@ def from_zip(request: Request, folder: Path) -> Path:
     """The one file of an archive; those that the finder of macOS adds do not count."""
     path = request.path
     with readable(path), zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+        names = [
+            name
+            for name in archive.namelist()
+            if not name.endswith("/") and not name.startswith("__MACOSX/")
+        ]
         if len(names) != 1:
             pipe = f"unzip -p {shlex.quote(path.name)} {shlex.join(names[:1])} | mosaic select -"
-            raise FileFault(path, f"has {len(names)} files instead of one: {listed(names)}", f"Pipe one of them ({pipe})")
+            raise FileFault(
+                path,
+                f"has {len(names)} files instead of one: {listed(names)}",
+                f"Pipe one of them ({pipe})",
+            )
         with archive.open(names[0]) as source:
             return _copied(source, folder, Path(names[0]).name)
 
@@ -77,7 +95,9 @@ def from_zip(request: Request, folder: Path) -> Path:
 def from_json(request: Request, folder: Path) -> Path:
     """A list of records as one record a line; a file of lines as it is."""
     path, target = request.path, folder / "records.jsonl"
-    with readable(path, "Write a list of records, as pandas does with to_json(path, orient='records')."):
+    with readable(
+        path, "Write a list of records, as pandas does with to_json(path, orient='records')."
+    ):
         with path.open("rb") as file:
             head = file.read(1 << 10).lstrip(codecs.BOM_UTF8).lstrip()
         if head.startswith(b"{"):
@@ -89,10 +109,18 @@ def from_json(request: Request, folder: Path) -> Path:
         text = text if request.encoding is None else text.decode(request.encoding)
         records = json.loads(text, parse_constant={"NaN": None}.__getitem__)
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise FileFault(path, "is no list of records", "Write one, as pandas does with to_json(path, orient='records').")
+        raise FileFault(
+            path,
+            "is no list of records",
+            "Write one, as pandas does with to_json(path, orient='records').",
+        )
     target.write_text("".join(f"{json.dumps(record)}\n" for record in records), request.encoding)
     return target
 
 
 #: What lays out the file inside another one, by the ending of the latter.
-PACKED: dict[str, Callable[[Request, Path], Path]] = {".xz": from_xz, ".zip": from_zip, ".json": from_json}
+PACKED: dict[str, Callable[[Request, Path], Path]] = {
+    ".xz": from_xz,
+    ".zip": from_zip,
+    ".json": from_json,
+}

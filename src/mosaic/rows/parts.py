@@ -67,7 +67,13 @@ class Look:
     share: float
 
     def of_part(self, part: Any, number: int) -> dict[str, Any]:
-        found = {"lengths": [part.shape[0]], "marks": [mark_of(part)], "missing": 0, "draw": None, "is_clean": True}
+        found = {
+            "lengths": [part.shape[0]],
+            "marks": [mark_of(part)],
+            "missing": 0,
+            "draw": None,
+            "is_clean": True,
+        }
         odd = sorted(set(cells_of(part)) ^ set(self.columns)) if is_frame(part) else []
         if odd:
             fault = f"part {number:,} of X has other columns than X says: {listed([repr(name) for name in odd], 5)}"
@@ -90,7 +96,11 @@ class Look:
         both = {name: left[name] + right[name] for name in ("lengths", "marks", "missing")}
         is_clean = left["is_clean"] and right["is_clean"]
         draws = [each["draw"] for each in (left, right) if is_clean and each["draw"] is not None]
-        draw = self.draw.merge(*draws) if self.draw is not None and len(draws) == 2 else next(iter(draws), None)
+        draw = (
+            self.draw.merge(*draws)
+            if self.draw is not None and len(draws) == 2
+            else next(iter(draws), None)
+        )
         return both | {"draw": draw, "is_clean": is_clean}
 
 
@@ -164,7 +174,9 @@ def together(first: Any, second: Any) -> Any:
     try:
         return pa.concat_tables([first, second], promote_options="permissive")
     except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
-        raise InvalidInputError(f"parts of X have columns of different types: {error}", "Convert them first.") from error
+        raise InvalidInputError(
+            f"parts of X have columns of different types: {error}", "Convert them first."
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -184,8 +196,12 @@ class Layout:
 
     def start(self, part: Any, number: int) -> int:
         """The first row of a part, if it is the one that was there before."""
-        first, last = self.ends[number : number + 2] if number + 1 < len(self.ends) else (self.n, self.n)
-        if part.shape[0] != last - first or (self.marks is not None and last > first and mark_of(part) != self.marks[number]):
+        first, last = (
+            self.ends[number : number + 2] if number + 1 < len(self.ends) else (self.n, self.n)
+        )
+        if part.shape[0] != last - first or (
+            self.marks is not None and last > first and mark_of(part) != self.marks[number]
+        ):
             had = f"had {last - first:,} rows when it was opened, and now it has {part.shape[0]:,}, or others"
             remedy = "Its rows differ from run to run. Keep them before: X.persist() of Dask and Spark, X.materialize() of Ray."
             raise InvalidInputError(f"part {number:,} of X {had}", remedy)
@@ -215,7 +231,10 @@ def encoded(encode: Callable[[Cells], Any], levels: Sequence[str], part: Any) ->
 
 
 def looked_at(
-    collection: Collection, numbers_of: Callable[[Any], Any] | None, width: int, budget: float | None
+    collection: Collection,
+    numbers_of: Callable[[Any], Any] | None,
+    width: int,
+    budget: float | None,
 ) -> tuple[Layout, IntArray, tuple[BlockResult, int] | None]:
     """One read of the collection: how its parts lie, the missing numbers of each column, and a draw with its size."""
     most = max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1))
@@ -241,7 +260,9 @@ class InParts(Outside):
         self.empty = cells_of(collection.empty)
         self.columns = list(self.empty)
         check_shape((1, len(self.columns)))
-        self.levels = [name for name, kind in self.kinds().items() if kind in (nw.Categorical, nw.Enum)]
+        self.levels = [
+            name for name, kind in self.kinds().items() if kind in (nw.Categorical, nw.Enum)
+        ]
         self._draw: tuple[list[str], tuple[BlockResult, int] | None] = ([], None)
         self._missing: dict[str, int] = {}
         self._layout: Layout | None = None
@@ -275,7 +296,9 @@ class InParts(Outside):
         if set(plain) - set(self._missing):
             self.look(plain)
         return (
-            bool(plain) and all(name in plain or not is_feature_name(name) for name in columns) and not any(self.missing(plain))
+            bool(plain)
+            and all(name in plain or not is_feature_name(name) for name in columns)
+            and not any(self.missing(plain))
         )
 
     def missing(self, columns: Sequence[str]) -> IntArray:
@@ -295,10 +318,14 @@ class InParts(Outside):
         here = {part: numbers[cuts[part] : cuts[part + 1]] - ends[part] for part in parts}
         return self._collection.run(RowsOfParts(here, columns, self.layout), parts).take(back)
 
-    def encoded(self, encode: Callable[[Cells], Any], columns: Sequence[str], width: int, *, has_rules: bool) -> PartsSource:
+    def encoded(
+        self, encode: Callable[[Cells], Any], columns: Sequence[str], width: int, *, has_rules: bool
+    ) -> PartsSource:
         """The numbers of the rows, made of these columns where the parts are."""
         drawn = self._draw[1] if not has_rules and self._draw[0] == list(columns) else None
-        return PartsSource(self._collection, partial(encoded, encode, self.levels), self.layout, width, drawn)
+        return PartsSource(
+            self._collection, partial(encoded, encode, self.levels), self.layout, width, drawn
+        )
 
 
 class PartsSource(Source):
@@ -312,7 +339,12 @@ class PartsSource(Source):
         width: int,
         drawn: tuple[BlockResult, int] | None,
     ):
-        self.collection, self.numbers_of, self.layout, self.drawn = collection, numbers_of, layout, drawn
+        self.collection, self.numbers_of, self.layout, self.drawn = (
+            collection,
+            numbers_of,
+            layout,
+            drawn,
+        )
         self.kind, self.n, self.n_features = collection.kind, layout.n, width
         check_shape((self.n, width))
 
@@ -329,5 +361,7 @@ class PartsSource(Source):
         parts = np.flatnonzero(np.diff(np.searchsorted(numbers, self.layout.ends))).tolist()
         if not parts:
             return np.empty((0, self.n_features))
-        (found,) = self.collection.run(Mapped(TakeRows(numbers), self.numbers_of, self.layout), parts)
+        (found,) = self.collection.run(
+            Mapped(TakeRows(numbers), self.numbers_of, self.layout), parts
+        )
         return found["rows"]

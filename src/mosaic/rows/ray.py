@@ -38,9 +38,14 @@ class InRay(Collection):
 
         shared, empty = ray.put(job), ray.put(self.empty)
         numbers = range(self.n_parts) if parts is None else parts
-        tasks = found = [_remote(block_done).remote(shared, empty, self._blocks[i], i) for i in numbers]
+        tasks = found = [
+            _remote(block_done).remote(shared, empty, self._blocks[i], i) for i in numbers
+        ]
         while len(found) > 1:
-            found = [_remote(blocks_merged).remote(shared, *found[i : i + 8]) for i in range(0, len(found), 8)]
+            found = [
+                _remote(blocks_merged).remote(shared, *found[i : i + 8])
+                for i in range(0, len(found), 8)
+            ]
             tasks = tasks + found
         try:
             return ray.get(found[0])
@@ -68,7 +73,8 @@ def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
 
     if not isinstance(X, ray.data.Dataset):
         raise InvalidInputError(
-            f"X must be a ray.data.Dataset; got {type(X).__name__}", "Make one, for example with ray.data.from_numpy."
+            f"X must be a ray.data.Dataset; got {type(X).__name__}",
+            "Make one, for example with ray.data.from_numpy.",
         )
     blocks = InRay(X)
     (name, *more) = blocks.empty.column_names
@@ -111,9 +117,13 @@ def plain(block: Any) -> Any:
     for place, field in enumerate(block.schema):
         shape: Sequence[int] = getattr(field.type, "shape", ())
         if len(shape) == 1:
-            numbers = pa.concat_arrays([chunk.storage.flatten() for chunk in block.column(place).chunks])
+            numbers = pa.concat_arrays(
+                [chunk.storage.flatten() for chunk in block.column(place).chunks]
+            )
             numbers = numbers.cast(pa.uint8()) if numbers.type == pa.bool_() else numbers
-            block = block.set_column(place, field.name, pa.FixedSizeListArray.from_arrays(numbers, shape[0]))
+            block = block.set_column(
+                place, field.name, pa.FixedSizeListArray.from_arrays(numbers, shape[0])
+            )
     return block
 
 

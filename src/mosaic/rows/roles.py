@@ -69,7 +69,9 @@ class Request:
     def is_of_file(self) -> bool:
         return self.path is not NO_FILE
 
-    def fault(self, said: str, remedy: str, column: str | None = None, **where: Any) -> InvalidInputError:
+    def fault(
+        self, said: str, remedy: str, column: str | None = None, **where: Any
+    ) -> InvalidInputError:
         """What is wrong with the rows: of a file with its name, of others as what X has."""
         if self.others and column is None:
             remedy = f"{remedy} Or name another sheet (`sheet`): {listed(self.others)}."
@@ -83,7 +85,9 @@ class Request:
         if needed > self.budget / 2:
             raise FileFault(self.path, f"{said} more than half of the memory budget", remedy)
 
-    def unknown(self, what: str, name: str, names: Sequence[str], parameter: str | None = None) -> InvalidInputError:
+    def unknown(
+        self, what: str, name: str, names: Sequence[str], parameter: str | None = None
+    ) -> InvalidInputError:
         """The fault of a column or an array (``what``) that is not there; the remedy lists those that are."""
         there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
         by = "" if parameter is None else f" (`{parameter}`)"
@@ -133,7 +137,9 @@ def roles_of(request: Request, table: Table, *, has_names: bool) -> Roles:
     why = dict.fromkeys(request.group, "the group of each row")
     why |= {} if request.weight is None else {request.weight: "how often each row counts"}
     why |= {} if id_name is None else {id_name: "names the rows"}
-    why |= dict.fromkeys(added, "was added by mosaic itself") | dict.fromkeys(set(index) - {id_name}, "is the index")
+    why |= dict.fromkeys(added, "was added by mosaic itself") | dict.fromkeys(
+        set(index) - {id_name}, "is the index"
+    )
     left_out = [LeftOut(name, why[name]) for name in names if name in why and name not in compared]
     return Roles(tuple(compared), frozenset(asked_for), id_name, tuple(left_out), tuple(notes))
 
@@ -144,7 +150,9 @@ def refuse_structures(request: Request, table: Table, name: str) -> None:
     kind = table.kinds()[name]
     if (kind.is_nested() and not holds_vectors(kind)) or kind == nw.Binary:
         remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
-        raise request.fault(f"holds {kind}, which rows cannot be compared by (`columns`)", remedy, name)
+        raise request.fault(
+            f"holds {kind}, which rows cannot be compared by (`columns`)", remedy, name
+        )
 
 
 def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
@@ -169,7 +177,9 @@ def check_weight(request: Request, table: Table) -> None:
     kind = table.kinds()[request.weight]
     if not is_number(kind):
         raise request.fault(
-            f"weights must be numbers; the column holds {kind} (`weight`)", "Name another column.", request.weight
+            f"weights must be numbers; the column holds {kind} (`weight`)",
+            "Name another column.",
+            request.weight,
         )
 
 
@@ -180,7 +190,9 @@ def is_number(kind: DType) -> bool:
     return bool(kind.is_numeric() or kind == nw.Boolean)
 
 
-def refuse_columns(request: Request, what: str = "is an array, whose columns have no names") -> None:
+def refuse_columns(
+    request: Request, what: str = "is an array, whose columns have no names"
+) -> None:
     """Refuse names of columns where columns have none, as in arrays and pictures."""
     given = {parameter: column for column, parameter in request.named.items()}
     given |= {name: getattr(request, name) for name in ("columns", "exclude_columns")}
@@ -196,7 +208,11 @@ def _matching(request: Request, parameter: str, names: Sequence[str]) -> tuple[s
     matched: set[str] = set()
     there = set(names)
     for pattern in getattr(request, parameter) or ():
-        found = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
+        found = (
+            {pattern}
+            if pattern in there
+            else {name for name in names if fnmatchcase(name, pattern)}
+        )
         if not found:
             raise request.unknown("column", pattern, names, parameter)
         exact |= found & {pattern}
@@ -204,14 +220,18 @@ def _matching(request: Request, parameter: str, names: Sequence[str]) -> tuple[s
     return exact, matched
 
 
-def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) -> tuple[str | None, list[str]]:
+def _column_of_names(
+    table: Table, free: Sequence[str], index: Sequence[str]
+) -> tuple[str | None, list[str]]:
     """The column that names the rows: of different values and called as ids are, or else any other text of different values."""
     import narwhals.stable.v2 as nw
 
     kinds = table.kinds()
     texts = (nw.String, nw.Categorical, nw.Enum, nw.Object)
     single = [name for name in free if is_number(kinds[name]) or kinds[name] in texts]
-    by_name = list(dict.fromkeys([*(name for name in index if name in single), *id_names_among(single)]))
+    by_name = list(
+        dict.fromkeys([*(name for name in index if name in single), *id_names_among(single)])
+    )
     if not isinstance(table, InMemory):
         if not by_name:
             return None, []
@@ -225,7 +245,9 @@ def _column_of_names(table: Table, free: Sequence[str], index: Sequence[str]) ->
             if name in others:
                 why = ", whose values are all different"
                 keep = ""
-            return name, [f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}."]
+            return name, [
+                f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}."
+            ]
     return None, []
 
 

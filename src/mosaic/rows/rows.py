@@ -22,7 +22,15 @@ from mosaic.choosing.budget import budget_of
 from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError, warn
 from mosaic.rows.faults import close_to
-from mosaic.rows.frames import Cells, cells_if_frame, cells_of, holds_vectors, index_names, n_rows, take_rows
+from mosaic.rows.frames import (
+    Cells,
+    cells_if_frame,
+    cells_of,
+    holds_vectors,
+    index_names,
+    n_rows,
+    take_rows,
+)
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
 from mosaic.rows.parts import InParts
 from mosaic.rows.roles import Request, Roles, roles_of
@@ -75,7 +83,14 @@ class Rows:
     closers: list[Callable[[], None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, X: object, *, groups: object = None, weights: object = None, memory_budget: float | None = None) -> Rows:
+    def of(
+        cls,
+        X: object,
+        *,
+        groups: object = None,
+        weights: object = None,
+        memory_budget: float | None = None,
+    ) -> Rows:
         """The rows of whatever X is: an array, sparse matrix or memory map; a data frame; AnnData; the path of a file; a Zarr or
         HDF5 array; a Dask or Ray collection. ``groups`` and ``weights`` are values for each row, or names of columns.
 
@@ -97,12 +112,16 @@ class Rows:
         if request.id is not None and isinstance(table, InMemory):
             rows.check_ids()
         elif request.id is not None:
-            rows.notes.append(f"Whether the values of {request.id!r} are all different was not checked in a file of this size.")
+            rows.notes.append(
+                f"Whether the values of {request.id!r} are all different was not checked in a file of this size."
+            )
         rows.notes = [*rows.notes, *roles.notes]
         return rows._with_values()
 
     @classmethod
-    def of_array(cls, request: Request, array: Any, table: Table | None = None, **more: Any) -> Rows:
+    def of_array(
+        cls, request: Request, array: Any, table: Table | None = None, **more: Any
+    ) -> Rows:
         """The rows of an array of numbers; a table shows them, and may name, group and weigh them."""
         shown = InArray(array, more.get("array_names")) if table is None else table
         return cls(request, shown, array, **more)._with_values()
@@ -125,7 +144,11 @@ class Rows:
         if group or weight:
             request = replace(self.request, id=self.id_name, group=group or self.request.group)
             request = replace(request, weight=weight[0] if weight else request.weight)
-            roles = roles_of(request, self.table, has_names=self.index is not None) if self.array is None else self.roles
+            roles = (
+                roles_of(request, self.table, has_names=self.index is not None)
+                if self.array is None
+                else self.roles
+            )
             rows = replace(self, request=request, roles=roles)._with_values()
         if groups is not None and not group:
             rows = replace(rows, groups=groups)
@@ -135,8 +158,18 @@ class Rows:
 
     def _columns_named(self, given: object, parameter: str) -> list[str]:
         """The columns that a text or a list of texts names; of one text for each row are labels, unless all are columns."""
-        names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
-        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        names = (
+            [given]
+            if isinstance(given, str)
+            else list(given)
+            if isinstance(given, list | tuple)
+            else []
+        )
+        if (
+            not names
+            or not all(isinstance(name, str) for name in names)
+            or len(set(names)) < len(names)
+        ):
             return []
         there = [] if isinstance(self.table, InArray) else self.columns
         missing = [name for name in names if name not in there]
@@ -144,8 +177,14 @@ class Rows:
             return []
         if missing:
             fault = f"names the column {missing[0]!r}, which X does not have"
-            has = f"It has {listed(there)}." if there else "Its columns have no names: give one value for every row."
-            raise InvalidInputError(fault, f"{close_to(missing[0], there)}{has}", parameter=parameter)
+            has = (
+                f"It has {listed(there)}."
+                if there
+                else "Its columns have no names: give one value for every row."
+            )
+            raise InvalidInputError(
+                fault, f"{close_to(missing[0], there)}{has}", parameter=parameter
+            )
         return names
 
     # ---- what they are
@@ -185,13 +224,18 @@ class Rows:
     def held(self) -> float:
         """Bytes of a file that are in memory."""
         X = self.array.data if hasattr(self.array, "indptr") else self.array
-        in_array = 0.0 if self.path is None or isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
+        in_array = (
+            0.0 if self.path is None or isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
+        )
         return in_array + self.table.held
 
     @property
     def options(self) -> dict[str, Any]:
         usual = Request()
-        given = {name: getattr(self.request, name) for name in ("embedding", "array", "image_size", "colour")}
+        given = {
+            name: getattr(self.request, name)
+            for name in ("embedding", "array", "image_size", "colour")
+        }
         return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
     # ---- names and cells
@@ -253,7 +297,11 @@ class Rows:
     def _names_of(self, rows: IntArray | None) -> RowNames:
         if self.index is not None:
             return self.index if rows is None else self.index.among(rows)
-        return RowNames(tuple(self.names(np.arange(self.n) if rows is None else rows)), f"column {self.id_name!r}", rows)
+        return RowNames(
+            tuple(self.names(np.arange(self.n) if rows is None else rows)),
+            f"column {self.id_name!r}",
+            rows,
+        )
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""
@@ -290,9 +338,13 @@ class Rows:
         width: int | None = None
         kind = self.table.kinds()[name]
         if not holds_vectors(kind):
-            raise self.request.fault(f"holds {kind}, no lists of numbers (`embedding`)", "Name a column of lists.", name)
+            raise self.request.fault(
+                f"holds {kind}, no lists of numbers (`embedding`)", "Name a column of lists.", name
+            )
         for cells in self.table.blocks([name]):
-            lengths = pc.fill_null(pc.list_value_length(cells.columns[name].to_native()), 0).to_numpy()
+            lengths = pc.fill_null(
+                pc.list_value_length(cells.columns[name].to_native()), 0
+            ).to_numpy()
             width = int(lengths[0]) if width is None else width
             odd = np.flatnonzero((lengths != width) | (lengths == 0))
             if len(odd):
@@ -317,17 +369,25 @@ class Rows:
             if text and text not in first_rows:
                 first_rows[text] = row
                 continue
-            said = f"{text!r} is also the id of {self.place(first_rows[text])}" if text else "has no value"
+            said = (
+                f"{text!r} is also the id of {self.place(first_rows[text])}"
+                if text
+                else "has no value"
+            )
             remedy = "Correct it, or name a column whose values are all different."
             raise self.request.fault(f"{said} (`id`)", remedy, column, where=self.place(row))
 
     def _weights_in(self, table: Table, column: str) -> FloatArray:
-        weights = np.concatenate([cells.matrix().ravel().astype(np.float64) for cells in table.blocks([column])])
+        weights = np.concatenate(
+            [cells.matrix().ravel().astype(np.float64) for cells in table.blocks([column])]
+        )
         odd = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(odd) and self.path is not None:
             value = "is missing" if np.isnan(weights[odd[0]]) else f"is {weights[odd[0]]:g}"
             remedy = "Weights are finite numbers, 0 or larger. Correct it, or name another column."
-            raise self.request.fault(f"a weight {value} (`weight`)", remedy, column, where=self.place(int(odd[0])))
+            raise self.request.fault(
+                f"a weight {value} (`weight`)", remedy, column, where=self.place(int(odd[0]))
+            )
         return np.asarray(weights)
 
     def close(self) -> None:
@@ -342,17 +402,28 @@ class Rows:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.path or ''}: {self.n:,} rows, {len(self.columns):,} columns>".replace(" :", ":")
+        return f"<{self.kind} {self.path or ''}: {self.n:,} rows, {len(self.columns):,} columns>".replace(
+            " :", ":"
+        )
 
 
 def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
     """Of every row its group: the value of one column, or what the values of several are together; those of files as text."""
     blocks = [list(cells.columns.values()) for cells in table.blocks(columns)]
     if as_text:
-        rows = chain.from_iterable(zip(*(column.to_list() for column in block), strict=True) for block in blocks)
+        rows = chain.from_iterable(
+            zip(*(column.to_list() for column in block), strict=True) for block in blocks
+        )
         return np.array([group_label(*cells) for cells in rows], dtype=np.str_)
-    values = [np.concatenate([column.to_numpy() for column in parts]) for parts in zip(*blocks, strict=True)]
-    return values[0] if len(columns) == 1 else np.stack([each.astype(object) for each in values], axis=1)
+    values = [
+        np.concatenate([column.to_numpy() for column in parts])
+        for parts in zip(*blocks, strict=True)
+    ]
+    return (
+        values[0]
+        if len(columns) == 1
+        else np.stack([each.astype(object) for each in values], axis=1)
+    )
 
 
 def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
@@ -376,7 +447,9 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
             warn(sentence)
         names = RowNames(tuple(map(str, X.obs_names)), "obs_names")
         obs = InMemory(cells_of(X.obs.set_axis(list(map(str, X.obs.columns)), axis=1)))
-        return Rows.of_array(Request(kind="AnnData"), source, obs, array_names=source.names, index=names)
+        return Rows.of_array(
+            Request(kind="AnnData"), source, obs, array_names=source.names, index=names
+        )
     if source is not None:
         return Rows.of_array(Request(kind=source.kind), source, array_names=source.names)
     if isinstance(X, Mapping):
@@ -385,7 +458,9 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     if cells is None and hasattr(X, "to_frame"):
         raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
     if cells is None:
-        return Rows.of_array(Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X))
+        return Rows.of_array(
+            Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X)
+        )
     request = Request(kind="data frame")
     table = InMemory(cells)
     index = index_names(cells.frame)
@@ -405,19 +480,28 @@ def collection(X: Any, memory_budget: float | None) -> Source | InParts | None:
     from mosaic.rows.arrays import owner_of
 
     engine = {"dask": "dask", "ray": "ray", "pyspark": "spark"}.get(owner_of(X))
-    return None if engine is None else import_module(f"mosaic.rows.{engine}").collection_of(X, memory_budget)
+    return (
+        None
+        if engine is None
+        else import_module(f"mosaic.rows.{engine}").collection_of(X, memory_budget)
+    )
 
 
 def array_of(X: Any) -> Any:
     """An array of what is none; lists of texts and of dicts are refused, which are no rows of numbers."""
-    kinds = {"texts": (str, "pandas.DataFrame({'text': X})"), "dicts": (Mapping, "pandas.DataFrame(X)")}
+    kinds = {
+        "texts": (str, "pandas.DataFrame({'text': X})"),
+        "dicts": (Mapping, "pandas.DataFrame(X)"),
+    }
     for what, (kind, remedy) in kinds.items():
         if isinstance(X, list | tuple) and X and isinstance(X[0], kind):
             raise InvalidInputError(f"X is a list of {what}", f"Pass a data frame: {remedy}.")
     try:
         return np.asarray(X)
     except ValueError as error:  # lists of different lengths
-        raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter="X") from error
+        raise InvalidInputError(
+            f"must be a rectangular array of numbers: {error}", parameter="X"
+        ) from error
 
 
 def chosen_rows(X: Any, rows: IntArray, n: int) -> Any:
@@ -425,10 +509,16 @@ def chosen_rows(X: Any, rows: IntArray, n: int) -> Any:
     from mosaic.rows.arrays import is_stored, owner_of
 
     is_anndata = owner_of(X) == "anndata" and hasattr(X, "obs")
-    opened = opened_rows(X) if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata) else None
+    opened = (
+        opened_rows(X)
+        if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata)
+        else None
+    )
     given = n_rows(X) if opened is None else opened.n
     if given != n:
-        raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
+        raise InvalidInputError(
+            f"must have the {n} rows of fit, in their order; it has {given}", parameter="X"
+        )
     if opened is not None:
         return opened.take(rows)
     if is_anndata:

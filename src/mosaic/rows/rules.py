@@ -16,7 +16,8 @@ from mosaic.rows.text_values import NEARLY_ALL, written_dates, written_numbers
 
 #: Column names that say that numbers are codes.
 CODE_NAMES = re.compile(
-    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])", re.I
+    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])",
+    re.I,
 )
 
 
@@ -29,7 +30,9 @@ class LeftOut:
     remedy: str | None = None
 
 
-def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatArray | None = None) -> Column | LeftOut:
+def rule_of(
+    name: str, values: Values, *, forced: bool = False, weights: FloatArray | None = None
+) -> Column | LeftOut:
     """What kind of column this is; one that is ``forced`` is left out only if it is constant or no values can be compared."""
     there = int((~values.missing).sum())
     weights = np.ones(len(values)) if weights is None else weights
@@ -44,13 +47,19 @@ def rule_of(name: str, values: Values, *, forced: bool = False, weights: FloatAr
         return Embedding.of(name, values, weights)
     if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
-        remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
+        remedy = (
+            "rename it if it says something about a row"
+            if repeats and values.codes is None
+            else None
+        )
         return LeftOut(name, "has the name of an id", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
     return by_kind(name, values, forced, weights)
 
 
-def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
+def _rule_of_numbers(
+    name: str, values: Values, forced: bool, weights: FloatArray
+) -> Column | LeftOut:
     assert values.numbers is not None
     x, n = values.numbers, len(values)
     distinct = np.unique(x[np.isfinite(x)])
@@ -62,7 +71,11 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
         return Number.of(name, x, np.zeros(n), weights, dates=True)
     if not forced and (distinct == np.round(distinct)).all():
         if CODE_NAMES.search(name):
-            return LeftOut(name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text")
+            return LeftOut(
+                name,
+                "holds codes, as its name says",
+                "rename it if it holds amounts, or convert it to text",
+            )
         if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
@@ -70,7 +83,9 @@ def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArra
     return Number.of(name, x, np.isinf(x) * 1.0, weights)
 
 
-def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray) -> Column | LeftOut:
+def _rule_of_levels(
+    name: str, values: Values, forced: bool, weights: FloatArray
+) -> Column | LeftOut:
     levels, codes = values.levels, values.codes
     assert codes is not None
     there = int((codes >= 0).sum())
@@ -89,7 +104,9 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
         if is_long(levels) and len(levels) > 2:
             return Text.of(name, levels, codes, weights, long=True)
         if not forced:
-            hardly_repeated = len(levels) > 0.5 * there  # as names, numbers or codes of something are
+            hardly_repeated = (
+                len(levels) > 0.5 * there
+            )  # as names, numbers or codes of something are
             if hardly_repeated and _mostly(r"\+?[\d\s()./-]{7,20}", levels):
                 return LeftOut(name, "holds phone numbers or codes")
             if _mostly(r"\S+@\S+\.\S+|https?://\S+|www\.\S+", levels):
@@ -97,7 +114,11 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
             if len(levels) == there > 1:
                 return LeftOut(name, "is different in every row, as names are")
             if hardly_repeated and _mostly(r"(?=.*\d)[\w./:-]+", levels):
-                return LeftOut(name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats")
+                return LeftOut(
+                    name,
+                    "holds codes, hardly any of which repeats",
+                    "keep the part of the codes that repeats",
+                )
     rule = Category.of(name, levels, codes, weights)
     rare, present = rule.shares[-2] * weights.sum(), weights[codes >= 0].sum()
     return Text.of(name, levels, codes, weights) if rare > present / 2 and there > 2 else rule
@@ -113,7 +134,10 @@ def notes_of(column: Column, values: Values, place: Callable[[int], str]) -> lis
     if isinstance(column, Number) and column.unread + column.unlike:
         _, strange = column.read(values)
     elif isinstance(column, Category) and column.misspelt and values.codes is not None:
-        others = [level not in column.levels and column.likely(level) is not None for level in values.levels]
+        others = [
+            level not in column.levels and column.likely(level) is not None
+            for level in values.levels
+        ]
         strange = -1.0 * (values.of_levels(np.array(others, float)) == 1)
     what = "number" if isinstance(column, Number) and column.has_time is None else "date"
     unread = f"not a {what}", f"not {what}s"

@@ -50,12 +50,16 @@ class SavedRows(Outside):
         """Of rows and what was found in them."""
         selection = selection.with_outliers()
         in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
-        odd = selection.data.rows_in_data(lowest_first(selection.outlier_rows, selection.counts_of_rows))
+        odd = selection.data.rows_in_data(
+            lowest_first(selection.outlier_rows, selection.counts_of_rows)
+        )
         wanted = list(dict.fromkeys([*selection.rows.tolist(), *odd.tolist(), *in_memory.tolist()]))
         flat = [
             c.name
             for c in rows.cells(wanted[:1]).schema
-            if c.name != rows.id_name and not types.is_nested(c.type) and not types.is_binary(c.type)
+            if c.name != rows.id_name
+            and not types.is_nested(c.type)
+            and not types.is_binary(c.type)
         ]
         most = max(MOST_CELLS // max(len(flat), 1), len(selection.rows))
         listed = np.sort(np.array(wanted[:most], np.intp))
@@ -70,7 +74,10 @@ class SavedRows(Outside):
             group_name=rows.group_name,
             named=in_memory,
             listed=listed,
-            kept={name: tuple(jsonable(value) for value in values_of(cells.column(name))) for name in flat},
+            kept={
+                name: tuple(jsonable(value) for value in values_of(cells.column(name)))
+                for name in flat
+            },
             options=rows.options,
             notes=tuple(rows.notes),
         )
@@ -89,7 +96,11 @@ class SavedRows(Outside):
         """Cells, missing ones as null; names are known of all rows in memory."""
         found = {}
         for name in columns:
-            known, values = (self.named, self.ids or ()) if name == self.id_name else (self.listed, self.kept[name])
+            known, values = (
+                (self.named, self.ids or ())
+                if name == self.id_name
+                else (self.listed, self.kept[name])
+            )
             place = dict(zip(known.tolist(), values, strict=True))
             found[name] = pa.array([place.get(number) for number in np.asarray(rows).tolist()])
         return table_of(found, len(rows))

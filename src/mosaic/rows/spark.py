@@ -50,7 +50,10 @@ class InSpark(Collection):
 
 def collection_of(X: Any, budget: float | None) -> InParts:
     if not hasattr(X, "mapInArrow"):
-        raise InvalidInputError(f"X must be a Spark dataframe; got {type(X).__name__}", "Convert it, for example with rdd.toDF.")
+        raise InvalidInputError(
+            f"X must be a Spark dataframe; got {type(X).__name__}",
+            "Convert it, for example with rdd.toDF.",
+        )
     return InParts(InSpark(X), budget)
 
 
@@ -59,7 +62,9 @@ def release(frame: Any) -> None:
         frame.unpersist()
 
 
-def of_partition(payload: bytes, empty: Any, chosen: frozenset[int] | None, batches: Iterator[Any]) -> Iterator[Any]:
+def of_partition(
+    payload: bytes, empty: Any, chosen: frozenset[int] | None, batches: Iterator[Any]
+) -> Iterator[Any]:
     import pyarrow as pa
     from pyspark import TaskContext
 
@@ -75,7 +80,9 @@ def merged(payload: bytes, most: int, table: Any) -> Any:
     found = list(zip(table["number"].to_pylist(), table["found"].to_pylist(), strict=True))
     import pyarrow as pa
 
-    return pa.Table.from_batches([answer(min(found)[0] // most, lambda: partitions_merged(pickle.loads(payload), found))])
+    return pa.Table.from_batches(
+        [answer(min(found)[0] // most, lambda: partitions_merged(pickle.loads(payload), found))]
+    )
 
 
 def answer(number: int, work: Any) -> Any:

@@ -45,7 +45,9 @@ class Table(Protocol):
     def kinds(self) -> Mapping[str, Any]:
         """The type of each column, as narwhals calls it."""
 
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+    def blocks(
+        self, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[Cells]:
         """The cells of consecutive rows, in their order."""
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
@@ -77,12 +79,17 @@ class InMemory:
     def cells(self, columns: Sequence[str]) -> Cells:
         return self._cells.only(columns)
 
-    def blocks(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+    def blocks(
+        self, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[Cells]:
         cells = self.cells(columns)
         yield cells if stop is None else cells.some(slice(start, stop))
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
-        return table_of({name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns}, len(rows))
+        return table_of(
+            {name: arrow_column(self._cells.columns[name][np.asarray(rows)]) for name in columns},
+            len(rows),
+        )
 
     def texts(self, column: str, rows: IntArray | None = None) -> list[str]:
         cells = self._cells.columns[column]
@@ -97,7 +104,9 @@ class Outside:
     def kinds(self: Table) -> Mapping[str, Any]:
         return cells_of(self.take(NO_ROWS, self.columns)).kinds
 
-    def blocks(self: Table, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Cells]:
+    def blocks(
+        self: Table, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[Cells]:
         rows = np.arange(start, self.n if stop is None else stop)
         yield cells_of(self.take(rows, columns), levels=getattr(self, "levels", ()))
 
@@ -119,7 +128,10 @@ class InArray(Outside):
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
         values = rows_at(self._X, rows if columns else NO_ROWS)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-        return table_of({name: pa.array(native(values[:, self.columns.index(name)])) for name in columns}, len(rows))
+        return table_of(
+            {name: pa.array(native(values[:, self.columns.index(name)])) for name in columns},
+            len(rows),
+        )
 
 
 def rows_at(X: Source | Shaped, rows: IntArray) -> Any:

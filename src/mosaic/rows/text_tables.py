@@ -72,7 +72,11 @@ class TextTable:
         """Lines as cells of one column. Empty ones are left out, as they are by pyarrow."""
         check_text(self.request)
         with readable(self.request.path), open_stream(self.request) as stream:
-            lines = (line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline="\n") if line.strip())
+            lines = (
+                line.rstrip("\r\n")
+                for line in io.TextIOWrapper(stream, "utf-8-sig", newline="\n")
+                if line.strip()
+            )
             while block := list(islice(lines, BLOCK_ROWS)):
                 yield pa.record_batch({self.names[0]: block})
 
@@ -86,14 +90,21 @@ class TextTable:
                 column_names=self.names,
                 skip_rows=self.skipped,
                 skip_rows_after_names=int(self.has_header),
-                use_threads=len(self.names) < 1000,  # threads that share thousands of columns take longer than one
+                use_threads=len(self.names)
+                < 1000,  # threads that share thousands of columns take longer than one
             ),
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
+            "convert_options": arrow.ConvertOptions(
+                column_types=dict.fromkeys(self.names, pa.string())
+            ),
         }
         size = path.stat().st_size
         last = ""
-        with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
+        with (
+            readable(path),
+            path.open("rb", buffering=0) as raw,
+            open_stream(request, raw) as stream,
+        ):
             try:
                 for batch in arrow.open_csv(stream, **options):
                     if batch.num_rows:
@@ -216,12 +227,17 @@ class TextTable:
         with suppress(csv.Error, OSError):
             if self.others or not self.delimiter:
                 return None
-            return next((line for line, _ in islice(self._records(), number + int(self.has_header), None)), None)
+            return next(
+                (line for line, _ in islice(self._records(), number + int(self.has_header), None)),
+                None,
+            )
         return None
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         with open_stream(self.request) as stream:
-            yield from csv_records(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""), self.delimiter)
+            yield from csv_records(
+                io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""), self.delimiter
+            )
 
     def _fault(self, said: str) -> FileFault:
         """What is wrong with a file that pyarrow refuses: the first record of the wrong length, or an open quotation mark."""
@@ -238,7 +254,9 @@ class TextTable:
                     break
         if cells[-1].endswith("\n") or breaks > 5 or len(cells) == expected:
             what = f"a quotation mark is opened and not closed, or a cell is too long ({' '.join(said.split())[:300]})"
-            return FileFault(path, what, 'Close it, or write a quotation mark in a text twice: "".', line=line)
+            return FileFault(
+                path, what, 'Close it, or write a quotation mark in a text twice: "".', line=line
+            )
         count = f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} instead of {expected}"
         remedy = "Correct the line; a cell that holds the delimiter or a line break must be in quotation marks."
         like = "as the header has" if self.has_header else "as the first line has"
@@ -255,14 +273,19 @@ def open_text_table(request: Request) -> Rows:
     for other in text.others:
         if (other.names, other.decimal) != (text.names, text.decimal):
             fault = f"has other columns or another decimal sign than {text.request.path.name}: {listed(other.names)}"
-            raise FileFault(other.request.path, fault, "Name files that are written in the same way.")
+            raise FileFault(
+                other.request.path, fault, "Name files that are written in the same way."
+            )
     check_names(request, text.names)
     request = replace(request, dialect=(text.delimiter or ",", text.decimal))
     more: dict[str, Any] = {"notes": text.notes, "line": text.line_of}
     try:
         return rows_of_batches(request, text.typed(), **more)
     except OtherKindsError:
-        again = (text._batch(batch.columns, [("text", column) for column in batch.columns]) for batch in text.batches())
+        again = (
+            text._batch(batch.columns, [("text", column) for column in batch.columns])
+            for batch in text.batches()
+        )
         return rows_of_batches(request, again, **more)
 
 
@@ -294,9 +317,17 @@ def sniff_csv(request: Request) -> TextTable:
     text = head.decode("utf-8-sig", errors="ignore")  # it may end within a letter
     lines = text if whole else text[: text.rfind("\n") + 1] or text
     if not lines.strip():
-        raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
-    delimiter = "\t" if ending in ("tsv", "tab") else _delimiter_of(lines, is_strict=ending == "txt")
-    if delimiter is None and ending == "txt" and not all(is_number_cell(line, ".") for line in lines.split("\n")[1:-1]):
+        raise FileFault(
+            path, "holds nothing but empty lines", "Write it again, or name another one."
+        )
+    delimiter = (
+        "\t" if ending in ("tsv", "tab") else _delimiter_of(lines, is_strict=ending == "txt")
+    )
+    if (
+        delimiter is None
+        and ending == "txt"
+        and not all(is_number_cell(line, ".") for line in lines.split("\n")[1:-1])
+    ):
         said = "Every line is a text; there is no header."
         return TextTable(request, "", ".", ["text"], False, 0, 0.0, [said])
     delimiter = delimiter or ","
@@ -316,7 +347,16 @@ def sniff_csv(request: Request) -> TextTable:
     if has_header and whole and len(records) == 1:
         raise no_rows(path, "has a header and no rows")
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
-    return TextTable(request, delimiter, decimal, names, has_header, skipped, len(lines.encode()) / len(records), notes)
+    return TextTable(
+        request,
+        delimiter,
+        decimal,
+        names,
+        has_header,
+        skipped,
+        len(lines.encode()) / len(records),
+        notes,
+    )
 
 
 def csv_records(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -367,7 +407,9 @@ def _delimiter_of(text: str, is_strict: bool) -> str | None:
 def _has_decimal_comma(records: list[list[str]]) -> bool:
     cells = [cell.strip() for record in records for cell in record]
     patterns = r"[-+]?\d+,\d+([eE][-+]?\d+)?", r"[-+]?\d*\.\d+([eE][-+]?\d+)?"
-    commas, points = (len(list(filter(re.compile(pattern).fullmatch, cells))) for pattern in patterns)
+    commas, points = (
+        len(list(filter(re.compile(pattern).fullmatch, cells))) for pattern in patterns
+    )
     return commas > points
 
 
@@ -391,14 +433,18 @@ def names_and_header(first: list[str], decimal: str, notes: list[str]) -> tuple[
 def open_workbook(request: Request) -> Rows:
     """A sheet of a workbook; its first row that is not empty names the columns. python-calamine runs no formulas."""
     path = request.path
-    with readable(path, "It is damaged or no workbook. Save it again, as Excel workbook or as CSV."):
+    with readable(
+        path, "It is damaged or no workbook. Save it again, as Excel workbook or as CSV."
+    ):
         size = path.stat().st_size
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as packed:
                 size = sum(member.file_size for member in packed.infolist())
         remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
         # A byte of XML takes up to eight while it is read.
-        request.refuse_beyond_half(8 * size, f"unpacks to {size / 1e6:,.0f} MB, which takes", remedy)
+        request.refuse_beyond_half(
+            8 * size, f"unpacks to {size / 1e6:,.0f} MB, which takes", remedy
+        )
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheets = list(book.sheet_names)
         name = request.sheet if request.sheet is not None else next(iter(sheets), None)
@@ -411,11 +457,15 @@ def open_workbook(request: Request) -> Rows:
         raise request.fault(f"its sheet {name!r} is empty", "Write it again with its rows.")
     notes = []
     if len(sheets) > 1:
-        notes.append(f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}.")
+        notes.append(
+            f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}."
+        )
     names, has_header = names_and_header([_text(cell) for cell in rows[0]], ".", notes)
     body = rows[1:] if has_header else rows
     if not body:
-        raise request.fault(f"its sheet {name!r} has a header and no rows", "Write it again with its rows.")
+        raise request.fault(
+            f"its sheet {name!r} has a header and no rows", "Write it again with its rows."
+        )
     check_names(request, names)
     columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
     return Rows.of_table(request, InMemory.of_arrow(pa.table(columns)), notes=notes)
@@ -430,8 +480,14 @@ def _column(cells: list[Any]) -> Any:
         with suppress(pa.ArrowInvalid):
             return column.cast(pa.int64())
         return column
-    return pa.array(cells if len(kinds) <= 1 else [None if cell is None else _text(cell) for cell in cells])
+    return pa.array(
+        cells if len(kinds) <= 1 else [None if cell is None else _text(cell) for cell in cells]
+    )
 
 
 def _text(cell: object) -> str:
-    return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
+    return (
+        f"{cell:g}"
+        if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
+        else str(cell)
+    )

@@ -36,7 +36,10 @@ _NUMBER = re.compile(
 )
 _BLANKS = re.compile(r"[\s'’\u00a0\u202f]")
 #: Digits of which the sign may stand before thousands or before a fraction, and whole numbers with signs before thousands.
-_UNCLEAR, _GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}"), re.compile(r"\d{1,3}([., ]\d{2,3})*[., ]\d{3}")
+_UNCLEAR, _GROUPED = (
+    re.compile(r"[1-9]\d{0,2}[.,]\d{3}"),
+    re.compile(r"\d{1,3}([., ]\d{2,3})*[., ]\d{3}"),
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class Written:
         unlike = np.zeros(len(texts), bool)
         if self.form not in (".", ","):
             days = np.array([_days(text, self.form) for text in texts], np.float64)
-            return np.where(np.isnan(days), Written(ISO).read(texts), days) if self.or_iso else days, unlike
+            return np.where(
+                np.isnan(days), Written(ISO).read(texts), days
+            ) if self.or_iso else days, unlike
         numbers = np.full(len(texts), np.nan)
         for place, match in enumerate(map(_NUMBER.fullmatch, texts)):
             if match is not None:
@@ -113,9 +118,13 @@ def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
     unit = max(units, key=lambda unit: (units[unit], unit), default="")
     for sign, other in (".,", ",."):
         if short > TELLING * counts.sum() and decimals[sign] <= (1 - NEARLY_ALL) * unclear[sign]:
-            decimals[other] += unclear[sign]  # 987 beside 1.234 and 12.345: from a thousand on there is a sign
+            decimals[other] += unclear[
+                sign
+            ]  # 987 beside 1.234 and 12.345: from a thousand on there is a sign
     written = Written("," if decimals[","] > decimals["."] else ".", unit=unit)
-    is_of_unit = [match is not None and (not match["word"] or _unit_of(match) == unit) for match in found]
+    is_of_unit = [
+        match is not None and (not match["word"] or _unit_of(match) == unit) for match in found
+    ]
     return written if _nearly_all(np.isfinite(written.read(texts)) & is_of_unit, counts) else None
 
 
@@ -177,7 +186,9 @@ def _days(text: str, form: str) -> float:
     if len(text) < len("1.1.24") or text.isdigit():
         return float("nan")
     try:
-        moment = datetime.fromisoformat(text) if form == ISO else datetime.strptime(text.strip(), form)
+        moment = (
+            datetime.fromisoformat(text) if form == ISO else datetime.strptime(text.strip(), form)
+        )
         moment = moment.replace(tzinfo=None) - (moment.utcoffset() or timedelta(0))
     except (ValueError, OverflowError):
         return float("nan")

@@ -35,8 +35,12 @@ WRITERS: dict[str, Callable[[Any, Path, tuple[str, str]], Any]] = {
     ".parquet": lambda table, path, _: pq.write_table(table, path),
     ".feather": lambda table, path, _: feather.write_feather(table, str(path)),
     ".arrow": lambda table, path, _: feather.write_feather(table, str(path)),
-    ".json": lambda table, path, _: path.write_text("[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"),
-    ".jsonl": lambda table, path, _: path.write_text("".join(f"{record}\n" for record in _json_records(table)), "utf-8"),
+    ".json": lambda table, path, _: path.write_text(
+        "[\n" + ",\n".join(_json_records(table)) + "\n]\n", "utf-8"
+    ),
+    ".jsonl": lambda table, path, _: path.write_text(
+        "".join(f"{record}\n" for record in _json_records(table)), "utf-8"
+    ),
 }
 #: Characters that a formula may begin with, also in full width; a number with its sign is none.
 FORMULAS = "=+-@\t\r\n＝＋－＠"
@@ -84,7 +88,9 @@ def write_rows(
     return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
-def check_output(path: str | PathLike[str], force: bool, endings: Collection[str] = tuple(WRITERS)) -> None:
+def check_output(
+    path: str | PathLike[str], force: bool, endings: Collection[str] = tuple(WRITERS)
+) -> None:
     """Refuse, before the long work, an output that could not be written after it, or whose name does not end as it should."""
     target = Path(path)
     if ".csv" in endings and _is_stream(target):
@@ -92,11 +98,27 @@ def check_output(path: str | PathLike[str], force: bool, endings: Collection[str
     folder = Path(os.path.realpath(target)).parent
     known = f"Name a file that ends in {', '.join(endings)}."
     for wrong, fault, remedy in (
-        (target.is_dir(), "is a folder", f"Name a file in it, for example {target / f'mosaic{next(iter(endings))}'}."),
+        (
+            target.is_dir(),
+            "is a folder",
+            f"Name a file in it, for example {target / f'mosaic{next(iter(endings))}'}.",
+        ),
         (target.exists() and not force, "exists already", REPLACE),
-        (not folder.is_dir(), f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'"),
-        (not os.access(folder, os.W_OK | os.X_OK), f"its folder {folder} may not be written to by you", "Name another folder."),
-        (target.exists() and not os.access(target, os.W_OK), "may not be written to by you", "Name another file."),
+        (
+            not folder.is_dir(),
+            f"its folder {folder} does not exist",
+            f"Make it first: mkdir -p '{folder}'",
+        ),
+        (
+            not os.access(folder, os.W_OK | os.X_OK),
+            f"its folder {folder} may not be written to by you",
+            "Name another folder.",
+        ),
+        (
+            target.exists() and not os.access(target, os.W_OK),
+            "may not be written to by you",
+            "Name another file.",
+        ),
         (target.suffix.lower() not in endings, "its ending does not say what to write", known),
     ):
         if wrong:
@@ -133,7 +155,12 @@ def escape_formulas(table: pyarrow.Table) -> tuple[Any, int]:
 
     def inert(text: str | None) -> str | None:
         nonlocal changed
-        is_formula = text is not None and len(text) > 1 and text[0] in FORMULAS and not NUMBER.fullmatch(text)
+        is_formula = (
+            text is not None
+            and len(text) > 1
+            and text[0] in FORMULAS
+            and not NUMBER.fullmatch(text)
+        )
         changed += is_formula
         return f"'{text}" if is_formula else text
 
@@ -184,13 +211,18 @@ def _as_text(column: pyarrow.ChunkedArray) -> list[str | None]:
         if isinstance(column.type, pa.BaseExtensionType):  # a cast to text would give its bytes
             raise pa.ArrowNotImplementedError
         return list(column.cast(pa.large_string()).to_pylist())
-    return [value.hex() if isinstance(value, bytes) else None if value is None else str(value) for value in column.to_pylist()]
+    return [
+        value.hex() if isinstance(value, bytes) else None if value is None else str(value)
+        for value in column.to_pylist()
+    ]
 
 
 def records_of(table: pyarrow.Table) -> list[dict[str, Any]]:
     """Every row by the names of its columns."""
     rows = zip(*map(values_of, table.columns), strict=True)
-    return [dict(zip(table.column_names, row, strict=True)) for row in rows] or [{}] * table.num_rows
+    return [dict(zip(table.column_names, row, strict=True)) for row in rows] or [
+        {}
+    ] * table.num_rows
 
 
 def _json_records(table: pyarrow.Table) -> list[str]:

@@ -59,7 +59,9 @@ def plot_map(model: object, *, neighbours: bool = False, ax: Any = None) -> Any:
     xy = frame.low + frame.shares * sides
     odd = np.flatnonzero(status == "outlier")
     ordinary = np.flatnonzero(np.isin(status, ["represented", "belongs"]))
-    ax.set(**dict(zip(("xlabel", "ylabel"), plane.axes, strict=False)))  # places of neighbours have no axes
+    ax.set(
+        **dict(zip(("xlabel", "ylabel"), plane.axes, strict=False))
+    )  # places of neighbours have no axes
     if plane.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
     if sides.max() <= 5.0 * sides.min():
@@ -67,15 +69,33 @@ def plot_map(model: object, *, neighbours: bool = False, ax: Any = None) -> Any:
     few = len(chosen) <= 60
     handles = {}
     if len(chosen):
-        style = {"s": 46 if few else 22, "c": INK, "edgecolors": "white", "linewidths": 1.0, "zorder": 5}
+        style = {
+            "s": 46 if few else 22,
+            "c": INK,
+            "edgecolors": "white",
+            "linewidths": 1.0,
+            "zorder": 5,
+        }
         handles["representative"] = ax.scatter(*xy[chosen].T, **style)
     if len(ordinary):
         size = float(np.clip(26.0 * np.sqrt(300.0 / len(status)), 2.0, 26.0))
         # Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.
-        light = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#AAAA00", "#99DDFF", "#BBCC33", "#BBBBBB")
+        light = (
+            "#77AADD",
+            "#EEDD88",
+            "#EE8866",
+            "#44BB99",
+            "#FFAABB",
+            "#AAAA00",
+            "#99DDFF",
+            "#BBCC33",
+            "#BBBBBB",
+        )
         colours = [light[-1 if label < 0 else label % 8] for label in chart.label[ordinary]]
         text = "belongs" if facts.detects else "coloured by its representative"
-        handles[text] = ax.scatter(*xy[ordinary].T, s=size, c=colours, linewidths=0, alpha=0.85, zorder=2)
+        handles[text] = ax.scatter(
+            *xy[ordinary].T, s=size, c=colours, linewidths=0, alpha=0.85, zorder=2
+        )
     if len(odd):
         text = "outlier (at the edge: farther out)" if frame.outside[odd].any() else "outlier"
         handles[text] = ax.scatter(*xy[odd].T, s=26, c=ALARM, marker="x", linewidths=1.1, zorder=3)
@@ -99,20 +119,35 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     facts = facts_of(model.model if is_path else model)
     curve = model if is_path else facts.curve
     if curve is None:
-        raise InvalidInputError(f"a {type(model).__name__} has no curve", "Fit MOSAIC, which has one.")
+        raise InvalidInputError(
+            f"a {type(model).__name__} has no curve", "Fit MOSAIC, which has one."
+        )
     ax = _axes(ax)
     numbers = np.arange(1, len(curve.coverage) + 1)
     style: dict[str, Any] = {"linewidth": 2.0, "marker": "o" if len(numbers) == 1 else None}
     (coverage,) = ax.plot(numbers, curve.coverage, color=QUIET, **style)
     (similarity,) = ax.plot(numbers, curve.similarity, color="#EE7733", **style)
-    handles = {"coverage of k representatives": coverage, "mean similarity to the nearest of k": similarity}
+    handles = {
+        "coverage of k representatives": coverage,
+        "mean similarity to the nearest of k": similarity,
+    }
     if curve.bound is not None:
-        (handles["no k rows have a higher coverage"],) = ax.plot(numbers, curve.bound, color=QUIET, linewidth=0.8)
+        (handles["no k rows have a higher coverage"],) = ax.plot(
+            numbers, curve.bound, color=QUIET, linewidth=0.8
+        )
     if not is_path:
         share = curve.coverage[facts.k - 1]
         line = ax.axvline(facts.k, color=INK, linewidth=1.2, zorder=1)
         handles[f"chosen: k = {facts.k:,}, coverage {100 * share:.0f} %"] = line
-        ax.plot([facts.k], [share], "o", color=QUIET, markeredgecolor="white", markersize=8, clip_on=False)
+        ax.plot(
+            [facts.k],
+            [share],
+            "o",
+            color=QUIET,
+            markeredgecolor="white",
+            markersize=8,
+            clip_on=False,
+        )
     if curve.suggested is not None:
         line = ax.axvline(curve.suggested, color="#777777", linewidth=1.8, linestyle=":", zorder=1)
         handles[f"suggested: k = {curve.suggested}"] = line
@@ -121,8 +156,14 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
-    chosen = f"1 to {counted(len(numbers), 'representative')}" if is_path else counted(facts.k, "representative")
-    return _headed(ax, f"Coverage by {chosen} of {counted(facts.n_rows, 'row')}", handles, columns=2)
+    chosen = (
+        f"1 to {counted(len(numbers), 'representative')}"
+        if is_path
+        else counted(facts.k, "representative")
+    )
+    return _headed(
+        ax, f"Coverage by {chosen} of {counted(facts.n_rows, 'row')}", handles, columns=2
+    )
 
 
 def plot_outliers(model: object, *, ax: Any = None) -> Any:
@@ -158,13 +199,19 @@ def plot_outliers(model: object, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
     ax.minorticks_off()
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
-    ax.set(xlabel="how many rows look like a row, itself included (effective count)", ylabel="points")
+    ax.set(
+        xlabel="how many rows look like a row, itself included (effective count)", ylabel="points"
+    )
     return _headed(ax, f"{found} among {counted(facts.n_rows, 'row')}", handles)
 
 
 def _axes(ax: Any = None, number: int = 1) -> Any:
     plt = library("matplotlib.pyplot", "a figure")
-    ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number) if ax is None else ax
+    ax = (
+        plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number)
+        if ax is None
+        else ax
+    )
     for each in np.atleast_1d(ax):
         each.spines[["top", "right"]].set_visible(False)
     return ax
@@ -172,7 +219,12 @@ def _axes(ax: Any = None, number: int = 1) -> Any:
 
 def _headed(ax: Any, title: str, handles: dict[str, Any], *, columns: int = 3) -> Any:
     """The title above the axes on the left, and the legend between title and axes, so that neither covers data."""
-    place = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "borderaxespad": 0.2, "frameon": False}
+    place = {
+        "loc": "lower left",
+        "bbox_to_anchor": (-0.01, 1.0),
+        "borderaxespad": 0.2,
+        "frameon": False,
+    }
     ax.legend(list(handles.values()), list(handles), ncols=columns, fontsize="small", **place)
     ax.set_title(title, loc="left", pad=6 + 16 * -(-len(handles) // columns), fontweight="bold")
     return ax

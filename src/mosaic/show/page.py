@@ -18,7 +18,14 @@ from mosaic.choosing import counted
 from mosaic.choosing.explain import likeness
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, facts_of
-from mosaic.facts.facts import bound_text, coverage_text, headline, outliers_in_words, sentence, share_text
+from mosaic.facts.facts import (
+    bound_text,
+    coverage_text,
+    headline,
+    outliers_in_words,
+    sentence,
+    share_text,
+)
 from mosaic.rows import Rows, check_output, replacing
 from mosaic.rows.frames import n_rows
 from mosaic.rows.images import thumbnails
@@ -78,7 +85,9 @@ def report_html(
     return page_of(page_facts(facts, rows, title, command, certificate))
 
 
-def write_report(model: object, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
+def write_report(
+    model: object, path: str | os.PathLike[str], *, force: bool = False, **about: Any
+) -> Path:
     """Write the report of a fit to a file, and return its path.
 
     ``path`` appears when it is complete; ``force`` replaces an existing file. All else is as for ``report_html``.
@@ -91,7 +100,11 @@ def write_report(model: object, path: str | os.PathLike[str], *, force: bool = F
 
 
 def rows_beside(
-    n: int, names: Sequence[object] | None, columns: object, images: Sequence[Any] | None, groups: Sequence[object] | str | None
+    n: int,
+    names: Sequence[object] | None,
+    columns: object,
+    images: Sequence[Any] | None,
+    groups: Sequence[object] | str | None,
 ) -> Rows:
     """Rows whose names, columns, pictures and groups were given beside a fit."""
     rows = Rows(Request(), SavedRows("", "", n)) if columns is None else Rows.of(columns)
@@ -103,13 +116,24 @@ def rows_beside(
     for parameter, length in lengths.items():
         if length != n:
             fault = f"must have one entry for each of {n} rows; got {length}"
-            raise InvalidInputError(fault, "Give one for each row of the fitted data, in their order.", parameter=parameter)
+            raise InvalidInputError(
+                fault,
+                "Give one for each row of the fitted data, in their order.",
+                parameter=parameter,
+            )
     rows = rows.with_roles(groups, None)
     if names is not None:
-        called = (str(row if name is None or name != name else name) for row, name in enumerate(names))  # NaN is no name
+        called = (
+            str(row if name is None or name != name else name) for row, name in enumerate(names)
+        )  # NaN is no name
         rows = replace(rows, index=RowNames(tuple(called), "names"))
     if images is not None:
-        rows = replace(rows, pictures_of=lambda numbers, side: thumbnails([images[row] for row in numbers.tolist()], side))
+        rows = replace(
+            rows,
+            pictures_of=lambda numbers, side: thumbnails(
+                [images[row] for row in numbers.tolist()], side
+            ),
+        )
     return rows
 
 
@@ -118,11 +142,24 @@ def page_of(facts: dict[str, Any]) -> str:
     jinja2 = library("jinja2", "a report")
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
-    scripts = ("data", "marks", "lists", "map", "charts", "columns", "selected", "search", "input", "page")  # in order
+    scripts = (
+        "data",
+        "marks",
+        "lists",
+        "map",
+        "charts",
+        "columns",
+        "selected",
+        "search",
+        "input",
+        "page",
+    )  # in order
     js = "\n".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters |= {
         "counted": counted,
         "share": share_text,
@@ -145,7 +182,9 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     proof = facts["proof"]
     bounds = facts["bound"] or []
     templates = headline(facts["n"], facts["outliers"], picks=k > 0)
-    coverage = coverage_text(facts["coverage"][k - 1], bounds[k - 1] if bounds else None) if k else ""
+    coverage = (
+        coverage_text(facts["coverage"][k - 1], bounds[k - 1] if bounds else None) if k else ""
+    )
     found = outliers_in_words(facts["n_outliers"], facts["is_estimate"])
 
     def not_printed(shown: int) -> str:
@@ -158,7 +197,11 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
         "bounds": [bound_text(bound) for bound in bounds],
         "proof_elsewhere": f"For the chosen {'one' if k == 1 else f'{k:,}'}: {proof[0].lower()}{proof[1:]}",
         # A printed table has nine columns (the style sheet hides others), four or three of which are no cells; a card has three.
-        "not_printed": {"picks": not_printed(9 - 4), "outliers": not_printed(9 - 3), "cards": not_printed(3)},
+        "not_printed": {
+            "picks": not_printed(9 - 4),
+            "outliers": not_printed(9 - 3),
+            "cards": not_printed(3),
+        },
     }
 
 

@@ -47,7 +47,9 @@ def columns_of_rows(rows: Rows, numbers: IntArray, columns: Sequence[str] | None
     return {name: values for name, values in cells.items() if list not in set(map(type, values))}
 
 
-def columns_shown(cells: Columns, compared: Collection[str], at_fault: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def columns_shown(
+    cells: Columns, compared: Collection[str], at_fault: Sequence[str]
+) -> tuple[list[str], dict[str, Any]]:
     """The columns that the page shows, and what it says about them: first those at fault, all of them as far as ``LETTERS``
     allow, then others that are compared, then those that are not.
     """
@@ -78,7 +80,9 @@ def lines_of(cells: Columns, shown: Sequence[str], n: int) -> list[list[str]]:
     return [list(line) for line in zip(*texts, strict=True)] or [[] for _ in range(n)]
 
 
-def map_columns(rows: Rows, numbers: IntArray, shown: list[str], others: dict[str, Any]) -> list[dict[str, Any] | None]:
+def map_columns(
+    rows: Rows, numbers: IntArray, shown: list[str], others: dict[str, Any]
+) -> list[dict[str, Any] | None]:
     """For each shown column its distinct texts, most frequent first, which of them are missing, and which each row has; None if
     it is left out. ``others`` are the other data of the page. A saved model may have kept cells of some rows only; then its page
     has columns of none.
@@ -89,7 +93,9 @@ def map_columns(rows: Rows, numbers: IntArray, shown: list[str], others: dict[st
     cells = columns_of_rows(rows, numbers, shown)
     limit = max(DATA_BYTES - _deflated(others), 0)
     for digits in DIGITS:
-        found: list[dict[str, Any] | None] = [_coded(_texts(cells[name], digits=digits)) for name in shown]
+        found: list[dict[str, Any] | None] = [
+            _coded(_texts(cells[name], digits=digits)) for name in shown
+        ]
         sizes = [_deflated(column) for column in found]
         if sum(sizes) <= limit:
             break
@@ -106,7 +112,9 @@ def _deflated(value: object) -> int:
 
 
 def _texts(values: list[Any], *, digits: int = DIGITS[0], longest: int = LONGEST_CELL) -> list[str]:
-    if set(map(type, values)) == {float} and np.abs(values).max() < 1e6:  # at once, as most columns are of such numbers
+    if (
+        set(map(type, values)) == {float} and np.abs(values).max() < 1e6
+    ):  # at once, as most columns are of such numbers
         return [str(text) for text in np.char.mod(f"%.{digits}g", np.array(values))]
     return [_text(value, digits, longest) for value in values]
 

@@ -39,7 +39,9 @@ MOST_GROUPS = 40
 Part: TypeAlias = dict[str, Any]
 
 
-def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None, certificate: bool) -> Part:
+def page_facts(
+    facts: Facts, rows: Rows, title: str | None, command: str | None, certificate: bool
+) -> Part:
     """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian
     bytes. ``rows`` has names, cells, pictures and groups: an open file, or what was given beside the fit.
     """
@@ -75,7 +77,11 @@ def page_facts(facts: Facts, rows: Rows, title: str | None, command: str | None,
             "safe": _numbers(bins.sums(weights * bins.safe_rows)),
             "threshold": bins.threshold,
             # Up to here all outliers are on the page, so that their numbers are exact.
-            "exact": len(bins.edges) if not facts.scaled else bins.threshold if n_known == selection.n_outliers else 0,
+            "exact": len(bins.edges)
+            if not facts.scaled
+            else bins.threshold
+            if n_known == selection.n_outliers
+            else 0,
             "grouped": selection.n_protected,
             "must": round(float(facts.rows.copies[bins.must].sum())),
         },
@@ -94,7 +100,9 @@ def _groups(facts: Facts, rows: Rows) -> tuple[IntArray, Part | None]:
     of_point = np.full(len(known.copies), -1, np.intp)
     names = data.constraints.names
     if rows.groups is not None:
-        labels = [rows.groups[row] for row in data.rows_in_data(np.arange(len(known.point_of))).tolist()]
+        labels = [
+            rows.groups[row] for row in data.rows_in_data(np.arange(len(known.point_of))).tolist()
+        ]
     elif len(names) > 1:
         labels = [names[group] for group in data.constraints.group]
     else:
@@ -151,7 +159,10 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
         cells.pop(rows.id_name)
     compared = set(facts.feature_names or cells)
     first = [
-        column for point, columns in zip(low, at_fault, strict=True) if facts.complete.is_outlier[point] for column in columns
+        column
+        for point, columns in zip(low, at_fault, strict=True)
+        if facts.complete.is_outlier[point]
+        for column in columns
     ]
     shown, about = columns_shown(cells, compared, list(dict.fromkeys(first)))
     lines = lines_of(cells, shown, len(listed))
@@ -159,12 +170,17 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
     names = within(names_of(rows, numbers), limit=200_000)
     long_names = zip(names_of(rows, listed, longest=500), names, strict=False)
     full = within([name if name != short else None for name, short in long_names], limit=80_000)
-    pictures = within([*pictures_of(rows, listed, side=96), *pictures_of(rows, others, side=48)], limit=650_000)
+    pictures = within(
+        [*pictures_of(rows, listed, side=96), *pictures_of(rows, others, side=48)], limit=650_000
+    )
     called = [
         {"row": row, "name": name, "picture": picture}
         for row, name, picture in zip(numbers.tolist(), names, pictures, strict=True)
     ]
-    reasons = [*_why_chosen(facts), *(f"{oddities(columns)}." if columns else "" for columns in why_odd)]
+    reasons = [
+        *_why_chosen(facts),
+        *(f"{oddities(columns)}." if columns else "" for columns in why_odd),
+    ]
     faults = [[] for _ in ranked] + at_fault
     ends = len(points) + np.cumsum([len(places) for places in beside])
     entries: list[Part] = [
@@ -208,7 +224,13 @@ def _named(facts: Facts, named: Callable[..., list[Any]], points: IntArray) -> l
     if facts.columns is None or not len(points):
         return [[] for _ in points]
     kernel: Any = facts.complete.kernel
-    return named(facts.selection, facts.columns, in_double(kernel.X[points]), facts.row_of_point[points], points)
+    return named(
+        facts.selection,
+        facts.columns,
+        in_double(kernel.X[points]),
+        facts.row_of_point[points],
+        points,
+    )
 
 
 def _why_chosen(facts: Facts) -> list[str]:
@@ -216,12 +238,25 @@ def _why_chosen(facts: Facts) -> list[str]:
     selection = facts.selection
     ranked = facts.ranking.points
     told = []
-    for rank, (point, reasons) in enumerate(zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)):
+    for rank, (point, reasons) in enumerate(
+        zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)
+    ):
         reason = contrasts(reasons)
-        if facts.columns is None and selection.settings.mode == "paper" and rank < len(selection.gains):
+        if (
+            facts.columns is None
+            and selection.settings.mode == "paper"
+            and rank < len(selection.gains)
+        ):
             reason = f"its influence, the norm of its row in the encoding, is {finite(selection.gains[rank]) or 0.0:.3g}"
-        if rank < facts.k and facts.picks[rank].columns:  # unusual cells, or those that it shares with its rows
-            reason = facts.picks[rank].reason.partition("; ")[2].partition(". It had")[0].removesuffix(".")
+        if (
+            rank < facts.k and facts.picks[rank].columns
+        ):  # unusual cells, or those that it shares with its rows
+            reason = (
+                facts.picks[rank]
+                .reason.partition("; ")[2]
+                .partition(". It had")[0]
+                .removesuffix(".")
+            )
         if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
         if facts.bins.must[point]:
@@ -282,7 +317,9 @@ def _moves(facts: Facts) -> list[list[list[float]]]:
         column = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
         before = arrivals.indices[column].tolist()
         numbers = _numbers(arrivals.data[column])
-        taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, numbers, strict=True)])
+        taken.append(
+            [[-1 if i == n_ranks else i, number] for i, number in zip(before, numbers, strict=True)]
+        )
     return taken
 
 
@@ -293,13 +330,17 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
     notes = [note for note in rows.notes if note not in facts.decisions]
     absent = facts.rows.n_without_weight
     if absent:
-        notes.append(f"{counted(absent, 'row')} without weight {'was' if absent == 1 else 'were'} not compared with others.")
+        notes.append(
+            f"{counted(absent, 'row')} without weight {'was' if absent == 1 else 'were'} not compared with others."
+        )
     parameters = dict(facts.settings["parameters"])
     seed = str(parameters.pop("random_state", None))
     parameters.pop("verbose", None)
     settings = {
         "sentences": [PYTHON(sentence) for sentence in facts.decisions],
-        "parameters": [[name, shortened(json.dumps(value), 200)] for name, value in parameters.items()],
+        "parameters": [
+            [name, shortened(json.dumps(value), 200)] for name, value in parameters.items()
+        ],
         "versions": list(facts.settings["versions"].items()),
         "seed": seed,
         "command": command,
@@ -310,7 +351,10 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
 
 def _numbers(values: ArrayLike) -> list[float]:
     """Whole numbers as integers, others with one digit after the point."""
-    return [int(value) if float(value).is_integer() else round(float(value), 1) for value in np.asarray(values)]
+    return [
+        int(value) if float(value).is_integer() else round(float(value), 1)
+        for value in np.asarray(values)
+    ]
 
 
 # ------------------------------------------------------------------------------------------ names and pictures
@@ -335,4 +379,6 @@ def _as_link(picture: bytes) -> str:
 def within(texts: Sequence[str | None], limit: int) -> list[str | None]:
     """The first texts that together take at most ``limit`` bytes of a page; None for the others."""
     sizes = np.cumsum([0 if text is None else page_bytes(text) for text in texts])
-    return [text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)]
+    return [
+        text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)
+    ]
