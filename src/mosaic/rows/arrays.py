@@ -158,8 +158,9 @@ def check_array(shape: Sequence[int], dtype: DTypeLike, path: Path) -> None:
 def open_npy(request: Request) -> Rows:
     """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
     with readable(request.path):
+        with request.path.open("rb") as file:
+            check_array(*header_of(file), request.path)
         X = np.load(request.path, mmap_mode="r", allow_pickle=False)
-        check_array(X.shape, X.dtype, request.path)
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
         if X.dtype.kind == "f" and may_load(X.nbytes, request.budget):

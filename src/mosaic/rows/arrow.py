@@ -10,16 +10,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room, may_load
-from mosaic.exceptions import MemoryBudgetError
+from mosaic.exceptions import MemoryBudgetError, warn
 from mosaic.rows.faults import FileFault, damaged, no_rows, readable
 from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, check_names
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 pyarrow_json = Library("pyarrow.json")
+
+Result = TypeVar("Result")
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
@@ -286,11 +289,22 @@ def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
     # A name in bytes, since not every one is UTF-8.
     stream = pa.OSFile(os.fsencode(request.path)) if raw is None else pa.PythonFile(raw, mode="r")
     stream = stream if compression is None else pa.CompressedInputStream(stream, compression)
-    return (
-        stream
-        if request.encoding is None
-        else pa.transcoding_input_stream(stream, request.encoding, "utf-8")
-    )
+    encoding = request.encoding
+    return stream if encoding is None else pa.transcoding_input_stream(stream, encoding, "utf-8")
+
+
+def in_its_encoding(request: Request, read: Callable[[Request], Result]) -> Result:
+    """What is read from a file, again in the encoding that it turns out to have."""
+    try:
+        return read(request)
+    except OtherEncoding as other:
+        if other.file != str(request.path):
+            raise
+        found = read(replace(request, encoding=other.encoding))
+        if other.word:
+            said = f"{request.path.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}."
+            warn(f"{said} If it is another one, name it with `encoding`.")
+        return found
 
 
 def check_text(request: Request, most: float = float("inf")) -> None:
@@ -307,12 +321,10 @@ def check_text(request: Request, most: float = float("inf")) -> None:
         block = b"."
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
+            wide = "" if done else json.detect_encoding(block)
+            if wide in ("utf-16", "utf-32"):  # it begins with the mark of such texts
+                raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
             if not done and b"\0" in block:
-                if (wide := json.detect_encoding(block)) in (
-                    "utf-16",
-                    "utf-32",
-                ):  # with the mark that such texts begin with
-                    raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
                 remedy = "Give it the ending of what it is, such as .parquet or .npy, or name the `encoding` of UTF-16."
                 line = block[: block.index(b"\0")].count(b"\n") + 1
                 raise FileFault(

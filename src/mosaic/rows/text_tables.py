@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import MosaicError
-from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
+from mosaic.rows.arrow import check_text, in_its_encoding, open_stream, rows_of_batches
 from mosaic.rows.faults import FileFault, no_rows, readable
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
@@ -268,7 +268,7 @@ def open_text_table(request: Request) -> Rows:
     parts = []
     for path in request.files or [request.path]:
         with readable(path):
-            parts.append(sniff_csv(replace(request, path=path)))
+            parts.append(in_its_encoding(replace(request, path=path), sniff_csv))
     text, *text.others = parts
     for other in text.others:
         if (other.names, other.decimal) != (text.names, text.decimal):
