@@ -163,6 +163,17 @@ def test_dedup_refuses_rows_that_are_read_in_passes(tmp_path, capsys):
     assert (ran.code, "Raise --memory-budget" in ran.err) == (5, True)
 
 
+def test_the_file_without_its_copies_may_go_to_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,5\n1,2\n2,9\n")
+    for more in ((), ("-o", "copies.csv", "-q")):
+        assert run(capsys, "dedup", "x.csv", "--keep", "-", *more).out == "a,b\n1,2\n3,5\n2,9\n"
+    assert (tmp_path / "copies.csv").read_text().startswith("a,b,mosaic_row")
+    for more in (("-o", "-"), ("--json",)):
+        ran = run(capsys, "dedup", "x.csv", "--keep", "-", *more)
+        assert (ran.code, "is written to standard output, too" in ran.err + ran.out) == (4, True)
+
+
 @pytest.mark.parametrize("column", [[7.0] * 4, ["the same text in every row of the table"] * 4])
 def test_rows_that_are_all_equal_are_copies_of_the_first(column):
     found = mosaic.dedup(pd.DataFrame({"a": column, "b": ["u"] * 4}))

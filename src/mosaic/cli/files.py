@@ -120,8 +120,9 @@ def run_dedup(args: Namespace) -> int:
             {f"mosaic_{name}": values for name, values in names.items()},
         )
         run.write_rows("copies", args.output, table)
-        if args.keep is not None:
-            run.write_rows("kept", args.keep, run.table.cells(found.kept))
+        kept = run.table.cells(found.kept)
+        if args.keep != "-":
+            run.write_rows("kept", args.keep, kept)
         shown = {"row": names.pop("row"), "name": run.table.ids(found.rows)}
         del names["copy_of_row"]
         shown |= {name.replace("_", " "): list(values) for name, values in names.items()}
@@ -133,6 +134,7 @@ def run_dedup(args: Namespace) -> int:
             run.write_table(shown)
 
     n_exact = int(found.is_exact.sum())
+    rows = kept if args.keep == "-" else table
     return run.finish(
-        show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table))
+        show, rows, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table))
     )

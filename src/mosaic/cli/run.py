@@ -103,9 +103,10 @@ class Run:
     def known(self, model: FittedAttributes) -> Any:
         """A fitted model; what it decided about columns is noted."""
         self.encoder = model.encoder_
-        told = [self.wording(note) for note in model.encoder_.describe()]
-        self.assumed += [note for note in told if note not in self.assumed]
-        self.notes = [*self.assumed, *(note for note in self.notes if note not in self.assumed)]
+        told = [self.wording(note) for note in self.encoder.describe()]
+        of_columns = told[: len(told) - len(self.encoder.notes)]  # then come strange cells
+        self.assumed = list(dict.fromkeys([*self.assumed, *of_columns]))
+        self.notes = list(dict.fromkeys([*self.assumed, *told, *self.notes]))
         return model
 
     def _fit_classes(self) -> Any:
@@ -192,9 +193,12 @@ class Run:
                 self.args.command,
                 {"file": file, "notes": self.notes, "outputs": self.outputs, **answer},
             )
+        elif rows is not None and self.args.to_stdout:
+            self.say_notes()
+            write_bytes(csv_bytes(rows, *self.table.request.dialect))
         elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
             pass  # all is in files
-        elif rows is None or (sys.stdout.isatty() and not self.args.to_stdout):
+        elif rows is None or sys.stdout.isatty():
             show()
             if sys.stdout.isatty():
                 self.write_end()
@@ -332,12 +336,12 @@ def rows_of_model(model: FittedAttributes, path: str) -> Rows:
 
 def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
-    args.to_stdout = args.output == "-"
-    if args.to_stdout:
-        if args.json:
-            raise OutputFault(
-                "-", "--json is written to standard output, too", "Leave one of them out."
-            )
+    to_stdout = [name for name in ("output", "keep", "json") if getattr(args, name) in ("-", True)]
+    args.to_stdout = to_stdout not in ([], ["json"])
+    if args.to_stdout and len(to_stdout) > 1:
+        fault = f"--{to_stdout[1]} is written to standard output, too"
+        raise OutputFault("-", fault, "Leave one of them out.")
+    if args.output == "-":
         args.output = None
     inputs = {"the input": "file", "the model": "model", "the other file": "other"}
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
@@ -360,7 +364,7 @@ def check_outputs(args: Namespace) -> None:
         "keep": WRITERS,
     }.items():
         path = getattr(args, name)
-        if path is None:
+        if path in (None, "-"):
             continue
         place = os.path.realpath(path)
         for folder in folders:
