@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,34 +115,12 @@ class StoredArray(ArraySource):
 
     def read(self, start: int, stop: int) -> Any:
         with readable(self.where):
-            if isinstance(self.X, InFile):
-                self.X = self.X.open()
             return super().read(start, stop)
 
     def close(self) -> None:
         handle = getattr(self.X, "group", self.X)  # sparse data sets of AnnData are groups
         if hasattr(handle, "file"):
             handle.file.close()
-
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        handle = getattr(self.X, "group", self.X)
-        # HDF5 handles belong to a process; another one opens the file itself when it reads.
-        return (
-            state | {"X": InFile(handle.file.filename, handle.name)}
-            if owner_of(handle) == "h5py"
-            else state
-        )
-
-
-@dataclass(frozen=True)
-class InFile:
-    path: str
-    name: str
-
-    def open(self) -> Any:
-        stored = h5py.File(self.path, "r")[self.name]
-        return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
 
 
 def check_array(shape: Sequence[int], dtype: DTypeLike, path: Path) -> None:
@@ -325,8 +303,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
             if path.is_file():
-                node = InFile(str(path), name).open()
-            elif not hasattr(node, "chunks"):
+                node = h5py.File(path, "r")[name]
+            if not hasattr(node, "chunks"):
                 node = io.sparse_dataset(node)
             X = StoredArray(node, kind, path, names)
     notes = [f"The numbers are those of {name}."]

@@ -148,10 +148,6 @@ class InParquet(Outside):
             .combine_chunks()
         )
 
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        return state | {"scratch": None}
-
 
 def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""

@@ -29,7 +29,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, warn
-from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
+from mosaic.rows.frames import Cells, Values, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
 from mosaic.rows.parts import InParts
 from mosaic.rows.rules import LeftOut, are_copies, notes_of, rule_of, signature_of
@@ -327,7 +327,10 @@ class Encoder:
         """The columns of rows that are read, all of which must be there."""
         wanted = self.read_columns
         if not wanted and isinstance(rows.table, InMemory):  # fit was given an array
-            wanted = features_of(rows.table.cells(rows.roles.compared))
+            numbers = rows.table.cells(rows.roles.compared).numbers()
+            wanted = [name for name in numbers if is_feature_name(name)]
+            if not wanted:
+                raise nothing_left(rows, [])
         missing = [name for name in wanted if name not in rows.table.columns]
         if missing:
             has = listed([repr(name) for name in rows.table.columns]) or "no columns"

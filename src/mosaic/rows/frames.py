@@ -348,20 +348,6 @@ def cells_if_frame(X: object, levels: Collection[str] = ()) -> Cells | None:
     return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
 
 
-def features_of(cells: Cells) -> list[str]:
-    """The columns of numbers that are not called as ids are; refused if there is none."""
-    features = [name for name in cells.numbers() if is_feature_name(name)]
-    if not features:
-        shown = ", ".join(f"{name!r} ({column.dtype})" for name, column in cells.columns.items())
-        raise InvalidInputError(
-            f"has no column of numbers to compare rows by; it has {shown or 'no columns'}",
-            "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that have "
-            "the name of an id but say something about a row.",
-            parameter="X",
-        )
-    return features
-
-
 def holds_vectors(dtype: DType) -> bool:
     """Whether a column of this type holds lists of numbers."""
     import narwhals.stable.v2 as nw

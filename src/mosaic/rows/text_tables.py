@@ -184,8 +184,8 @@ class TextTable:
     def _parsed_numbers(
         self, name: str, column: pyarrow.Array, cells: pyarrow.Array, is_computed: bool
     ) -> tuple[CellKind, Any] | None:
-        """The cells of a column if all are numbers, else None. Codes stay as they are written, unless the user computes with them;
-        they are whole numbers that begin with a zero, or have more digits than an integer holds.
+        """The cells of a column if all are numbers, else None. Codes stay as they are written unless the user computes with them:
+        whole numbers that begin with a zero, or have more digits than an integer holds.
         """
         numbers = self._tried(cells, "whole")
         if numbers is not None:
