@@ -15,7 +15,7 @@ from scipy.stats import false_discovery_control
 
 import mosaic
 from mosaic.arrays.blocks import IntArray, lowest_first
-from mosaic.choosing import MOST_AUTOMATIC, counted
+from mosaic.choosing import MOST_AUTOMATIC, PICK_COLUMNS, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
 from mosaic.cli.terminal import ProgressBar, write, write_wrapped
@@ -56,11 +56,10 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
         if facts.scaled:
             run.notes.append("Counts of represented rows are estimated from a sample.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
-        names = ("rank", "row", "stands_for", "effective_count", "reason")
-        picks = with_columns(
-            cells,
-            {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names},
-        )
+        told = {
+            f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS
+        }
+        picks = with_columns(cells, told)
         answer: dict[str, Any] = {}
         if run.prints_answer:
             answer = facts.to_dict(
