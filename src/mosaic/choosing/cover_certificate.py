@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.arrays.codes import row_codes
 from mosaic.arrays.xp import on_host, rows_of, stacked
+from mosaic.choosing.answers import outliers_at
 from mosaic.choosing.bound import EPS, bound_of
 from mosaic.choosing.budget import TARGETS_FOR_A_PICK, refuse_certificate_beyond
 from mosaic.choosing.certificate import counted
@@ -311,7 +312,7 @@ class Compared:
                 * cover.reach**-cover.kernel.order
             )
             S = np.hstack([S, np.asarray(cover.similarities(D).T, S.dtype)])
-            is_outlier = selection.outliers_at(chosen.read) & selection.rejects
+            is_outlier = outliers_at(selection, chosen.read) & selection.rejects
             notes += tuple(
                 f"{_called(selection, row)} is an outlier."
                 for row in chosen.others[is_outlier].tolist()

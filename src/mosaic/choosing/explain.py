@@ -16,9 +16,10 @@ from scipy.special import logsumexp
 
 from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray, in_double, subsample
 from mosaic.arrays.xp import rows_of
+from mosaic.choosing.answers import places_at
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
-from mosaic.choosing.outliers import outlier_probability
+from mosaic.choosing.outliers import CROWD_SHARE, outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
@@ -147,7 +148,7 @@ def _explained(
     else:  # elsewhere, or without weight
         y = fetched[row][None, :] if at < 0 else data.absent[[np.count_nonzero(point_of[:at] < 0)]]
     if at < 0:
-        label, _, error, count, flagged = selection.places_at(y)[0].tolist()
+        label, _, error, count, flagged = places_at(selection, y)[0].tolist()
         label = int(label)
         is_outlier = flagged > 0
     else:
@@ -434,7 +435,7 @@ def decisions(selection: Selection) -> Decisions:
     }
     why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."
     if selection.kept_rows:
-        told.append(selection.kept_sentence)
+        told.append(_of_kept_groups(selection))
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
@@ -443,6 +444,43 @@ def decisions(selection: Selection) -> Decisions:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
         told.append(f"Decided on {some}.")
     return Decisions(told)
+
+
+def warnings_of(selection: Selection) -> list[str]:
+    """What the user should know before trusting the answer."""
+    settings = selection.settings
+    n = selection.n_rows
+    if settings.mode == "paper":
+        k = settings.number(n)
+        m = len(selection.rows)
+        if k is None or m >= k:
+            return []
+        located = int(np.count_nonzero(selection.data.solved.influence))
+        return [
+            f"{k} representatives were asked for, and {counted(m, 'row')} left: of {counted(located, 'row')} with influence, "
+            "the others are near to a more influential one (`diversity`) or outliers (`op_threshold`). Ask for fewer, "
+            "raise `alpha`, or leave `algorithm` at None."
+        ]
+    told = []
+    looks_itself = is_auto(settings.contamination) and settings.outliers != "keep"
+    if looks_itself and selection.outlier_share > CROWD_SHARE:
+        share = f"{selection.n_outliers:,} of {n:,} rows ({100 * selection.outlier_share:.0f} %)"
+        told.append(
+            f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
+            "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
+        )
+    if selection.kept_rows:
+        told.append(f"{_of_kept_groups(selection)} If that is noise, set `contamination`.")
+    return told
+
+
+def _of_kept_groups(selection: Selection) -> str:
+    sizes = np.bincount(selection.kept_groups.clip(0), selection.rows_for)[1:]
+    told = listed([f"{size:,.0f}" for size in sizes])
+    is_one = len(sizes) == 1
+    groups = f"A group of {told} rows" if is_one else f"{len(sizes)} groups of {told} rows"
+    verb = "is" if is_one else "are"
+    return f"{groups} that few rows look like {verb} kept; selection_.kept_rows has their numbers."
 
 
 def _why_so_many(selection: Selection) -> str:

@@ -30,6 +30,7 @@ from mosaic.parameters import fields_of
 from mosaic.program.encoding import Certificate, CountModel, Encoding
 
 if TYPE_CHECKING:
+    from mosaic.choosing.answers import AllInMemory, ByPasses
     from mosaic.choosing.draw import MoreRows
     from mosaic.choosing.geometry import Geometry
 
@@ -185,7 +186,7 @@ class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the ``encoding``, the solved program of the
-    points. ``all_rows`` answers for all rows (``mosaic.choosing.data``). ``larger`` is a larger sample, which picks may be
+    points. ``all_rows`` answers for all rows (``mosaic.choosing.answers``). ``larger`` is a larger sample, which picks may be
     taken from, and ``sampled`` the same data without such picks; a copy has neither of the three.
     """
 
@@ -195,7 +196,7 @@ class FitData:
     constraints: Constraints
     counting: CountingPrograms | None
     seed: int
-    all_rows: Any = field(repr=False)
+    all_rows: AllInMemory | ByPasses = field(repr=False)
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
     row_names: Any = field(default=None, repr=False)

@@ -25,9 +25,9 @@ from mosaic.choosing import (
     explain_rows,
     odd_columns,
 )
+from mosaic.choosing.answers import answers_by_pass, answers_task, places_at
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.data import answers_by_pass, answers_task
-from mosaic.choosing.explain import why_odd
+from mosaic.choosing.explain import warnings_of, why_odd
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import warn
@@ -228,7 +228,7 @@ class FittedAttributes:
         selection = self.selection_
         rows = Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
         numbers = numbers_of(self, rows)
-        places = answers(selection, numbers, Selection.places_at)
+        places = answers(selection, numbers, places_at)
         label, similarity, error, count, flagged = places.T
         is_outlier = flagged > 0
         cut = selection.cut.count
@@ -282,7 +282,7 @@ class FittedAttributes:
         return plot_model(self)
 
     def _warn(self) -> None:
-        for sentence in self.selection_.warnings:
+        for sentence in warnings_of(self.selection_):
             warn(sentence)
 
     def _html_repr(self) -> str:

@@ -25,7 +25,7 @@ from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
-from mosaic.choosing.data import AllInMemory, ByPasses
+from mosaic.choosing.answers import AllInMemory, ByPasses
 from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.sampler import MOSAICSampler, Suspects
