@@ -83,7 +83,7 @@ def labels_at(found: Selection, Y: Matrix, flagged: BoolArray | None = None) -> 
         if known is not None and isinstance(kernel, PointKernel):
             place = known.find(row_codes(kernel.over(new).X))
             itself = np.flatnonzero(place >= 0)
-            D[itself, place[itself]] = -1.0
+            D[itself, place[itself]] = -np.inf
         return D
 
     labels = nearest_picks(n, kernel.n, lambda rows: single(rows_of(Y, rows)), exact, kernel.X)

@@ -465,7 +465,7 @@ def shared_columns(
     gains = np.maximum(apart[0] - apart[1], 0.0)
     most = np.argsort(-gains, kind="stable")[:MOST_NAMED_COLUMNS]
     z = selection.data.geometry.prepare.undone(y)[0]
-    reasons = _reasons(columns, z, None, most[gains[most] > 0], gains / gains.sum())
+    reasons = _reasons(columns, z, None, most[gains[most] > 0], gains / (gains.sum() or 1.0))
     return [reason for reason in reasons if not reason.is_unusual]
 
 

@@ -355,7 +355,10 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         return to_device_of(X, np.log(ask(self, X, counts_at, np.zeros(0))))
 
     def score(self, X: object, y: object = None) -> float:
-        """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""
+        """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data.
+
+        Without a scale, where all rows of ``fit`` that belong are equal, it is −∞ as soon as another row is among those of X.
+        """
         check_is_fitted(self)
         errors = ask(self, X, errors_of_belonging_at)
         if np.isnan(errors).all():

@@ -148,7 +148,7 @@ class Kernel(ABC):
         K = self.device_cross(Y)
         lengths = to_device_of(K, self.diagonal_at(Y))
         others = to_device_of(K, self.diagonal())
-        return at_least_zero((lengths[:, None] + others) - 2.0 * K)
+        return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
 
 @dataclass(frozen=True)
