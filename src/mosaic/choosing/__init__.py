@@ -65,4 +65,4 @@ __all__ = [
     "suggested_number",
     "typical_columns",
     "with_outliers",
-]  # fmt: skip
+]

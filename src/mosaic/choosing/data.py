@@ -97,11 +97,10 @@ class Builder:
 
         passes = Passes(source, on_pass)
         # Without any, nothing has an entry for every row, of which there may be billions.
-        constraints = (
-            None
-            if all(value is None for value in given.values())
-            else Constraints.read(source.n, **given)
-        )
+        if all(value is None for value in given.values()):
+            constraints = None
+        else:
+            constraints = Constraints.read(source.n, **given)
         check = partial(_check_block, self.names)
         drawn = draw_by_passes(
             passes.run, source.n, self.plan.sample, constraints, check, larger=self.plan.larger

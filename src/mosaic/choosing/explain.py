@@ -518,11 +518,10 @@ def decisions(selection: Selection) -> Decisions:
     number = selection.n_outliers
     cut = selection.cut
     about = "About " if selection.is_sampled else ""
-    found = (
-        f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}"
-        if number
-        else "No outliers"
-    )
+    if number:
+        found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}"
+    else:
+        found = "No outliers"
     without = {
         "alone": "every row has similar rows",
         "threshold": "no count is below the threshold",

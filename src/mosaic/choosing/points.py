@@ -68,10 +68,11 @@ class Points:
             members = rows[equal.first]
             share = np.zeros(X.shape[1])
             share[members] = total / total.sum()
+            # ‖φ_i − φ̄‖² − c.
             apart = (
                 np.asarray(X.diagonal(), np.float64)[members]
                 - 2.0 * np.asarray(X[members] @ share).ravel()
-            )  # ‖φ_i − φ̄‖² − c
+            )
             is_distance = not X.diagonal().any()
             order = np.argsort(_in_steps(-apart if is_distance else apart), kind="stable")
         else:
@@ -206,9 +207,8 @@ class FitData:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            ["solved", "counts", "_paper_counts"] if self.counting is None else []
-        )  # they come from the encoding
+        # They come from the encoding.
+        kept = ["solved", "counts", "_paper_counts"] if self.counting is None else []
         names = self.row_names
         if self.larger is not None and names is not None and names.rows is not None:
             names = names.among(self.row_numbers)
@@ -247,20 +247,17 @@ class FitData:
 
     def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether effective counts of prepared rows are below this one."""
-        return (
-            self._paper_counts.counts(Y) < count
-            if self.counting is None
-            else self.counting.below(Y, count)
-        )
+        if self.counting is None:
+            return self._paper_counts.counts(Y) < count
+        return self.counting.below(Y, count)
 
     @once
     def _paper_counts(self) -> CountModel:
         kernel = self.kernel
-        X = (
-            kernel.X
-            if isinstance(kernel, PointKernel)
-            else kernel.block(slice(None), np.arange(kernel.n))
-        )
+        if isinstance(kernel, PointKernel):
+            X = kernel.X
+        else:
+            X = kernel.block(slice(None), np.arange(kernel.n))
         assert self.encoding is not None
         return self.encoding.count_model(row_codes(X))
 

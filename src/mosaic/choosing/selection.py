@@ -188,11 +188,9 @@ class Selection:
     @property
     def n_outliers(self) -> int:
         """Number of rows that are outliers, which all who tell it read here."""
-        return (
-            round(self.outlier_share * self.n_rows)
-            if self.is_estimated
-            else int(self.outlier_mask.sum())
-        )
+        if self.is_estimated:
+            return round(self.outlier_share * self.n_rows)
+        return int(self.outlier_mask.sum())
 
     @property
     def n_protected(self) -> int:
@@ -286,11 +284,9 @@ class Selection:
     @property
     def protected(self) -> BoolArray | None:
         """Mask of the rows in memory with low counts that are kept, near to other rows or in a group; None without any."""
-        return (
-            None
-            if self.groups is None
-            else np.asarray(self.data.points.spread(self.groups.members, False), bool)
-        )
+        if self.groups is None:
+            return None
+        return np.asarray(self.data.points.spread(self.groups.members, False), bool)
 
     @property
     def kept_groups(self) -> IntArray:

@@ -97,22 +97,17 @@ class NewRows:
     def to_frame(self) -> Any:
         """A data frame with one row for each new row: of polars if X was, otherwise of pandas, with the index of X."""
         frames = library(self.frames, "to_frame()")
-        more = (
-            {"schema_overrides": {"reason": frames.String}}
-            if self.frames == "polars"
-            else {"index": self.index}
-        )
+        if self.frames == "polars":
+            more = {"schema_overrides": {"reason": frames.String}}
+        else:
+            more = {"index": self.index}
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
         def told(cell: object) -> object:
-            return (
-                ""
-                if cell is None or cell != cell
-                else f"{cell:.3g}"
-                if isinstance(cell, float)
-                else cell
-            )
+            if cell is None or cell != cell:
+                return ""
+            return f"{cell:.3g}" if isinstance(cell, float) else cell
 
         most = 20
         columns = self._columns(slice(most))

@@ -210,9 +210,8 @@ def _plain(value: Any, arrays: dict[str, Any]) -> Any:
     if hasattr(value, "_asdict"):
         state = value._asdict()
     else:
-        kept = (
-            value.__getstate__()
-        )  # what a copy has; of a class that does not say otherwise, all that it holds
+        # What a copy has; of a class that does not say otherwise, all that it holds.
+        kept = value.__getstate__()
         state = {
             each.name: kept.get(each.name, getattr(value, each.name)) for each in fields(value)
         }

@@ -192,11 +192,9 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         is_own = set(rows.tolist()) == set(selection.rows.tolist())
         certificate = selection.certificate if is_own else certificate_of(selection, rows)
         assert isinstance(certificate, CoverCertificate)
-        return (
-            certificate_for_all(selection, rows, certificate)
-            if all_rows and not certificate.is_about_all
-            else certificate
-        )
+        if all_rows and not certificate.is_about_all:
+            return certificate_for_all(selection, rows, certificate)
+        return certificate
 
     def rethreshold(self, **changes: object) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
