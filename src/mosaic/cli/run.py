@@ -7,12 +7,12 @@ import shlex
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Exit codes where pictures were left out because they cannot be read, and where rows do not belong.
 UNREADABLE, ODD_ROWS = 7, 8
+#: Of an answer on a terminal: a sentence, lines, or a table by its columns; nothing where it is empty.
+Part: TypeAlias = str | list[str] | Mapping[str, Any]
 
 
 class Run:
@@ -175,39 +177,29 @@ class Run:
         """Whether the answer is printed, and not only rows as CSV."""
         return bool(self.args.json) or sys.stdout.isatty()
 
-    def finish(
-        self, show: Callable[[], None], rows: pyarrow.Table | None = None, /, **answer: Any
-    ) -> int:
-        """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
-        if self.args.json:
-            table = self.table
+    def finish(self, rows: pyarrow.Table | None, /, *parts: Part, **answer: Any) -> int:
+        """Give the answer: as JSON, as parts of text, or the rows as CSV in a pipe, unless they went to a file."""
+        args = self.args
+        table = self.table
+        if args.json:
             encoder = Encoder.fit(table) if self.encoder is None else self.encoder
             names = encoder.names
             file: dict[str, Any] = {"path": str(table.path), "kind": table.kind, "rows": table.n}
-            file |= {
-                "features": encoder.width if names is None else len(names),
-                "feature_names": names,
-            }
+            file["features"] = encoder.width if names is None else len(names)
+            file["feature_names"] = names
             file |= {"unreadable": table.unreadable} if table.unreadable else {}
-            write_json(
-                self.args.command,
-                {"file": file, "notes": self.notes, "outputs": self.outputs, **answer},
-            )
-        elif rows is not None and self.args.to_stdout:
+            about = {"file": file, "notes": self.notes, "outputs": self.outputs}
+            write_json(args.command, {**about, **answer})
+        elif rows is not None and (args.to_stdout or not sys.stdout.isatty()):
             self.say_notes()
-            write_bytes(csv_bytes(rows, *self.table.request.dialect))
-        elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
-            pass  # all is in files
-        elif rows is None or sys.stdout.isatty():
-            show()
+            if args.to_stdout or args.output is None:
+                write_bytes(csv_bytes(rows, *table.request.dialect))
+        elif not args.quiet or not (args.output or (rows is None and self.outputs)):
+            self.write_parts(parts)
             if sys.stdout.isatty():
                 self.write_end()
             else:
                 self.say_notes()
-        else:
-            self.say_notes()
-            if self.args.output is None:
-                write_bytes(csv_bytes(rows, *self.table.request.dialect))
         if not self.table.unreadable:
             fails = self.args.command == "check" or getattr(self.args, "fail_on_outliers", False)
             return ODD_ROWS if fails and answer["n_outliers"] else 0
@@ -240,16 +232,18 @@ class Run:
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
 
-    def write_table(self, columns: Mapping[str, Any]) -> None:
-        """Write the first rows of a table, and which option keeps all of them."""
-        args = self.args
-        write_table(
-            columns, "" if args.output else f"; -o {COMMANDS[args.command].output} keeps them all"
-        )
-
-    def write_lines(self, lines: list[str]) -> None:
-        for line in lines:
-            write(visible(line))
+    def write_parts(self, parts: Iterable[Part]) -> None:
+        """Write sentences, lists of lines, and the first rows of tables, with which option keeps all of them."""
+        for number, part in enumerate(filter(len, parts)):
+            if number:
+                write()
+            if isinstance(part, str):
+                write_wrapped(part)
+            elif isinstance(part, list):
+                write("\n".join(map(visible, part)))
+            else:
+                name = COMMANDS[self.args.command].output
+                write_table(part, "" if self.args.output else f"; -o {name} keeps them all")
 
     def say_notes(self) -> None:
         """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
