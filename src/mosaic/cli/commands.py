@@ -421,6 +421,7 @@ def run_path(args: Namespace) -> int:
         curve = mosaic.path(
             run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings()
         )
+        run.known(curve.model)
         rows = curve.indices[:most]
         names = pa.array([name or None for name in run.table.ids(rows)], pa.string())
         numbered = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}

@@ -280,15 +280,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         if name not in arrays:
             raise request.unknown("array", name, arrays)
         obs = _table_of_obs(io.read_elem(store["obs"]))
-    if (
-        request.columns is not None
-        or request.exclude_columns is not None
-        or request.embedding is not None
-    ):
-        fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
-        raise FileFault(
-            path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`."
-        )
+    of_obs = replace(request, id=None, group=(), weight=None)
+    refuse_columns(of_obs, "its numbers are an array, of which no columns are chosen")
     check_names(request, obs.columns, "column of obs")
     check_weight(request, obs)
     with readable(path):

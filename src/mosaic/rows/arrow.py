@@ -230,39 +230,33 @@ def rows_of_arrow(X: Any, request: Request) -> Rows:
     """The rows of a Dataset, Scanner, ParquetFile or RecordBatchReader, which are read once."""
     if hasattr(X, "scanner"):  # a few ahead of what is looked at, wherever they are stored
         X = X.scanner(batch_readahead=4, fragment_readahead=2)
-    batches = (
-        X.to_batches()
-        if hasattr(X, "to_batches")
-        else X.iter_batches()
-        if hasattr(X, "iter_batches")
-        else X
-    )
-
-    def read() -> Iterator[Any]:
-        remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
-        with readable(f"the {request.kind}", remedy):
-            for batch in batches:
-                yield valid(batch).cast(without_views(batch.schema))
-
-    return rows_of_batches(request, read())
+    batches = X
+    if hasattr(X, "to_batches"):
+        batches = X.to_batches()
+    elif hasattr(X, "iter_batches"):
+        batches = X.iter_batches()
+    remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
+    return rows_of_batches(request, _checked(batches, f"the {request.kind}", remedy))
 
 
 def open_feather(request: Request) -> Rows:
-    def batches() -> Iterator[Any]:
-        with (
-            readable(request.path),
-            pa.OSFile(os.fsencode(request.path)) as file,
-        ):  # not every name is UTF-8
-            indexed = file.read(6) == b"ARROW1"
-            file.seek(0)
-            reader = ipc.open_file(file) if indexed else ipc.open_stream(file)
-            schema = without_views(reader.schema)
-            for batch in (
-                map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader
-            ):
-                yield valid(batch).cast(schema)
+    path = request.path
+    with readable(path):
+        file = pa.OSFile(os.fsencode(path))  # not every name is UTF-8
+        is_indexed = file.read(6) == b"ARROW1"
+        file.seek(0)
+        reader = ipc.open_file(file) if is_indexed else ipc.open_stream(file)
+    if is_indexed:
+        reader = map(reader.get_batch, range(reader.num_record_batches))
+    with file:
+        return rows_of_batches(request, _checked(reader, path))
 
-    return rows_of_batches(request, batches())
+
+def _checked(batches: Any, file: str | Path, remedy: str | None = None) -> Iterator[Any]:
+    """Batches that are valid, without views of text."""
+    with readable(file, remedy):
+        for batch in batches:
+            yield valid(batch).cast(without_views(batch.schema))
 
 
 def without_views(schema: pyarrow.Schema) -> Any:

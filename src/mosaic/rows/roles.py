@@ -199,7 +199,7 @@ def refuse_columns(
     given |= {name: getattr(request, name) for name in ("columns", "exclude_columns")}
     for parameter, value in given.items():
         if value is not None:
-            remedy = "Save it with names, as CSV or Parquet, or leave this out."
+            remedy = "Leave this out, or save it with names of columns, as CSV or Parquet."
             raise request.fault(f"{what} (`{parameter}`)", remedy)
 
 
