@@ -107,7 +107,7 @@ class Rows:
     @classmethod
     def of_table(cls, request: Request, table: Table, **more: Any) -> Rows:
         """The rows of a table of cells, which are compared by its columns."""
-        if not table.n:
+        if isinstance(table, InMemory) and not table.n:
             raise request.fault("has no rows", "Pass a table with rows.")
         roles = roles_of(request, table, has_names="index" in more)
         rows = cls(request, table, roles=roles, **more)
