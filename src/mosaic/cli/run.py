@@ -330,8 +330,9 @@ def rows_of_model(model: FittedAttributes, path: str) -> Rows:
 
 def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
-    to_stdout = [name for name in ("output", "keep", "json") if getattr(args, name) in ("-", True)]
-    args.to_stdout = to_stdout not in ([], ["json"])
+    to_stdout = [name for name in ("output", "keep") if getattr(args, name) == "-"]
+    args.to_stdout = bool(to_stdout)
+    to_stdout += ["json"] * args.json
     if args.to_stdout and len(to_stdout) > 1:
         fault = f"--{to_stdout[1]} is written to standard output, too"
         raise OutputFault("-", fault, "Leave one of them out.")
