@@ -125,24 +125,63 @@ def few_rows_decide(monkeypatch):
     monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
 
 
+@pytest.fixture(params=["all rows stay where they are", "few rows come with the first read"])
+def first_read(request, monkeypatch):
+    if request.param.startswith("all"):
+        monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+
+
+def with_ids(frame):
+    """Without lists, which Dask makes texts of where it has no types of Arrow."""
+    lists = frame.columns.intersection(["place"])
+    return frame.drop(columns=lists).assign(order_id=[f"order {i}" for i in range(len(frame))])
+
+
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
+@pytest.mark.parametrize("kind", ["frame", "frame with ids", "array of unknown lengths"])
+def test_numbers_are_read_once_by_a_fit_whether_lengths_are_known_or_not(kind, tmp_path):
+    frame = table("numbers") if kind != "frame with ids" else with_ids(table("numbers"))
+    numbers = Counted(frame, 12, tmp_path)
+    given, expected = numbers.collection(), frame
+    if kind == "array of unknown lengths":
+        given, expected = given.to_dask_array(), frame.to_numpy()
+    model, in_memory = MOSAIC(10).fit(given), MOSAIC(10).fit(expected)
+    told = [pick.called for pick in model.facts_.picks]
+    assert numbers.reads() == 1
+    np.testing.assert_array_equal(model.representative_indices_, in_memory.representative_indices_)
+    assert told == [pick.called for pick in in_memory.facts_.picks]
+
+
 @pytest.mark.usefixtures("few_rows_decide")
-def test_numbers_of_unknown_lengths_are_read_once_and_mixed_columns_four_times(tmp_path):
-    numbers = Counted(table("numbers"), 12, tmp_path)
-    for given in (numbers.collection(), numbers.collection().to_dask_array()):
-        for note in tmp_path.iterdir():
-            note.unlink()
-        model = MOSAIC(10).fit(given)
-        assert numbers.reads() == 1
-        expected = numbers.frame if isinstance(given, dd.DataFrame) else numbers.frame.to_numpy()
-        np.testing.assert_array_equal(model.representative_indices_, MOSAIC(10).fit(expected).representative_indices_)
+def test_mixed_columns_of_few_rows_are_read_once_by_all_that_a_model_says(tmp_path):
+    mixed = Counted(with_ids(table("mixed")), 12, tmp_path)
+    same_fit(mixed.collection(), mixed.frame, groups="city")
+    assert mixed.reads() == 1
+
+
+def rare(frame):
+    """A table with cells that reasons quote."""
+    return with_ids(frame.assign(city=frame["city"].where(np.arange(len(frame)) % 1500 != 7, "Rmoe")))
+
+
+@pytest.mark.usefixtures("few_rows_decide")
+def test_mixed_columns_of_many_rows_are_read_twice_beside_the_stretches_that_rules_are_found_from(tmp_path, monkeypatch):
+    frame = rare(table("mixed"))
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)  # all rows decide, as in memory, and are read for it
+    mixed = Counted(frame, 12, tmp_path)
+    model, in_memory = MOSAIC(10).fit(mixed.collection()), MOSAIC(10).fit(frame)
+    assert list(map(str, model.facts_.picks)) == list(map(str, in_memory.facts_.picks))
+    assert mixed.reads() == 3
+    assert any("'Rmoe', which is rare" in str(outlier) for outlier in model.facts_.outliers.lowest)
     for note in tmp_path.iterdir():
         note.unlink()
-    mixed = Counted(table("mixed"), 12, tmp_path)
-    MOSAIC(10).fit(mixed.collection())
-    assert mixed.reads() <= 4  # the look, the rules, the draw, and cells of picks and outliers
+    monkeypatch.setattr("mosaic.rows.rows.FEW_ROWS", 500)  # in fifty stretches of ten rows
+    parts = Counted(frame, 300, tmp_path)
+    MOSAIC(10).fit(parts.collection()).facts_.picks  # noqa: B018
+    assert parts.reads() <= 2 + 100 / 300
 
 
-@pytest.mark.usefixtures("few_rows_decide")
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
 @pytest.mark.parametrize("kind", ["numbers", "mixed", "vectors"])
 def test_a_folder_of_files_with_empty_skewed_and_single_row_parts_gives_what_the_frame_gives(kind, tmp_path):
     frame = table(kind)
@@ -155,7 +194,7 @@ def test_a_folder_of_files_with_empty_skewed_and_single_row_parts_gives_what_the
     assert str(chosen[columns[-1]].to_pylist()) == str(pa.array(expected[columns[-1]]).to_pylist())
 
 
-@pytest.mark.usefixtures("few_rows_decide")
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
 def test_groups_of_a_column_and_rows_that_are_demanded_give_what_the_frame_gives(tmp_path):
     frame = table("mixed")
     given = dd.read_parquet(folder_of(frame, tmp_path / "rows"))
@@ -238,16 +277,19 @@ OTHER = dd.concat([dd.from_pandas(table("numbers", 500), npartitions=2)])
             lambda: OTHER.map_partitions(lambda rows: rows.assign(a="Ada"), meta=OTHER._meta, enforce_metadata=False),
             r"X must hold numbers only; column 'a'",
         ),
-        (
-            lambda: OTHER.map_partitions(lambda rows: rows.sample(frac=0.9), meta=OTHER._meta, enforce_metadata=False),
-            r"part \d of X had \d+ rows when it was opened.*X\.persist\(\)",
-        ),
     ],
-    ids=["more", "more in one", "fewer", "one dimension", "fewer rows", "masks", "NaN", "names", "types", "random"],
+    ids=["more", "more in one", "fewer", "one dimension", "fewer rows", "masks", "NaN", "names", "types"],
 )
 def test_nothing_is_cut_and_nothing_ignored(bad, fault):
     with pytest.raises(InvalidInputError, match=fault):
         MOSAIC(3).fit(bad()).labels_  # noqa: B018
+
+
+def test_rows_that_differ_from_run_to_run_are_refused(monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+    random = OTHER.map_partitions(lambda rows: rows.sample(frac=0.9), meta=OTHER._meta, enforce_metadata=False)
+    with pytest.raises(InvalidInputError, match=r"part \d of X had \d+ rows when it was opened.*X\.persist\(\)"):
+        MOSAIC(3).fit(random).labels_  # noqa: B018
 
 
 def test_a_part_that_raises_says_what_it_says():

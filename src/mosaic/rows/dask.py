@@ -21,7 +21,7 @@ from mosaic.arrays.sources import map_part
 from mosaic.arrays.threads import one_thread
 from mosaic.door import refuse_masked
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.parts import Collection, InParts, Job, Layout, PartsSource, looked_at
+from mosaic.rows.parts import Collection, InParts, Job, Layout, Opened, PartsSource
 from mosaic.text import readable_size
 
 #: Results that one task merges.
@@ -89,14 +89,16 @@ def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
     width = int(X.shape[1])
     chunks = InDask(of_whole_rows(X), "Dask array")
     if isnan(X.shape[0]):
-        layout, _, drawn = looked_at(chunks, as_it_is, width, budget)
+        opened = Opened.of(chunks, as_it_is, width, budget)
+        layout = opened.layout
     else:
-        layout, drawn = Layout.of(X.chunks[0]), None
-    longest = int(np.diff(layout.ends).max())
+        opened = None
+        layout = Layout.of(X.chunks[0])
+    longest = int(np.diff(layout.bounds).max())
     chunks.size = (
         f"; a part has {longest:,} rows, {readable_size(longest * width * X.dtype.itemsize)}"
     )
-    return PartsSource(chunks, as_it_is, layout, width, drawn)
+    return PartsSource(chunks, as_it_is, layout, width, opened)
 
 
 def of_whole_rows(X: Any) -> Any:
