@@ -208,6 +208,18 @@ def test_sparse_chunks_give_what_the_matrix_gives():
     same_fit(da.from_array(matrix.toarray(), chunks=(2100, 17)).map_blocks(sp.csr_matrix), matrix.toarray())
 
 
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
+def test_sparse_columns_of_pandas_categories_and_columns_of_few_bits_give_what_the_frame_gives():
+    rng = np.random.default_rng(0)
+    sparse = pd.DataFrame.sparse.from_spmatrix(sp.random(N, 4, 0.3, "csr", rng=rng), columns=list("abcd"))
+    same_fit(dd.from_pandas(sparse, npartitions=4), sparse)
+    mixed = pd.DataFrame(
+        {"x": rng.normal(size=N), "level": pd.Categorical(rng.choice([1, 2, 3], N)), "truth": rng.random(N) < 0.1}
+    )
+    mixed["whole"] = pd.array(rng.integers(0, 9, N), "Int64")
+    same_fit(dd.from_pandas(mixed, npartitions=4), mixed)
+
+
 def test_a_block_gives_about_as_many_rows_as_the_sample_will_hold_of_it():
     rows = np.random.default_rng(0).normal(size=(8192, 3))
     found, few = (Draw((1000,), n=n).map_block(rows, 0) for n in (None, 40_000))
@@ -350,6 +362,18 @@ def test_a_cluster_gives_what_the_array_gives_says_when_it_is_done_and_keeps_not
     found = open_source(da.from_array(X, chunks=(1000, 3))).run(Heavy(np.array([5, 40_000])))
     np.testing.assert_array_equal(found["rows"], X[[5, 40_000]])
     assert nothing_is_left_on(cluster)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_rows_decide")
+def test_four_processes_give_what_one_gives(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+    with workers(4):
+        for kind in ("numbers", "mixed", "vectors"):
+            frame = table(kind)
+            same_fit(dd.read_parquet(folder_of(frame, tmp_path / kind)), frame)
+        matrix = sp.random(N, 40, 0.1, "csr", rng=np.random.default_rng(0))
+        same_fit(da.from_array(matrix.toarray(), chunks=(2100, 17)).map_blocks(sp.csr_matrix), matrix.toarray())
 
 
 def later(seconds, work):

@@ -315,11 +315,13 @@ class Opened:
         numbers_of: Callable[[Any], Any] | None,
         width: int,
         budget: float | None,
+        *,
+        draws: bool = True,
     ) -> Opened:
         most = max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1))
         memory = budget_of(budget)
         size = min(most, LARGER_SAMPLE, int(memory / (32 * width + 1)))
-        draw = Draw((size,)) if width and size else None
+        draw = Draw((size,)) if draws and width and size else None
         columns = [] if collection.empty is None else list(cells_of(collection.empty))
         seen = collection.run(
             Look(columns, numbers_of, draw, collection.n_parts, FEW_ROWS, memory / 4)
@@ -367,10 +369,10 @@ class InParts(Outside):
     def kinds(self) -> Mapping[str, Any]:
         return self.empty.kinds
 
-    def look(self, columns: Sequence[str]) -> Opened:
+    def look(self, columns: Sequence[str], *, draws: bool = False) -> Opened:
         """Read all rows, for what is missing in these columns of numbers, and for a draw if these are all that are compared."""
         reads = partial(numbers_in, list(columns), self.levels) if columns else None
-        opened = Opened.of(self._collection, reads, len(columns), self._budget)
+        opened = Opened.of(self._collection, reads, len(columns), self._budget, draws=draws)
         check_shape((opened.layout.n, len(self.columns)))
         self._missing |= dict(zip(columns, opened.missing.tolist(), strict=True))
         self.keep(opened.draw, "first")
@@ -398,12 +400,13 @@ class InParts(Outside):
         """Whether these columns hold numbers, none of which is missing. This reads all rows."""
         plain = [name for name in self.empty.only(columns).numbers() if is_feature_name(name)]
         others = [name for name in columns if name not in plain and is_feature_name(name)]
-        return not self.missing(plain).any() and bool(plain) and not others
+        gaps = self.missing(plain, draws=not others)
+        return bool(plain) and not others and not gaps.any()
 
-    def missing(self, columns: Sequence[str]) -> IntArray:
+    def missing(self, columns: Sequence[str], *, draws: bool = False) -> IntArray:
         """How many values of each column are missing or infinite."""
         if set(columns) - set(self._missing):
-            self.look(columns)
+            self.look(columns, draws=draws)
         return np.array([self._missing[name] for name in columns], np.intp)
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
@@ -417,10 +420,8 @@ class InParts(Outside):
                 return cells.select(columns).take(np.searchsorted(known, numbers)[back])
         bounds = self.layout.bounds
         parts = self.layout.parts_with(numbers)
-        here = {
-            part: numbers[(numbers >= bounds[part]) & (numbers < bounds[part + 1])] - bounds[part]
-            for part in parts
-        }
+        cuts = np.searchsorted(numbers, bounds)
+        here = {part: numbers[cuts[part] : cuts[part + 1]] - bounds[part] for part in parts}
         return self._collection.run(RowsOfParts(here, columns, self.layout), parts).take(back)
 
     def encoded(
@@ -453,10 +454,12 @@ class PartsSource(Source):
         layout: Layout,
         width: int,
         opened: Opened | None = None,
+        itemsize: int = 8,
     ):
         self.collection, self.numbers_of, self.layout = collection, numbers_of, layout
+        self.n_parts = len(layout.bounds) - 1
         self.kind, self.n, self.n_features = collection.kind, layout.n, width
-        self.opened = opened
+        self.opened, self.itemsize = opened, itemsize
         self.quoted: Sequence[str] = ()
         self.keep: Callable[[BlockResult, str], None] | None = None
         check_shape((self.n, width))
