@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
@@ -16,11 +17,12 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from clusters import N, folder_of, same_fit, table
-from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic import MOSAIC, MOSAICOutlierDetector, estimate
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows
 from mosaic.arrays.sources import ArraySource
 from mosaic.choosing.draw import Draw, draw_by_passes
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.text import readable_size
 from sources import open_source
 from tasks import X, odd, products, same_passes
 
@@ -304,6 +306,13 @@ def test_rows_that_differ_from_run_to_run_are_refused(monkeypatch):
         MOSAIC(3).fit(random).labels_  # noqa: B018
 
 
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
+def test_a_gap_in_the_last_part_of_a_frame_is_compared_as_in_memory():
+    frame = table("numbers")
+    frame.loc[N - 1, "c"] = np.nan
+    same_fit(dd.from_pandas(frame, npartitions=4), frame)
+
+
 def test_a_part_that_raises_says_what_it_says():
     def fail(rows):
         if rows["a"].iloc[0] == 0.0:  # not the rows that Dask tries it with
@@ -374,6 +383,37 @@ def test_four_processes_give_what_one_gives(tmp_path, monkeypatch):
             same_fit(dd.read_parquet(folder_of(frame, tmp_path / kind)), frame)
         matrix = sp.random(N, 40, 0.1, "csr", rng=np.random.default_rng(0))
         same_fit(da.from_array(matrix.toarray(), chunks=(2100, 17)).map_blocks(sp.csr_matrix), matrix.toarray())
+
+
+def test_the_page_on_scale_says_what_estimate_says_of_a_billion_rows():
+    page = (Path(__file__).parents[1] / "docs" / "scale.md").read_text()
+    rows = da.zeros((10**9, 768), chunks=(131_072, 768), dtype="f4")
+    plan = estimate(rows, n_representatives=100, memory_budget="8G")
+    assert f"print(plan)  # {plan}" in page
+    assert plan.read == 4 * 768 * 1e9
+    call = next(line for line in page.splitlines() if line.startswith("| `fit` |"))
+    of_worker, moved, memory = map(readable_size, (plan.read / 100, plan.moved, plan.memory))
+    assert f"{readable_size(plan.read)} once (`plan.read`), {of_worker} by each worker" in call
+    assert f"{moved} (`plan.moved`)" in call
+    assert f"{memory} at the peak (`plan.memory`)" in call
+    assert f"| {readable_size(8e9)} |" in next(
+        line for line in page.splitlines() if line.startswith("| `labels_`, `is_outlier_` |")
+    )
+
+
+@pytest.mark.usefixtures("few_rows_decide")
+def test_workers_move_no_more_than_twice_what_estimate_says(cluster):
+    chunks = da.random.default_rng(0).normal(size=(400_000, 16), chunks=(20_000, 16))  # made where they are needed
+    plan = estimate(chunks, n_representatives=5)
+    client = distributed.get_client()
+    before = sum(client.run(sent_by_worker).values())
+    MOSAIC(5).fit(chunks)
+    assert plan.passes == 1
+    assert 0 < sum(client.run(sent_by_worker).values()) - before < 2 * plan.moved
+
+
+def sent_by_worker(dask_worker):
+    return dask_worker.transfer_outgoing_bytes_total
 
 
 def later(seconds, work):

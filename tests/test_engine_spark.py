@@ -122,7 +122,7 @@ def test_the_frame_of_the_user_is_kept_by_executors_as_long_as_it_is_needed(spar
 
 
 def test_few_rows_come_with_the_first_read_after_which_nothing_is_kept(spark, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", N)
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 50_000)
     gc.collect()  # frames of other tests
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     model = same_fit(spark_frame(spark, table("mixed")), table("mixed"))
