@@ -135,7 +135,7 @@ def with_cells(
     found: BlockResult, key: str, part: Any, start: int, columns: Sequence[str]
 ) -> BlockResult:
     """What was found, with cells of the rows of the part that it names, by their numbers under this key."""
-    if not columns:
+    if not columns or key not in found:
         return found
     return found | {"cells": InMemory(cells_of(part)).take(found[key] - start, columns)}
 
@@ -177,7 +177,7 @@ class Mapped:
         rows = self.numbers_of(part)
         if not isinstance(self.task, PerRow):
             found = map_part(self.task, rows, start)
-            return [with_cells(found, DRAWN, part, start, self.columns if DRAWN in found else ())]
+            return [with_cells(found, DRAWN, part, start, self.columns)]
         cuts = sorted({0, n, min(-start % BLOCK_ROWS, n), max(n - (start + n) % BLOCK_ROWS, 0)})
         return self.merge([], [Loose(start + a, rows[a:b]) for a, b in pairwise(cuts)])
 
