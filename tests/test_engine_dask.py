@@ -155,10 +155,21 @@ def test_numbers_are_read_once_by_a_fit_whether_lengths_are_known_or_not(kind, t
 
 
 @pytest.mark.usefixtures("few_rows_decide")
+def test_numbers_beside_a_text_that_is_left_out_are_read_once_beside_the_rows_that_rules_are_found_from(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+    named = Counted(table("numbers").assign(text=[f"w{i}x" for i in range(N)]), 12, tmp_path)
+    model = MOSAIC(10).fit(named.collection())
+    assert model.encoder_.names == list("abcd")
+    assert named.reads() == 2
+    np.testing.assert_array_equal(model.representative_indices_, MOSAIC(10).fit(named.frame).representative_indices_)
+
+
+@pytest.mark.usefixtures("few_rows_decide")
 def test_mixed_columns_of_few_rows_are_read_once_by_all_that_a_model_says(tmp_path):
     mixed = Counted(with_ids(table("mixed")), 12, tmp_path)
     same_fit(mixed.collection(), mixed.frame, groups="city")
     assert mixed.reads() == 1
+    assert (estimate(mixed.collection()).passes, estimate(mixed.collection()).read) == (1, 0)
 
 
 def rare(frame):

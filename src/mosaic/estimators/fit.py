@@ -104,7 +104,7 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
         place: Place = "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
         if isinstance(rows.table, InParts):
-            n_parts = len(rows.table.layout.bounds) - 1
+            n_parts = rows.table.n_parts
             return Shape(rows.n, encoder.width, "cluster", weighted, held, n_parts=n_parts)
         return Shape(rows.n, encoder.width, place, weighted, held, buffers)
     if isinstance(rows.array, PartsSource):

@@ -315,13 +315,11 @@ class Opened:
         numbers_of: Callable[[Any], Any] | None,
         width: int,
         budget: float | None,
-        *,
-        draws: bool = True,
     ) -> Opened:
         most = max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1))
         memory = budget_of(budget)
         size = min(most, LARGER_SAMPLE, int(memory / (32 * width + 1)))
-        draw = Draw((size,)) if draws and width and size else None
+        draw = Draw((size,)) if width and size else None
         columns = [] if collection.empty is None else list(cells_of(collection.empty))
         seen = collection.run(
             Look(columns, numbers_of, draw, collection.n_parts, FEW_ROWS, memory / 4)
@@ -369,10 +367,10 @@ class InParts(Outside):
     def kinds(self) -> Mapping[str, Any]:
         return self.empty.kinds
 
-    def look(self, columns: Sequence[str], *, draws: bool = False) -> Opened:
+    def look(self, columns: Sequence[str]) -> Opened:
         """Read all rows, for what is missing in these columns of numbers, and for a draw if these are all that are compared."""
         reads = partial(numbers_in, list(columns), self.levels) if columns else None
-        opened = Opened.of(self._collection, reads, len(columns), self._budget, draws=draws)
+        opened = Opened.of(self._collection, reads, len(columns), self._budget)
         check_shape((opened.layout.n, len(self.columns)))
         self._missing |= dict(zip(columns, opened.missing.tolist(), strict=True))
         self.keep(opened.draw, "first")
@@ -396,17 +394,22 @@ class InParts(Outside):
     def n(self) -> int:
         return self.layout.n
 
+    @property
+    def n_parts(self) -> int:
+        """Parts that stay where they are."""
+        return 0 if isinstance(self._collection, InOnePart) else self._collection.n_parts
+
     def only_numbers(self, columns: Sequence[str]) -> bool:
         """Whether these columns hold numbers, none of which is missing. This reads all rows."""
         plain = [name for name in self.empty.only(columns).numbers() if is_feature_name(name)]
         others = [name for name in columns if name not in plain and is_feature_name(name)]
-        gaps = self.missing(plain, draws=not others)
+        gaps = self.missing(plain)
         return bool(plain) and not others and not gaps.any()
 
-    def missing(self, columns: Sequence[str], *, draws: bool = False) -> IntArray:
+    def missing(self, columns: Sequence[str]) -> IntArray:
         """How many values of each column are missing or infinite."""
         if set(columns) - set(self._missing):
-            self.look(columns, draws=draws)
+            self.look(columns)
         return np.array([self._missing[name] for name in columns], np.intp)
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
