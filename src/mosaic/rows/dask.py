@@ -124,11 +124,9 @@ def answers_of_chunks(X: Any, task: PerRow, none: Any) -> Any:
 
 def answers_of_chunk(rows: Any, payload: bytes, none: Any, block_info: Any = None) -> Any:
     start = block_info[0]["array-location"][0][0]
-    return (
-        map_part(_job(payload), rows, 0 if isnan(start) else start)["answer"]
-        if rows.shape[0]
-        else none
-    )
+    if rows.shape[0]:
+        return map_part(_job(payload), rows, 0 if isnan(start) else start)["answer"]
+    return none
 
 
 def as_it_is(rows: Any) -> Any:

@@ -107,7 +107,7 @@ class Look:
         start = number * APART
         draw = self.draw.fewest(map_part(self.draw, rows, start), SKEW / self.n_parts)
         ids = [] if cells is None else id_names_among(self.columns)
-        return replace(seen, draw=with_cells(draw, "first", part, start, ids))
+        return replace(seen, draw=_with_cells(draw, "first", part, start, ids))
 
     def merge(self, left: Seen, right: Seen) -> Seen:
         is_clean = left.is_clean and right.is_clean
@@ -131,7 +131,7 @@ class Look:
         return joined_cells(self.draw.merge(left, right), "first", left, right)
 
 
-def with_cells(
+def _with_cells(
     found: BlockResult, key: str, part: Any, start: int, columns: Sequence[str]
 ) -> BlockResult:
     """What was found, with cells of the rows of the part that it names, by their numbers under this key."""
@@ -177,7 +177,7 @@ class Mapped:
         rows = self.numbers_of(part)
         if not isinstance(self.task, PerRow):
             found = map_part(self.task, rows, start)
-            return [with_cells(found, DRAWN, part, start, self.columns)]
+            return [_with_cells(found, DRAWN, part, start, self.columns)]
         cuts = sorted({0, n, min(-start % BLOCK_ROWS, n), max(n - (start + n) % BLOCK_ROWS, 0)})
         return self.merge([], [Loose(start + a, rows[a:b]) for a, b in pairwise(cuts)])
 
