@@ -134,7 +134,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         return {
             "row": int(row), "name": names[row], "full": None, "reason": reason, "count": round(float(counts[row]), 4),
             "bin": int(bins[row]), "safe": False, "copies": 1, "group": int(crowd[row]), "picture": None,
-            "cells": cells, "faults": [],
+            "cells": cells, "faults": [], "cause": "",
         }  # fmt: skip
 
     ranking = []

@@ -278,6 +278,16 @@ def oddities(reasons: Sequence[ColumnReason]) -> str:
     return "; ".join(map(str.__add__, told, usual))
 
 
+def cause(reasons: Sequence[ColumnReason]) -> str:
+    """What kind of error makes a row odd, as in "age", "spelling of country", "missing income", "city with segment"."""
+    first = reasons[0]
+    if not any(each.is_unusual for each in reasons):
+        return " with ".join(each.column for each in reasons)
+    if " and likely means " in first.value:
+        return f"spelling of {first.column}"
+    return f"missing {first.column}" if first.value == "missing" else first.column
+
+
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
     return ", ".join(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import NO_ROWS, IntArray, in_double, lowest_first
-from mosaic.choosing import contrasts, counted, odd_columns, oddities, typical_columns
+from mosaic.choosing import cause, contrasts, counted, odd_columns, oddities, typical_columns
 from mosaic.exceptions import PYTHON
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
@@ -182,6 +182,7 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
         *(f"{oddities(columns)}." if columns else "" for columns in why_odd),
     ]
     faults = [[] for _ in ranked] + at_fault
+    causes = [""] * len(ranked) + [cause(columns) if columns else "" for columns in why_odd]
     ends = len(points) + np.cumsum([len(places) for places in beside])
     entries: list[Part] = [
         called[i]
@@ -194,6 +195,7 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
             "copies": 1 if facts.scaled else int(facts.rows.copies[point]),
             "cells": lines[i],
             "faults": [shown.index(name) for name in faults[i] if name in shown],
+            "cause": shortened(causes[i], LONGEST_NAME),
             "reason": reasons[i],
             "members": called[ends[i] - len(beside[i]) : ends[i]],
         }

@@ -37,7 +37,7 @@ function rowName(row) {
 function markButtons(row, hasWords = false) {
   const buttons = MARKS.map(([mark, sign, words]) => {
     const button = el("button", {
-      type: "button", className: `mark mark-${mark}`, textContent: hasWords ? words : sign, title: `Mark as ${mark}`, "data-mark": `${mark} ${row}`,
+      type: "button", tabIndex: hasWords ? 0 : -1, className: `mark mark-${mark}`, textContent: hasWords ? words : sign, title: `Mark as ${mark}`, "data-mark": `${mark} ${row}`,
       "aria-label": `Mark ${rowName(row)} as ${mark}`, "aria-pressed": String(marks.get(row) === mark),
     });
     button.addEventListener("click", () => setMark(row, mark));

@@ -228,7 +228,10 @@ function wire() {
   for (const button of document.querySelectorAll("[data-view]")) {
     button.addEventListener("click", () => setView(Number(button.dataset.view)));
   }
-  for (const list of document.querySelectorAll("#picks-list, #outliers-list")) list.addEventListener("keydown", stepInList);
+  for (const list of document.querySelectorAll("#picks-list, #outliers-list")) {
+    list.addEventListener("keydown", stepInList);
+    list.addEventListener("focusin", keepStop);
+  }
   narrow.addEventListener("change", () => {
     for (const box of document.querySelectorAll(".fold-why")) box.open = !narrow.matches;
   });
