@@ -495,5 +495,5 @@ def test_picks_of_a_table_are_told_by_their_cells_on_the_page_and_not_by_the_nam
     listed = (tmp_path / "page.html").read_text().partition('id="picks-list"')[2].partition("</table>")[0]
     assert "most like" not in listed
     told = [pick.reason.partition("; ")[2].partition(".")[0] for pick in model.facts_.picks]
-    assert any(" about " in one for one in told)
+    assert any("(about " in one for one in told)
     assert all(one.partition(",")[0].partition("'")[0] in listed for one in told)

@@ -185,12 +185,10 @@ def _explained(
     if rank is not None:
         like = [called(other, short=True) for other in closest.tolist() if other != row][:3]
         why = f"most similar: {listed(like)}" if like else "no other row is like it"
+        if like and not reasons:
+            reasons = shared_columns(selection, columns, point, point_of[points])
         if reasons:
             why = contrasts(reasons)
-        elif like and (reasons := shared_columns(selection, columns, point, point_of[points])):
-            why = ", ".join(
-                f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons
-            )
         forced = data.constraints.must
         must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
         number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
@@ -212,7 +210,9 @@ def _explained(
         protected = selection.protected
         smallest = selection.settings.min_group
         why = likeness(count, data.count_total)
-        if protected is not None and at >= 0 and protected[at]:
+        if at in data.constraints.fine:
+            why += ", but it is marked as fine"
+        elif protected is not None and at >= 0 and protected[at]:
             why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
         reason = f"belongs: {why}."
     op = float(outlier_probability(np.asarray(count), data.count_total))
@@ -289,15 +289,12 @@ def cause(reasons: Sequence[ColumnReason]) -> str:
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
-    """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
-    return ", ".join(
-        [
-            f"{r.side} {r.column} ({r.value}, usual {r.usual})"
-            if r.side
-            else f"{r.column} {r.value}"
-            for r in reasons
-        ]
-    )
+    """What a representative has, as in "high age (91, usual 19 to 88)", "low income (about 13,872)", "city 'Rome'"."""
+    told = []
+    for r in reasons:
+        figures = f"{r.value}, usual {r.usual}" if r.is_unusual else f"about {r.value}"
+        told.append(f"{r.side} {r.column} ({figures})" if r.side else f"{r.column} {r.value}")
+    return ", ".join(told)
 
 
 def odd_columns(
@@ -449,6 +446,7 @@ def decisions(selection: Selection) -> Decisions:
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
         told.append(f"{about}{selection.n_protected:,} more would be outliers but are {groups}.")
+    told += data.constraints.told
     if data.row_numbers is not None and len(data.row_numbers) < data.n_rows:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
         told.append(f"Decided on {some}.")

@@ -140,7 +140,7 @@ class Selection:
         if self.settings.outliers == "keep":
             return np.zeros(data.points.n, dtype=bool)
         low = self.cut.below(data.counts)
-        low[data.points.point_of[data.constraints.must]] = False
+        low[data.never_outliers] = False
         return low if self.groups is None else low & ~self.groups.members
 
     @cached_property
@@ -225,18 +225,26 @@ class Selection:
         return np.column_stack([labels, similarity, self.errors_at(Y), counts, flagged])
 
     def outliers_at(self, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
-        """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
+        """Mask of the outliers. Rows that are kept are none."""
         if not self.has_cut:
             return np.zeros(Y.shape[0], dtype=bool)
         flagged = self.data.below(Y, self.cut.count) if counts is None else self.cut.below(counts)
         odd = np.flatnonzero(flagged)
-        if self.groups is not None and len(odd):
-            flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
-        must = self.data.points.point_of[self.data.constraints.must]
-        if len(must) and len(odd):
-            apart = self.kernel.take(must).distances_at(rows_of(Y, odd))
-            flagged[odd[(apart <= 0).any(axis=1)]] = False
+        if len(odd):
+            flagged[odd[self.is_kept(rows_of(Y, odd))]] = False
         return flagged
+
+    def is_kept(self, Y: Matrix) -> BoolArray:
+        """Mask of the rows that are no outliers whatever their counts: near a group that is kept, or equal to one that must be
+        included or is called fine.
+        """
+        kept = np.zeros(Y.shape[0], dtype=bool)
+        if self.groups is not None:
+            kept |= self.groups.near(Y)
+        never = self.data.never_outliers
+        if len(never):
+            kept |= (self.kernel.take(never).distances_at(Y) <= 0).any(axis=1)
+        return kept
 
     def labels_at(self, Y: Matrix) -> IntArray:
         """The positions of their representatives; -1 for outliers, or if there are no representatives."""

@@ -239,6 +239,8 @@ def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
     selection = facts.selection
     ranked = facts.ranking.points
+    data = facts.complete.data
+    must = data.points.point_of[data.constraints.must]
     told = []
     for rank, (point, reasons) in enumerate(
         zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)
@@ -261,7 +263,7 @@ def _why_chosen(facts: Facts) -> list[str]:
             )
         if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
-        if facts.bins.must[point]:
+        if point in must:
             reason = "must be included"
         told.append(f"{reason}." if reason else "")
     return told

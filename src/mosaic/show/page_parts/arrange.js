@@ -3,11 +3,11 @@
 const lists = { picks: null, outliers: null }; // each with its heads, its body, and what is asked
 
 function arrangement(name, heads) {
-  return { name, heads, by: null, isDown: false, text: "", group: "", body: null };
+  return { name, heads, by: null, isDown: false, text: "", group: "", isDrawn: false, body: null };
 }
 
-function isAsked({ by, text, group }) {
-  return by !== null || text !== "" || group !== "";
+function isAsked({ by, text, group, isDrawn }) {
+  return by !== null || text !== "" || group !== "" || isDrawn;
 }
 
 function textOf(item) {
@@ -24,8 +24,9 @@ function compared(a, b, isDown) {
 }
 
 /* The rows that have the text and are of the group, in the order that is asked for. */
-function arranged({ heads, by, isDown, text, group }, items) {
-  const found = items.filter((item) => (group === "" || item.group === Number(group)) && textOf(item).includes(text));
+function arranged({ heads, by, isDown, text, group, isDrawn }, items) {
+  const some = isDrawn ? drawnFrom(items) : items;
+  const found = some.filter((item) => (group === "" || item.group === Number(group)) && textOf(item).includes(text));
   return by === null ? found : found.sort((a, b) => compared(heads[by].value(a), heads[by].value(b), isDown));
 }
 

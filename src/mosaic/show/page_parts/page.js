@@ -58,7 +58,7 @@ function safeText() {
   const reasons = [];
   const some = (number) => `${facts.scaled ? "about " : ""}${counted(number, "row")}`;
   if (bins.grouped) reasons.push(`${some(bins.grouped)} near other rows or in a group`);
-  if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included`);
+  if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included or are marked as fine`);
   return ` Never outliers, however low their count: ${reasons.join(", ")}.`;
 }
 
@@ -222,6 +222,7 @@ function wire() {
   on("save-outliers", "click", saveOutliers);
   on("save-all", "click", () => save("selection.json", "application/json", selectionJson()));
   on("save-marks", "click", () => save("marks.csv", "text/csv;charset=utf-8", marksCsv()));
+  on("draw", "click", toggleDrawn);
   on("remove-marks", "click", removeMarks);
   on("copy", "click", copyCommand);
   on("theme", "click", nextTheme);
