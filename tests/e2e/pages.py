@@ -75,6 +75,14 @@ def with_columns(facts: dict[str, Any], columns: dict[str, list[str]]) -> dict[s
     return facts
 
 
+def with_causes(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same, where rows are odd in their height, in the spelling of their kind, or in both columns of numbers together."""
+    causes = (("height", [1]), ("spelling of kind", [2]), ("width with height", [0, 1]))
+    for place, item in enumerate(facts["lowest"]):
+        item["cause"], item["faults"] = causes[(place > 0) + (place > 9)]
+    return facts
+
+
 class World(NamedTuple):
     """Invented data: the facts about it, distances of its n points to the ranked, and the bins of their counts."""
 
@@ -381,6 +389,7 @@ class Report:
 
     def point(self, row: int | None = None) -> None:
         """Move the pointer to a row on the map, or away from all."""
+        self.show("#map")
         self.page.mouse.move(*(5, 5) if row is None else self.place_of(row))
         self.settle()
 

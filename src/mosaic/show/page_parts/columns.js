@@ -1,7 +1,7 @@
 // Columns of the data: colours of the map by a column of few values, and a small histogram of each column.
 
 const FEW_VALUES = 2 * COLOURS; // a column of more values is no choice of colours
-const CELLS = 8; // parts of each side of the map, to find the column that it says most of
+const CELLS = Math.min(Math.max(Math.floor(Math.sqrt(points.n / 50)), 1), 8); // parts of each side of the map, to find the column that it says most of
 const LEAST_TOLD = 0.05; // of a column that is a colour at first
 const LEVEL_ROWS = 12; // values in a chart of a column of texts
 const CHART_BINS = 30;

@@ -140,7 +140,7 @@ function printNotes(text) {
 /* Cards where there are pictures, otherwise a table that can be arranged; and what stands above and below. */
 function listed(name, tag, heads) {
   const list = (lists[name] = arrangement(name, heads));
-  const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-labelledby": `${name}-title` });
+  const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-label": `List of ${name === "picks" ? "representatives" : name}` });
   list.body = el(hasPictures ? tag : "tbody", { className: hasPictures ? "cards" : "" });
   if (hasPictures) {
     box.append(list.body);
@@ -240,8 +240,8 @@ unfold.addEventListener("click", () => ((isUnfolded = !isUnfolded), paintFold())
 function paintFold() {
   const section = document.querySelector(".first");
   section.classList.toggle("unfolded", isUnfolded);
-  if (!unfold.isConnected) section.append(unfold);
   const box = section.querySelector(".scroll");
+  if (box && !unfold.isConnected) box.after(unfold);
   unfold.hidden = !box || !(isUnfolded || box.scrollHeight > box.clientHeight + 2);
   unfold.textContent = isUnfolded ? "Fold the list" : "Unfold the list";
   unfold.setAttribute("aria-expanded", String(isUnfolded));
