@@ -36,6 +36,7 @@ def test_outliers_of_a_table_come_first_where_there_are_some_and_those_of_pictur
 def test_outliers_are_listed_by_cause_the_cause_of_the_oddest_first(table):
     facts = table.facts
     assert table.texts("#outliers-list .cause") == ["1 × height", "9 × spelling of kind", "10 × width with height"]
+    assert table.text("#causes") == "10 × width with height, 9 × spelling of kind, 1 × height."
     listed = [item["name"] for item in facts["lowest"]]
     assert names(table) == [listed[0], *listed[1:9], *listed[10:18]]  # of 24 lines each cause has eight
     table.click("#outliers-list .cause button")

@@ -340,7 +340,12 @@ def check_outputs(args: Namespace) -> None:
                 "-", "--json is written to standard output, too", "Leave one of them out."
             )
         args.output = None
-    inputs = {"the input": "file", "the model": "model", "the other file": "other"}
+    inputs = {
+        "the input": "file",
+        "the model": "model",
+        "the other file": "other",
+        "the marks": "marks",
+    }
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {
         os.path.realpath(each): what

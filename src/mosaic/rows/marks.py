@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from mosaic.choosing.certificate import counted
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.rows import Rows
 from mosaic.text import at_least, listed
@@ -39,7 +40,8 @@ def read_marks(marks: object, rows: Rows) -> dict[str, Any]:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}
         found = np.array([place.get(name, -1) for name in cells["id"]], np.intp)
     is_there = (found >= 0) & (found < rows.n)
-    told = [f"Marked as fine, and so no outliers: {np.count_nonzero(is_fine & is_there):,} rows."]
+    n_fine = np.count_nonzero(is_fine & is_there)
+    told = [f"Marked as fine, and so no outliers: {counted(n_fine, 'row')}."]
     if not is_there.all():
         told.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")
     is_listed = cells["status"] == "outlier"

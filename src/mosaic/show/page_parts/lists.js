@@ -3,6 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
 const FEW_OUTLIERS = 24; // outliers that are listed until more are requested
+const MOST_CAUSES = 8; // causes that are counted above the list
 const NEXT_OUTLIERS = 4; // listed rows that would be the next outliers
 const CARD_CELLS = 3; // cells below a picture
 const CARD_MEMBERS = 3; // small pictures below a picture
@@ -381,6 +382,13 @@ function oddLine(item, isNext) {
   return node;
 }
 
+/* The most frequent causes, each with the number of its rows. */
+function causesText(parts) {
+  const told = [...parts].sort(([, a], [, b]) => b.length - a.length).map(([cause, items]) => `${whole(items.length)} × ${cause}`);
+  const left = told.length > MOST_CAUSES ? [`${counted(told.length - MOST_CAUSES, "other cause")}`] : [];
+  return `${[...told.slice(0, MOST_CAUSES), ...left].join(", ")}.`;
+}
+
 /* Outliers by cause, all or the lowest of each; rows that would be next come after the last one only. */
 function paintOutliers() {
   const nListed = nOutliersListed();
@@ -401,6 +409,7 @@ function paintOutliers() {
     const next = oddities.slice(nListed, nListed + NEXT_OUTLIERS);
     nodes.push(...next.map((item) => oddLine(item, true)));
   }
+  if (parts.some(([cause]) => cause)) put(byId("causes"), causesText(parts));
   const { box, none, more, notes } = oddList;
   fill(lists.outliers.body, nodes);
   box.hidden = !nodes.length;
