@@ -65,7 +65,10 @@ def test_thirty_random_marks_bound_the_precision_of_the_list_from_below(wrong):
 
 def test_no_wrong_mark_proves_nothing_and_a_list_that_is_marked_throughout_is_counted():
     assert "at least 0 % of the list" in told(marks_of(range(30), "fine", "30 of 129"))[-1]
-    assert told(marks_of(range(8), ["wrong"] * 5 + ["fine"] * 3, "8 of 8"))[-1] == "All 8 outliers of the list are marked, 5 as wrong."
+    assert (
+        told(marks_of(range(8), ["wrong"] * 5 + ["fine"] * 3, "8 of 8"))[-1]
+        == "All 8 outliers of the list are marked, 5 as wrong."
+    )
 
 
 def test_marks_that_are_no_whole_draw_are_only_counted():

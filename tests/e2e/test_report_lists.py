@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from e2e.pages import invented, unpacked, with_causes, with_columns, with_pictures
+from mosaic import MOSAICOutlierDetector, datasets
+from mosaic.show import report_html
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -122,10 +124,7 @@ def test_lists_are_searched_by_any_cell_and_filtered_by_group(table):
 
 def test_a_list_is_one_tab_stop_and_arrow_keys_step_to_names_and_marks(table):
     def stops(part):
-        return table.evaluate(
-            """part => [...document.querySelectorAll(`${part} tbody button`)].filter(e => e.offsetParent && e.tabIndex === 0).length""",
-            part,
-        )
+        return table.locator(f"{part} tbody button").evaluate_all("all => all.filter(e => e.offsetParent && !e.tabIndex).length")
 
     assert (stops("#picks-list"), stops("#outliers-list")) == (1, 1)
     first, second = names(table)[1:3]
@@ -157,7 +156,9 @@ def test_on_a_phone_rows_are_cards_of_name_odd_cell_and_reason(visit):
     assert page.hides("#outliers-list thead")
     for part in ("#outliers-list", "#picks-list"):
         assert page.locator(f"{part} .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
-    small = page.evaluate("() => [...document.querySelectorAll('.lines .mark')].filter(e => e.offsetWidth < 40 || e.offsetHeight < 40).length")
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('.lines .mark')].filter(e => e.offsetWidth < 40 || e.offsetHeight < 40).length"
+    )
     assert small == 0
     page.locator("#outliers-list .link").first.tap()
     page.settle()
@@ -217,5 +218,27 @@ def test_thirty_at_random_are_the_same_every_time_and_marks_say_who_was_drawn(vi
     other = next(name for name in names(page) if name not in drawn)
     page.locator("#outliers-list tr.odd", has_text=other).locator(".mark-fine").click()
     _, lines = page.saved_rows("#save-marks")
-    assert [(line["id"], line["mark"], line["drawn"]) for line in lines] == [(drawn[0], "wrong", f"30 of {n}"), (other, "fine", "")]
+    assert [(line["id"], line["mark"], line["drawn"]) for line in lines] == [
+        (drawn[0], "wrong", f"30 of {n}"),
+        (other, "fine", ""),
+    ]
     assert [line["status"] for line in lines] == ["outlier", "outlier"]
+
+
+def test_marks_that_a_page_saves_are_read_by_the_next_run(visit, tmp_path):
+    pd = pytest.importorskip("pandas")
+    X = datasets.blobs_with_gross_outliers().X
+    frame = pd.DataFrame({"id": [f"C{row}" for row in range(len(X))], "x": X[:, 0], "y": X[:, 1]})
+    detector = MOSAICOutlierDetector().fit(frame)
+    page = visit(report_html(detector, columns=frame))
+    shown = names(page)
+    page.click("#outliers-list .mark-fine")
+    for place in range(1, len(shown)):
+        page.click("#outliers-list tr.odd:not(.next) .mark-wrong", place)
+    (tmp_path / "marks.csv").write_text(page.saved("#save-marks")[1])
+    again = MOSAICOutlierDetector().fit(frame, marks=tmp_path / "marks.csv")
+    assert set(frame["id"][again.is_outlier_]) == set(shown[1:])
+    assert "All 8 outliers of the list are marked, 7 as wrong." in again.explain()
+    page = visit(report_html(again, columns=frame))
+    assert sorted(names(page)) == sorted(shown[1:])
+    assert "1 row marked as fine or to be included" in page.text("#t-text")

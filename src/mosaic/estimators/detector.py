@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Selection, Settings, flag_only
+from mosaic.choosing.answers import kept_at
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, known
 from mosaic.estimators.progress import computing_in_threads, telling
@@ -165,5 +166,5 @@ def log_counts_of(selection: Selection, Y: Any, floor: float) -> FloatArray:
     scores = np.log(selection.data.counts_at(Y))
     odd = np.flatnonzero(scores < floor)
     if len(odd):
-        scores[odd[selection.is_kept(rows_of(Y, odd))]] = floor
+        scores[odd[kept_at(selection, rows_of(Y, odd))]] = floor
     return scores

@@ -40,7 +40,7 @@ def read_marks(marks: object, rows: Rows) -> dict[str, Any]:
         place = {name: row for row, name in reversed(list(enumerate(names.names)))}
         found = np.array([place.get(name, -1) for name in cells["id"]], np.intp)
     is_there = (found >= 0) & (found < rows.n)
-    n_fine = np.count_nonzero(is_fine & is_there)
+    n_fine = int((is_fine & is_there).sum())
     told = [f"Marked as fine, and so no outliers: {counted(n_fine, 'row')}."]
     if not is_there.all():
         told.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")

@@ -58,7 +58,7 @@ function safeText() {
   const reasons = [];
   const some = (number) => `${facts.scaled ? "about " : ""}${counted(number, "row")}`;
   if (bins.grouped) reasons.push(`${some(bins.grouped)} near other rows or in a group`);
-  if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included or are marked as fine`);
+  if (bins.must) reasons.push(`${counted(bins.must, "row")} marked as fine or to be included`);
   return ` Never outliers, however low their count: ${reasons.join(", ")}.`;
 }
 
