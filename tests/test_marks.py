@@ -45,6 +45,8 @@ def test_rows_are_found_by_their_names_in_another_order_and_by_their_numbers_whe
     assert set(turned["id"][model.is_outlier_]) == {f"C{row}" for row in ODD[1:]}
     model = MOSAICOutlierDetector().fit(BLOBS.X, marks=marks)
     assert np.flatnonzero(model.is_outlier_).tolist() == ODD[1:].tolist()
+    again = MOSAICOutlierDetector().fit(BLOBS.X, marks=marks.assign(id=np.nan, drawn=None))  # as pandas reads empty columns
+    assert (again.is_outlier_ == model.is_outlier_).all()
     gone = marks.assign(id="nobody")
     assert told(gone) == [
         "Marked as fine, and so no outliers: 0 rows.",
@@ -106,6 +108,17 @@ def test_fits_by_passes_and_saved_models_know_the_marks(tmp_path):
     assert not model.is_outlier_[ODD[0]]
     model.save(tmp_path / "model.mosaic")
     assert load(tmp_path / "model.mosaic").predict(FRAME[ODD[0] : ODD[0] + 1])[0] >= 0
+
+
+def test_the_command_does_not_write_over_the_marks(tmp_path, capsys):
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    marks_of([3], "fine").to_csv(tmp_path / "marks.csv", index=False)
+    before = (tmp_path / "marks.csv").read_text()
+    words = ("outliers", tmp_path / "rows.csv", "--marks", tmp_path / "marks.csv", "-o", tmp_path / "marks.csv", "-f")
+    ran = run(capsys, *words)
+    assert ran.code
+    assert "it is the marks, too" in ran.err
+    assert (tmp_path / "marks.csv").read_text() == before
 
 
 def test_the_command_leaves_fine_rows_out_of_its_list_and_says_what_is_proven(tmp_path, capsys):

@@ -305,6 +305,7 @@ def hostile(facts: dict[str, Any]) -> dict[str, Any]:
     for i, item in enumerate([*facts["ranking"], *facts["lowest"]]):
         item["name"] = evil[i % len(evil)]
         item["reason"] = evil[(i + 1) % len(evil)]
+        item["cause"], item["faults"] = evil[i % len(evil)][:80], [i % 3]
         item["cells"] = [evil[(i + j) % len(evil)] for j in range(3)]
         for member in item.get("members", []):
             member["name"] = evil[i % len(evil)]
