@@ -115,6 +115,7 @@ def test_lists_are_searched_by_any_cell_and_filtered_by_group(table):
     table.locator("#outliers input[type=search]").fill("nothing has this")
     table.settle()
     assert "No outlier has this." in table.text("#outliers-list")
+    assert table.hides("#unfold")
     table.locator("#outliers input[type=search]").fill("")
     for part, items in (("#picks", picks), ("#outliers", odd)):
         table.locator(f"{part} select").select_option(label="kind 1")

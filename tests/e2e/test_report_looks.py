@@ -114,6 +114,8 @@ def test_text_stands_out_in_both_themes(visit, scheme, clicks):
     page.press("ArrowRight", "Enter", "w", "ArrowRight", "f", at="#map")
     page.show("#columns")
     page.point()
+    page.locator("#outliers-list .mark-wrong").first.hover()
+    page.click("#outliers-list .mark-wrong")
     page.locator("#search").fill("item-00")
     page.locator("#picks-list tr.pick").nth(5).dispatch_event("pointerenter")
     page.settle()

@@ -38,7 +38,7 @@ function sortBy(list, place) {
     if (h === list.by) head.setAttribute("aria-sort", order);
     else head.removeAttribute("aria-sort");
   });
-  repaint(list.name);
+  repaint(list.name, "fold");
 }
 
 function headCell(list, { label, kind }, place) {
@@ -50,11 +50,11 @@ function headCell(list, { label, kind }, place) {
 /* A field for a text and, where there are groups, a menu. */
 function listTools(list) {
   const field = el("input", { type: "search", placeholder: "Find in any cell", "aria-label": `Find ${list.name} by any cell` });
-  field.addEventListener("input", () => ((list.text = field.value.trim().toLowerCase()), repaint(list.name)));
+  field.addEventListener("input", () => ((list.text = field.value.trim().toLowerCase()), repaint(list.name, "fold")));
   if (!groups) return [field];
   const options = groups.labels.map((label, g) => el("option", { value: g, textContent: label }));
   const menu = el("select", { "aria-label": `Group of ${list.name}` }, el("option", { value: "", textContent: "all groups" }), ...options);
-  menu.addEventListener("change", () => ((list.group = menu.value), repaint(list.name)));
+  menu.addEventListener("change", () => ((list.group = menu.value), repaint(list.name, "fold")));
   return [field, menu];
 }
 

@@ -323,7 +323,7 @@ function causeLine(cause, number, few) {
   const line = el("th", { scope: "rowgroup", colSpan: lists.outliers.heads.length }, dataText(label, ""));
   if (number > few) {
     const button = el("button", { type: "button", className: "link", tabIndex: -1, "data-cause": cause, "aria-expanded": String(isOpen) }, dataText(label, ""));
-    button.addEventListener("click", () => (opened.delete(cause) || opened.add(cause), repaint("outliers")));
+    button.addEventListener("click", () => (opened.delete(cause) || opened.add(cause), repaint("outliers", "fold")));
     line.replaceChildren(button);
   }
   return el("tr", { className: "cause" }, line);
@@ -367,7 +367,7 @@ function buildOutliers() {
     box: nodes.find((node) => node.matches(".scroll")), none: el("p", { className: "fine" }), notes: el("div", {}),
     more: el("button", { type: "button", id: "more-outliers", className: "screen-only" }),
   });
-  oddList.more.addEventListener("click", () => ((showsAll = !showsAll), opened.clear(), repaint("outliers")));
+  oddList.more.addEventListener("click", () => ((showsAll = !showsAll), opened.clear(), repaint("outliers", "fold")));
   byId("outliers-list").replaceChildren(oddList.none, ...nodes, oddList.more, oddList.notes);
 }
 

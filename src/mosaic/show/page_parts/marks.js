@@ -89,7 +89,7 @@ function drawnFrom(items) {
 function toggleDrawn() {
   lists.outliers.isDrawn = !lists.outliers.isDrawn;
   byId("draw").setAttribute("aria-pressed", String(lists.outliers.isDrawn));
-  repaint("outliers");
+  repaint("outliers", "fold");
 }
 
 function marksCsv() {
