@@ -48,8 +48,11 @@ def test_search_lists_matches_and_leads_to_a_row_by_keyboard_and_pointer(page):
     assert page.texts(options)[0] == "item-0037"
     page.click(options, 1)
     assert page.text("#detail h3") == "item-0137"
+    cell = page.facts["map_columns"][0]["texts"][unpacked(page.facts["map_columns"][0]["codes"], "u2")[44]]
+    page.locator("#search").fill(cell)
+    assert "item-0044" in page.texts(options)
     page.locator("#search").fill("nobody")
-    assert page.text("#matches") == "No row has this name."
+    assert page.text("#matches") == "No row has this."
     page.press("Enter", "Escape")
     assert page.hides("#matches")
     assert page.text("#detail h3") == "item-0137"
