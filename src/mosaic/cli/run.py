@@ -79,7 +79,7 @@ class Run:
     def constraints(self) -> dict[str, Any]:
         args = self.args
         table = self.table
-        given = {name: getattr(args, name, None) for name in ("quotas", "start")}
+        given = {name: getattr(args, name, None) for name in ("quotas", "start", "marks")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
             if hasattr(args, name):  # each row once, however often it is named
@@ -108,6 +108,7 @@ class Run:
         told = [self.wording(note) for note in self.encoder.describe()]
         of_columns = told[: len(told) - len(self.encoder.notes)]  # then come strange cells
         self.assumed = list(dict.fromkeys([*self.assumed, *of_columns]))
+        told += model.selection_.data.constraints.told
         self.notes = list(dict.fromkeys([*self.assumed, *told, *self.notes]))
         return model
 
@@ -338,7 +339,12 @@ def check_outputs(args: Namespace) -> None:
         raise OutputFault("-", fault, "Leave one of them out.")
     if args.output == "-":
         args.output = None
-    inputs = {"the input": "file", "the model": "model", "the other file": "other"}
+    inputs = {
+        "the input": "file",
+        "the model": "model",
+        "the other file": "other",
+        "the marks": "marks",
+    }
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {
         os.path.realpath(each): what
