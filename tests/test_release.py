@@ -1,7 +1,8 @@
-"""What a release is made of agrees with itself: versions, workflows, what is packed, and the pages that PyPI and programs read."""
+"""What a release is made of agrees: versions, workflows, what is packed, and the pages that PyPI and programs read."""
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,6 @@ def test_only_the_job_that_publishes_may_speak_for_the_project():
 
 
 def test_everything_that_is_packed_exists():
-    import tomllib
-
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
     assert [name for name in targets["sdist"]["include"] if not (ROOT / name).exists()] == []
 

@@ -23,7 +23,7 @@ from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.parameters import is_whole
-from mosaic.text import NO_NAMES, html_card, listed
+from mosaic.text import NO_NAMES, html_card, html_table, listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
@@ -81,8 +81,10 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        cells = [(column, cell, f"{share:.0%}") for column, cell, share in self.columns]
         return html_card(
             f"{self.called}: {self.status}",
+            html_table(("column", "cell", "share"), cells),
             text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven],
         )
 

@@ -290,15 +290,8 @@ class FittedAttributes:
         if not hasattr(self, "selection_"):
             return diagram
         facts = self.facts_
-        words = [COVERAGE]
-        head = ("", "row", "stands for")
-        rows = [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
-        if facts.detects:
-            lowest = enumerate(facts.outliers.lowest, 1)
-            words = []
-            head = ("", "row", "effective count")
-            rows = [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
-        return html_card(str(facts), html_table(head, rows, 6), text=words) + diagram
+        table = facts.outliers_html() if facts.detects else facts.picks_html()
+        return html_card(str(facts), table, text=[] if facts.detects else [COVERAGE]) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
         return ""  # the diagram would read all attributes, of which some take long; the card has what matters
