@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.estimators import listening
 from mosaic.text import at_most
 from sources import open_source
@@ -111,6 +111,45 @@ def test_a_listener_hears_every_stage_and_nothing_is_written(capsys):
     shares = {share for _, _, share in heard[before:]} - {None}  # how much of a pass is done
     assert len(shares) > 2
     assert all(0 <= share <= 1 for share in shares)
+
+
+class Heard(list):
+    """A callback of scikit-learn that notes what it is told."""
+
+    def setup(self, estimator, context):
+        self.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context):
+        self.append(f"end {context.task_name}")
+
+    def teardown(self, estimator, context):
+        self.append("teardown")
+
+
+def test_callbacks_of_scikit_learn_hear_the_stages_of_a_fit_and_its_end_even_if_it_fails():
+    pytest.importorskip("sklearn.callback")
+    stages = ["similarities", "effective counts"]
+    chosen = [f"{when} {stage}" for stage in [*stages, "choosing"] for when in ("begin", "end")]
+    for kind, told in ((MOSAIC, chosen), (MOSAICSampler, chosen), (MOSAICOutlierDetector, chosen[:4])):
+        heard = Heard()
+        kind().set_callbacks(heard).fit(BLOBS.X)
+        assert heard == ["setup", "begin fit", *told, "end fit", "teardown"]
+    heard = Heard()
+    failing = MOSAIC(5, gamma=-1).set_callbacks(heard)
+    before = dict(vars(failing))
+    with pytest.raises(InvalidInputError):
+        failing.fit(BLOBS.X)
+    assert heard[-1] == "teardown"
+    assert "end fit" not in heard
+    assert vars(failing) == before
+    labelled = Heard()
+    MOSAICSampler(20).set_callbacks(labelled).fit(BLOBS.X, BLOBS.X[:, 0] > 0)
+    assert labelled == ["setup", "begin fit", "end fit", "teardown"]
+    piped = make_pipeline(StandardScaler(), MOSAIC(5).set_callbacks(heard)).fit(BLOBS.X)  # nobody is warned of missing support
+    assert len(piped[-1].representative_indices_) == 5
 
 
 @pytest.fixture(scope="module")

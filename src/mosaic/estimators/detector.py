@@ -16,7 +16,7 @@ from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Selection, Settings, flag_only
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, known
-from mosaic.estimators.progress import computing_in_threads, telling
+from mosaic.estimators.progress import computing_in_threads, reporting, telling
 from mosaic.parameters import Named
 
 
@@ -84,6 +84,7 @@ class MOSAICOutlierDetector(
     array([-1])
     """
 
+    @reporting
     def fit(
         self, X: object, y: object = None, *, sample_weight: ArrayLike | str | None = None
     ) -> Self:

@@ -29,7 +29,7 @@ from mosaic.choosing.certificate import counted
 from mosaic.choosing.data import answers_by_pass, answers_task
 from mosaic.choosing.explain import why_odd
 from mosaic.estimators.fit import numbers_of
-from mosaic.estimators.progress import computing_in_threads
+from mosaic.estimators.progress import Callbacks, computing_in_threads
 from mosaic.exceptions import warn
 from mosaic.facts import Facts
 from mosaic.parameters import PAIRWISE
@@ -124,7 +124,7 @@ class NewRows:
 
 
 @computing_in_threads
-class FittedAttributes:
+class FittedAttributes(Callbacks):
     """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
     selection_: Selection
@@ -297,7 +297,7 @@ class FittedAttributes:
         return ""  # the diagram would read all attributes, of which some take long; the card has what matters
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel in PAIRWISE
         tags.input_tags.sparse = True
         return tags

@@ -29,7 +29,7 @@ from mosaic.choosing import (
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, found, known, with_cells
-from mosaic.estimators.progress import computing_in_threads, telling
+from mosaic.estimators.progress import computing_in_threads, reporting, telling
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
@@ -65,6 +65,7 @@ class SelectorParameters:
 class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
+    @reporting
     def fit(
         self,
         X: object,
