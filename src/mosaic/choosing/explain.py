@@ -178,7 +178,7 @@ def _explained(
         near = kernel.block(point_of[points], chosen[[rank]]).ravel()
         closest = data.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
         stands_for = float(
-            selection.rows_for[members].sum()
+            selection.stands_for[rank]
         )  # of a sample, scaled up from the rows in memory
     if status in ("outlier", "representative"):
         named = odd_columns if status == "outlier" else typical_columns

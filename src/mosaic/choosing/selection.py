@@ -210,6 +210,13 @@ class Selection:
             weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum())
         )
 
+    @cached_property
+    def stands_for(self) -> FloatArray:
+        """For each representative, how many rows of the data it stands for, itself included."""
+        labels = self.labels_in_memory
+        belongs = labels >= 0
+        return np.bincount(labels[belongs], self.rows_for[belongs], len(self.rows))
+
     # Prepared rows, which need not be rows of the data
 
     def places_at(self, Y: Matrix) -> FloatArray:
