@@ -1,10 +1,10 @@
 """The second round of labels: plain next picks, and picks that know where a model of the first labels is in doubt.
 
-30 picks get their labels, and then 30 more rows; a model of all 60 is judged on other rows, by its balanced accuracy. The doubt of
-a row is 1 minus the difference of the two likeliest classes, of a logistic regression on the first 30. Nine ways were tried on one
-half of the rows of each set; two of them, the best, were looked at once on the other half, which this page shows, beside the plain
-picks and two usual ways. Five draws of 2000 rows, a third of them to judge by; differences are paired. ``MOSAIC_DATA`` names the
-folder of the sets.
+30 picks get their labels, and then 30 more rows; a model of all 60 is judged on other rows, by its balanced accuracy. The
+doubt of a row is 1 minus the difference of the two likeliest classes, of a logistic regression on the first 30. Nine ways
+were tried on one half of the rows of each set; two of them, the best, were looked at once on the other half, which this page
+shows, beside the plain picks and two usual ways. Five draws of 2000 rows, a third of them to judge by; differences are
+paired. ``MOSAIC_DATA`` names the folder of the sets.
 """
 
 from __future__ import annotations

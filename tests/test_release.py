@@ -13,7 +13,7 @@ from test_docs import PAGES, PROJECT
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def test_the_version_is_the_same_everywhere():
@@ -37,7 +37,7 @@ def test_workflows_run_what_exists(path):
     for command in re.findall(r"run: (.*)$", path.read_text(), re.MULTILINE):
         first, *rest = command.split()
         if first == "make":
-            assert {*rest} <= TARGETS
+            assert all(TARGETS.count(target) == 1 for target in rest)
         for file in (word for word in (first, *rest) if "/" in word and "$" not in word):
             assert (ROOT / file).exists(), file
 

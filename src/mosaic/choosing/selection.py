@@ -215,7 +215,8 @@ class Selection:
         """For each representative, how many rows of the data it stands for, itself included."""
         labels = self.labels_in_memory
         belongs = labels >= 0
-        return np.bincount(labels[belongs], self.rows_for[belongs], len(self.rows))
+        sums = np.bincount(labels[belongs], self.rows_for[belongs], len(self.rows))
+        return np.asarray(sums, np.float64)
 
     # Prepared rows, which need not be rows of the data
 
