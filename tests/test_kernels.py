@@ -249,6 +249,11 @@ def test_what_is_chosen_from_distances_is_what_is_chosen_from_points(rng):
     np.testing.assert_array_equal(by_distance.predict(D[:, :]), by_points.predict(X))
     with pytest.raises(InvalidInputError, match="distances are not negative; the smallest is -"):
         by_distance.predict(-D)
+    np.fill_diagonal(D, 1e-16)  # as cosine distances of SciPy have
+    with pytest.raises(InvalidInputError, match="Clear what rounding left"):
+        MOSAIC(6, kernel="distances").fit(D)
+    np.fill_diagonal(D.clip(0, out=D), 0)
+    np.testing.assert_array_equal(by_distance.predict(D), by_distance.labels_)
 
 
 def test_a_similarity_that_is_not_positive_semidefinite_is_chosen_from_and_its_program_refused(rng):
