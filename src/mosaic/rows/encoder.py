@@ -301,7 +301,11 @@ class Encoder:
             table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
             source: Source = (
                 table.encoded(
-                    of_cells, self.known_columns(rows), self.width, has_rules=self.has_rules
+                    of_cells,
+                    self.known_columns(rows),
+                    [*([] if rows.id_name is None else [rows.id_name]), *self.unreadable],
+                    self.width,
+                    has_rules=self.has_rules,
                 )
                 if isinstance(table, InParts)
                 else EncodedRows(self, rows, is_new)

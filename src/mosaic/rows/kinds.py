@@ -70,8 +70,6 @@ class Number:
     unlike: int = 0
     few: float = 1.0
 
-    has_texts: ClassVar[bool] = True
-
     @classmethod
     def of(
         cls,
@@ -109,6 +107,10 @@ class Number:
             unlike=int(np.count_nonzero(strange < 0)),
             few=max(1.0, RARE_LEVEL * len(x)),
         )
+
+    @property
+    def has_texts(self) -> bool:
+        return self.written is not None
 
     @property
     def width(self) -> int:
