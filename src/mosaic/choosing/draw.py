@@ -260,11 +260,9 @@ def _named(
     most = max(size, larger)
     if constraints is None:
         return None, (most,), NO_ROWS
-    named = np.unique(
-        constraints.must
-        if constraints.start is None
-        else np.union1d(constraints.must, constraints.start)
-    )
+    named = np.union1d(constraints.must, constraints.fine)
+    if constraints.start is not None:
+        named = np.union1d(named, constraints.start)
     if constraints.quotas is None and constraints.allowed.all():
         return None, (most,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)

@@ -23,6 +23,7 @@ from mosaic.exceptions import InvalidInputError, NoNumbersError, warn
 from mosaic.kernels import PointKernel, to_kernel_device
 from mosaic.parameters import check_seed
 from mosaic.rows import Encoder, Rows
+from mosaic.rows.marks import read_marks
 from mosaic.rows.names import as_rows
 from mosaic.rows.parts import InParts, PartsSource
 
@@ -199,6 +200,7 @@ def fit_data(
     *,
     start: object = None,
     quotas: object = None,
+    marks: object = None,
     **rows: object,
 ) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
@@ -213,6 +215,8 @@ def fit_data(
     named |= {"groups": taken.rows.groups, "quotas": quotas}
     if start is not None:
         named |= found_again(start, taken)
+    if marks is not None:
+        named |= read_marks(marks, taken.rows)
     in_memory = None
     if isinstance(numbers, Source):
         data = build.by_passes(numbers, named)

@@ -369,7 +369,7 @@ class Encoder:
         self, name: str, z: FloatArray, row: int | None = None
     ) -> tuple[str, str, str, bool]:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
-        88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
+        88"; where that is, "high", "medium", "early"; and whether it is unusual. Without a range, two are empty.
         """
         known = self.texts.get(name)
         text = None

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.choosing.geometry import MIDDLE_THIRD
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values
 from mosaic.rows.text_values import CURRENCY, ISO, Written
@@ -176,8 +177,14 @@ class Number:
         return " to ".join(map(self.shown, self.usual))
 
     def contrast(self, z: FloatArray) -> str:
-        sides = ("low", "high") if self.has_time is None else ("early", "late")
-        return "" if z[1] else sides[bool(z[0] > 0)]
+        low, medium, high = (
+            ("low", "medium", "high") if self.has_time is None else ("early", "middle", "late")
+        )
+        if z[1]:
+            return ""
+        if abs(z[0]) <= MIDDLE_THIRD * NINE_TENTHS and not self.is_unusual(z):
+            return medium
+        return high if z[0] > 0 else low
 
     def is_unusual(self, z: FloatArray) -> bool:
         if 0 < z[1] < APART / 2:
