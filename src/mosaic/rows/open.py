@@ -21,7 +21,7 @@ from mosaic.rows.arrow import (
     open_json_lines,
     open_parquet,
 )
-from mosaic.rows.faults import FileFault, check_there, refuse_address
+from mosaic.rows.faults import FileFault, check_there, nested, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.packed import PACKED, STANDARD_INPUT, files_of, spooled
 from mosaic.rows.roles import Progress, Request
@@ -239,7 +239,7 @@ def _open(request: Request) -> Rows:
     try:
         rows = in_its_encoding(request, kind.open)
     except RecursionError as error:  # of libraries that look at its types
-        raise FileFault(file, "is nested too deeply", "Write it again as a flat table.") from error
+        raise nested(file) from error
     if "pyarrow" in sys.modules:  # it keeps what reading took for a while
         library("pyarrow", file).default_memory_pool().release_unused()
     return rows
