@@ -105,6 +105,8 @@ class Rows:
     @classmethod
     def of_table(cls, request: Request, table: Table, **more: Any) -> Rows:
         """The rows of a table of cells, which are compared by its columns."""
+        if isinstance(table, InMemory) and not table.n:
+            raise request.fault("has no rows", "Pass a table with rows.")
         roles = roles_of(request, table, has_names="index" in more)
         rows = cls(request, table, roles=roles, **more)
         if request.id is not None and isinstance(table, InMemory):
@@ -451,10 +453,12 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     if source is not None:
         return Rows.of_array(Request(kind=source.kind), source, array_names=source.names)
     if isinstance(X, Mapping):
-        raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
+        remedy = "Pass a data frame: pandas.DataFrame(X)."
+        raise InvalidInputError("is a dict", remedy, parameter="X")
     cells = cells_if_frame(X)
     if cells is None and hasattr(X, "to_frame"):
-        raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
+        remedy = "Pass a data frame: X.to_frame()."
+        raise InvalidInputError("is a single column", remedy, parameter="X")
     if cells is None:
         return Rows.of_array(
             Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X)
@@ -493,7 +497,8 @@ def array_of(X: Any) -> Any:
     }
     for what, (kind, remedy) in kinds.items():
         if isinstance(X, list | tuple) and X and isinstance(X[0], kind):
-            raise InvalidInputError(f"X is a list of {what}", f"Pass a data frame: {remedy}.")
+            remedy = f"Pass a data frame: {remedy}."
+            raise InvalidInputError(f"is a list of {what}", remedy, parameter="X")
     try:
         return np.asarray(X)
     except ValueError as error:  # lists of different lengths
