@@ -7,8 +7,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import kstest
 from sklearn.datasets import load_digits, make_swiss_roll
 
-from experiments.manifolds import contaminate, embed, sphere, trefoil
-from mosaic.datasets import blobs_with_gross_outliers, noise_images, swiss_roll
+from mosaic.datasets import blobs_with_gross_outliers, contaminate, embed, noise_images, sphere, swiss_roll, trefoil
 from mosaic.exceptions import InvalidInputError
 
 

@@ -6,7 +6,6 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from experiments import manifolds
 from mosaic import MOSAICOutlierDetector, datasets
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 from mosaic.exceptions import InvalidInputError, SelectionWarning
@@ -18,12 +17,12 @@ DIGITS = load_digits().data[:500]
 
 
 def roll(n=300, dimension=10, seed=0):
-    return manifolds.embed(datasets.swiss_roll(n, random_state=seed), dimension, noise=0.3, random_state=seed)
+    return datasets.embed(datasets.swiss_roll(n, random_state=seed), dimension, noise=0.3, random_state=seed)
 
 
 @pytest.fixture(scope="module")
 def spoilt():
-    return manifolds.contaminate(roll(), 0.2, random_state=0)
+    return datasets.contaminate(roll(), 0.2, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +91,7 @@ CLEAN = {
     "plane": np.random.default_rng(0).normal(size=(300, 2)),
     "ten dimensions": np.random.default_rng(1).normal(size=(300, 10)),
     "roll": roll(),
-    "sphere": manifolds.sphere(300),
+    "sphere": datasets.sphere(300),
     "digits": DIGITS[:300],
     "sparse and dense cluster": np.random.default_rng(3).normal(size=(360, 5)) * np.repeat([[1.0], [4.0]], [300, 60], axis=0)
     + np.repeat([[0.0], [12.0]], [300, 60], axis=0),
@@ -125,7 +124,7 @@ def planted(kind):
         noise = datasets.noise_images(25, DIGITS, random_state=0)
         odd = noise if kind == "images" else np.random.default_rng(0).permuted(DIGITS[::10], axis=1)
         return datasets.Contaminated(np.vstack([DIGITS, odd]), np.arange(len(DIGITS) + len(odd)) >= len(DIGITS))
-    return manifolds.contaminate(roll(300, 20), 0.2, kind=kind, random_state=0)
+    return datasets.contaminate(roll(300, 20), 0.2, kind=kind, random_state=0)
 
 
 @pytest.mark.parametrize(

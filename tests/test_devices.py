@@ -9,7 +9,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from experiments import manifolds
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, estimate, load, solve
 from mosaic.arrays.xp import cholesky, is_on_device, on_host, solve_lower, solve_with, with_diagonal
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
@@ -65,10 +64,10 @@ def same(theirs, ours, *names):
 
 PROBLEMS = {
     "swiss roll": lambda: datasets.swiss_roll(700),
-    "union": lambda: np.vstack([manifolds.sphere(400) - 5.0, datasets.swiss_roll(300) / 10.0]),
-    "embedded, with noise": lambda: manifolds.embed(datasets.swiss_roll(700), 40, noise=0.05),
-    "uniform outliers": lambda: manifolds.contaminate(datasets.swiss_roll(600), 60).X,
-    "far outliers": lambda: manifolds.contaminate(manifolds.trefoil(600), 60, kind="far").X,
+    "union": lambda: np.vstack([datasets.sphere(400) - 5.0, datasets.swiss_roll(300) / 10.0]),
+    "embedded, with noise": lambda: datasets.embed(datasets.swiss_roll(700), 40, noise=0.05),
+    "uniform outliers": lambda: datasets.contaminate(datasets.swiss_roll(600), 60).X,
+    "far outliers": lambda: datasets.contaminate(datasets.trefoil(600), 60, kind="far").X,
     "copies": lambda: np.repeat(datasets.swiss_roll(200), 4, axis=0),
     "one column": lambda: np.random.default_rng(0).normal(size=(500, 1)),
     "more columns than rows": lambda: np.random.default_rng(0).normal(size=(60, 200)),

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mosaic
-from experiments import manifolds
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, show
 from mosaic.choosing import counted, percent
 from mosaic.exceptions import InvalidInputError
@@ -113,7 +112,7 @@ def test_map_of_two_features_is_the_data_itself(model):
 
 
 def test_map_of_more_features_shows_the_principal_axes_of_points_that_belong_and_that_of_similarities_kernel_pca():
-    X = manifolds.embed(BLOBS.X, 5, noise=0.3)
+    X = datasets.embed(BLOBS.X, 5, noise=0.3)
     model = MOSAIC(6).fit(X)
     chart = model.facts_.map
     assert chart.method == "principal axes of the features"

@@ -8,7 +8,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import pairwise_distances
 
-from experiments import manifolds
 from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
 
 DIGITS = load_digits().data
@@ -114,8 +113,8 @@ def test_order_of_rows_and_columns_and_powers_of_two_change_nothing(name, seed):
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
 @pytest.mark.parametrize("kind", [lambda **s: MOSAIC(10, **s), MOSAICOutlierDetector], ids=["selector", "detector"])
 def test_rejection_of_more_than_a_twentieth_is_warned_of_with_its_size_and_a_remedy(kind, share):
-    roll = manifolds.embed(datasets.swiss_roll(600, random_state=0), 10, noise=0.3, random_state=0)
-    X = manifolds.contaminate(roll, share, random_state=0).X
+    roll = datasets.embed(datasets.swiss_roll(600, random_state=0), 10, noise=0.3, random_state=0)
+    X = datasets.contaminate(roll, share, random_state=0).X
     with pytest.warns(SelectionWarning) as caught:
         model = kind().fit(X)
     number = int(model.is_outlier_.sum())

@@ -5,7 +5,6 @@ import pytest
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import mosaic
-from experiments import manifolds
 from mosaic import MOSAIC, InvalidInputError, Paper, SelectionWarning, Sketch, datasets
 from mosaic.kernels.points import RBF
 from oracles import algorithm_3, outlier_probability, paper_admm, paper_picks
@@ -53,7 +52,7 @@ def test_pruning_and_the_threshold_are_those_of_the_text_for_similarities_and_wi
 @pytest.mark.parametrize("solver", ["auto", "admm"])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 def test_a_sketch_is_algorithm_3_round_by_round(kernel, solver):
-    X = manifolds.contaminate(datasets.swiss_roll(360, random_state=0) / 5.0, 1 / 9, random_state=1).X
+    X = datasets.contaminate(datasets.swiss_roll(360, random_state=0) / 5.0, 1 / 9, random_state=1).X
     assert len(X) == 400
     K = rbf_kernel(X, gamma=0.3)
     given = {"kernel": kernel, "gamma": 0.3} if kernel == "rbf" else {"kernel": kernel}

@@ -9,7 +9,6 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from experiments import manifolds
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, datasets
 from oracles import outlier_probability, paper_admm
 
@@ -102,7 +101,7 @@ def test_outlier_probability_is_the_measure_of_the_paper_and_no_other_mode_has_i
 @pytest.mark.parametrize("contamination", ["auto", 0.1])
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud", "digits", "scattered"])
 def test_selector_and_detector_call_the_same_rows_outliers(name, contamination):
-    scattered = manifolds.contaminate(manifolds.trefoil(300, random_state=0), 0.5, random_state=1).X
+    scattered = datasets.contaminate(datasets.trefoil(300, random_state=0), 0.5, random_state=1).X
     X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS, "scattered": scattered}[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mosaic.SelectionWarning)
@@ -117,7 +116,7 @@ def test_selector_and_detector_call_the_same_rows_outliers(name, contamination):
 
 
 def test_doubtful_points_are_chosen_last_and_not_left_out():
-    X = manifolds.contaminate(load_digits().data[:300] / 16.0, 0.3, kind="far", random_state=0).X
+    X = datasets.contaminate(load_digits().data[:300] / 16.0, 0.3, kind="far", random_state=0).X
     with pytest.warns(mosaic.SelectionWarning, match=r"\d\d of 390 rows \(2\d %\) are taken for outliers"):
         model = MOSAIC(10).fit(X)
     warnings.simplefilter("ignore", mosaic.SelectionWarning)

@@ -1,4 +1,4 @@
-"""Outliers of more kinds than ``experiments.manifolds.contaminate`` has."""
+"""Outliers of more kinds than ``mosaic.datasets.contaminate`` has."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
-from experiments.manifolds import contaminate as contaminate_simply
 from mosaic.arrays.blocks import FloatArray
+from mosaic.datasets import contaminate as contaminate_simply
 from mosaic.exceptions import InvalidInputError
 
 Kind: TypeAlias = Literal["uniform", "repetitive", "far", "heavy-tailed", "images", "shuffled", "columns"]
@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["uniform", "repetitive", "far", "heavy-tailed", "image
 def outliers_of(X: FloatArray, ratio: float, kind: Kind, images: FloatArray | None, rng: np.random.Generator) -> FloatArray:
     """The outliers for X, a ratio of its number of rows.
 
-    - "uniform", "repetitive", "far": see ``experiments.manifolds.contaminate``
+    - "uniform", "repetitive", "far": see ``mosaic.datasets.contaminate``
     - "heavy-tailed": m + r (1 + |z| / 2) v with m the median of X, r its largest distance to a row of X, z Cauchy and v
       uniform on the unit sphere: all farther out than any inlier, some very far
     - "images": rows of ``images``, without replacement

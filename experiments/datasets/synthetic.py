@@ -7,9 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from experiments.manifolds import embed, sphere, trefoil
 from mosaic.arrays.blocks import FloatArray, Seed
-from mosaic.datasets import swiss_roll
+from mosaic.datasets import embed, sphere, swiss_roll, trefoil
 from mosaic.exceptions import InvalidInputError
 
 MANIFOLDS: Mapping[str, Callable[..., FloatArray]] = MappingProxyType(

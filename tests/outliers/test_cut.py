@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
 
-from experiments import manifolds
 from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
 from mosaic.choosing.outliers import (
     LARGEST_OUTLIER_SHARE,
@@ -163,7 +162,7 @@ def test_cluster_stands_apart_and_noise_around_the_data_does_not(rng):
 
 def test_nearly_equal_distances_do_not_make_noise_a_group(rng):
     """In 50 columns the noise is a little nearer to itself than to the sphere; only a quarter nearer would make it a group."""
-    X = manifolds.embed(manifolds.sphere(1000), 50)
+    X = datasets.embed(datasets.sphere(1000), 50)
     X = np.vstack([X, rng.uniform(X.min(axis=0), X.max(axis=0), size=(1000, 50))])
     members, D = np.arange(2000) >= 1000, ((X[1000:1100, None] - X) ** 2).sum(-1)
     assert members[np.argsort(D, axis=1)[:, 1:11]].mean() > 0.8
@@ -247,7 +246,7 @@ CLEAN = {
     **{f"uniform, {d} columns": lambda n, rng, d=d: rng.uniform(size=(n, d)) for d in (2, 16)},
     "blobs": lambda n, rng: rng.normal(size=(8, 10))[rng.integers(8, size=n)] * 5.0 + rng.normal(size=(n, 10)),
     "swiss roll": lambda n, rng: datasets.swiss_roll(n, random_state=int(rng.integers(1000))),
-    "sphere": lambda n, rng: manifolds.sphere(n, random_state=int(rng.integers(1000))),
+    "sphere": lambda n, rng: datasets.sphere(n, random_state=int(rng.integers(1000))),
     "digits": lambda n, rng: DIGITS[rng.permutation(len(DIGITS))[:n]],
 }
 HEAVY = {
@@ -289,10 +288,10 @@ def test_no_cluster_is_rejected_where_there_are_many(clusters, seed, columns):
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
 @pytest.mark.parametrize("n", [300, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("columns", [10, 20, 50, 100])
-@pytest.mark.parametrize("manifold", [manifolds.sphere, manifolds.trefoil, datasets.swiss_roll])
+@pytest.mark.parametrize("manifold", [datasets.sphere, datasets.trefoil, datasets.swiss_roll])
 def test_noise_around_a_manifold_is_found_and_gets_no_representative(manifold, columns, n):
     rng = np.random.default_rng(0)
-    honest = manifolds.embed(manifold(n, random_state=0), columns, random_state=0)
+    honest = datasets.embed(manifold(n, random_state=0), columns, random_state=0)
     for ratio in (0.1, 0.5):
         noise = rng.uniform(honest.min(axis=0), honest.max(axis=0), size=(round(ratio * n), columns))
         model = MOSAIC(20).fit(np.vstack([honest, noise]))
@@ -312,13 +311,13 @@ def test_lognormal_columns_are_treated_alike_with_and_without_a_category_beside_
 
 
 def spoilt(kind, seed):
-    roll = manifolds.embed(datasets.swiss_roll(300, random_state=seed), 20, noise=0.5, random_state=seed)
+    roll = datasets.embed(datasets.swiss_roll(300, random_state=seed), 20, noise=0.5, random_state=seed)
     if kind == "gross":
         return datasets.blobs_with_gross_outliers(random_state=seed)
     if kind == "images":
         images = datasets.noise_images(20, DIGITS[:500], random_state=seed)
         return datasets.Contaminated(np.vstack([DIGITS[:500], images]), np.arange(520) >= 500)
-    return manifolds.contaminate(roll, 0.2, kind=kind, random_state=seed)
+    return datasets.contaminate(roll, 0.2, kind=kind, random_state=seed)
 
 
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
@@ -366,9 +365,9 @@ def test_gross_outliers_and_noise_beside_a_group_are_out_and_two_groups_are_told
     detector = MOSAICOutlierDetector().fit(np.vstack([rest, first, second, gross]))
     assert [len(rows) for rows in detector.selection_.kept_rows] == [60, 30]
     assert np.flatnonzero(detector.is_outlier_).tolist() == list(range(1090, 1096))
-    surface = manifolds.embed(manifolds.sphere(1000), 20)
+    surface = datasets.embed(datasets.sphere(1000), 20)
     noise = rng.uniform(surface.min(axis=0), surface.max(axis=0), size=(300, 20))
-    group = 3.0 + 0.2 * manifolds.embed(manifolds.sphere(60), 20)
+    group = 3.0 + 0.2 * datasets.embed(datasets.sphere(60), 20)
     for rows in (slice(None), slice(None, None, -1)):  # whatever their order
         X, is_noise = np.vstack([surface, group, noise])[rows], (np.arange(1360) >= 1060)[rows]
         detector = MOSAICOutlierDetector().fit(X)
@@ -431,7 +430,7 @@ def test_up_to_a_twentieth_and_a_share_that_was_declared_are_not_warned_of(rng):
 
 
 def test_points_off_the_subspace_of_the_others_are_found_by_a_linear_similarity():
-    data = manifolds.contaminate(manifolds.embed(datasets.swiss_roll(200), 20), 0.2)
+    data = datasets.contaminate(datasets.embed(datasets.swiss_roll(200), 20), 0.2)
     with pytest.warns(SelectionWarning, match="are taken for outliers"):
         flagged = MOSAICOutlierDetector(kernel="linear").fit(data.X).is_outlier_
     assert flagged[data.is_outlier].mean() >= 0.8

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments import manifolds
-from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS, find_groups, group_sizes
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import EffectiveCount, make_kernel
@@ -14,7 +13,7 @@ from mosaic.kernels import EffectiveCount, make_kernel
 def crowded():
     """A curve among scattered points, six of which are a tight group far out, and who is of the group."""
     rng = np.random.default_rng(0)
-    curve = manifolds.trefoil(300, random_state=0)
+    curve = datasets.trefoil(300, random_state=0)
     noise = rng.uniform(curve.min(), curve.max(), size=(60, 3))
     group = curve.max(axis=0) + 3.0 + 0.05 * rng.normal(size=(6, 3))
     return np.concatenate([curve, noise, group]), np.arange(366) >= 360
