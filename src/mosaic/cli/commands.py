@@ -42,9 +42,8 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
     check_outputs(args)
     with opened(args, open_) as run:
         model = run.fit()
-        wanted = (
-            args.report is not None or args.save is not None or run.prints_answer
-        )  # a saved model keeps its certificate
+        # A saved model keeps its certificate.
+        wanted = args.report is not None or args.save is not None or run.prints_answer
         if args.labels is not None:
             run.bar.update("looking at all rows")
             model.labels_  # noqa: B018 - from now on the number of outliers is exact
@@ -340,11 +339,9 @@ def halves(rows: Rows) -> list[Any]:
         rows.take(np.sort(half))
         for half in np.array_split(np.random.default_rng(0).permutation(rows.n), 2)
     ]
-    return (
-        some
-        if rows.array is not None
-        else [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
-    )
+    if rows.array is not None:
+        return some
+    return [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
 
 
 def open_new_rows(model: FittedAttributes | None, args: Namespace, bar: ProgressBar) -> Rows:

@@ -125,11 +125,10 @@ class Run:
             told = [
                 f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found
             ]
-            fate = (
-                "s have labels that do not fit"
-                if len(rows) > 1
-                else " has a label that does not fit"
-            )
+            if len(rows) > 1:
+                fate = "s have labels that do not fit"
+            else:
+                fate = " has a label that does not fit"
             self.notes.append(f"{len(rows):,} row{fate}: {listed(told)}.")
         copies = len(model.sample_indices_) - len(model.selection_.rows)
         if copies:
@@ -215,13 +214,10 @@ class Run:
             return [] if self.args.quiet else self.notes
         first, _, more = self.assumed[0].partition(". ")
         n_more = len(self.assumed) - 1
-        more = (
-            f" ({counted(n_more, 'more note')} with --verbose)"
-            if n_more
-            else " (more with --verbose)"
-            if more
-            else ""
-        )
+        if n_more:
+            more = f" ({counted(n_more, 'more note')} with --verbose)"
+        else:
+            more = " (more with --verbose)" if more else ""
         return [
             first.removesuffix(".") + more + ".",
             *(note for note in self.notes if note not in self.assumed),
@@ -257,11 +253,10 @@ class Run:
         """Context in which warnings become notes, each once; warnings for developers are dropped."""
 
         def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            said = (
-                message.message(self.wording)
-                if isinstance(message, MosaicWarning)
-                else str(message)
-            )
+            if isinstance(message, MosaicWarning):
+                said = message.message(self.wording)
+            else:
+                said = str(message)
             text = " ".join(said.split())
             if issubclass(category, (UserWarning, RuntimeWarning)) and text not in self.notes:
                 self.notes.append(text)

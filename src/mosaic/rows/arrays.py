@@ -41,14 +41,11 @@ def owner_of(X: object) -> str:
 
 def arrow_kind(X: object) -> str | None:
     """What X of pyarrow is called if its rows are still to be read; None for all else."""
-    kinds = (
-        ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader")
-        if owner_of(X) == "pyarrow"
-        else ()
-    )
-    return next(
-        (f"pyarrow {each.__name__}" for each in type(X).__mro__ if each.__name__ in kinds), None
-    )
+    kinds = ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader")
+    for each in type(X).__mro__:
+        if owner_of(X) == "pyarrow" and each.__name__ in kinds:
+            return f"pyarrow {each.__name__}"
+    return None
 
 
 def is_stored(X: object) -> bool:
@@ -234,11 +231,10 @@ def _as_csr(request: Request, X: Any) -> Any:
 def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a .npy file. Versions 2 and 3 differ in names of fields only, which numbers have not."""
     version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
+    if version == (1, 0):
+        read = np.lib.format.read_array_header_1_0
+    else:
+        read = np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
 

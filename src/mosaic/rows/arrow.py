@@ -322,9 +322,8 @@ def check_text(request: Request, most: float = float("inf")) -> None:
                 raise FileFault(
                     path, "holds zero bytes: it is no text but a binary file", remedy, line=line
                 )
-            pending = decoder.getstate()[
-                0
-            ]  # the beginning of a letter, left over from the block before
+            # The beginning of a letter, left over from the block before.
+            pending = decoder.getstate()[0]
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:

@@ -236,11 +236,9 @@ class Encoder:
     @cached_property
     def number_names(self) -> list[str] | None:
         """For each number of a row the column that it comes from; None where columns have no names."""
-        return (
-            [column.name for column in self.columns for _ in range(column.width)]
-            if self.columns
-            else self.names
-        )
+        if self.columns:
+            return [column.name for column in self.columns for _ in range(column.width)]
+        return self.names
 
     @property
     def read_columns(self) -> list[str]:
@@ -294,17 +292,16 @@ class Encoder:
         """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""
         if rows.array is None:
             table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
-            source: Source = (
-                table.encoded(
+            if isinstance(table, InParts):
+                source: Source = table.encoded(
                     of_cells,
                     self.known_columns(rows),
                     [*([] if rows.id_name is None else [rows.id_name]), *self.unreadable],
                     self.width,
                     has_rules=self.has_rules,
                 )
-                if isinstance(table, InParts)
-                else EncodedRows(self, rows, is_new)
-            )
+            else:
+                source = EncodedRows(self, rows, is_new)
         elif isinstance(array := self._array_of(rows), Source):
             source = copy(array)
         else:
@@ -464,11 +461,9 @@ class EncodedRows(LocalSource):
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:
-    return (
-        [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."]
-        if columns
-        else []
-    )
+    if columns:
+        return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."]
+    return []
 
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:

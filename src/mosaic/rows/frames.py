@@ -440,9 +440,8 @@ def _wrapped(X: Any) -> Any:
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
-        columns = getattr(X, "column_names", None) or list(
-            X.columns
-        )  # PyArrow's columns are its data
+        # PyArrow's columns are its data.
+        columns = getattr(X, "column_names", None) or list(X.columns)
         twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
         fault = f"must have columns of different names; more than one is called {twice}"
         remedy = "Rename them or drop all but one."

@@ -209,11 +209,10 @@ def _matching(request: Request, parameter: str, names: Sequence[str]) -> tuple[s
     matched: set[str] = set()
     there = set(names)
     for pattern in getattr(request, parameter) or ():
-        found = (
-            {pattern}
-            if pattern in there
-            else {name for name in names if fnmatchcase(name, pattern)}
-        )
+        if pattern in there:
+            found = {pattern}
+        else:
+            found = {name for name in names if fnmatchcase(name, pattern)}
         if not found:
             raise request.unknown("column", pattern, names, parameter)
         exact |= found & {pattern}

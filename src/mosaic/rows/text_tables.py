@@ -508,8 +508,6 @@ def _column(cells: list[Any]) -> Any:
 
 
 def _text(cell: object) -> str:
-    return (
-        f"{cell:g}"
-        if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
-        else str(cell)
-    )
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return f"{cell:g}"
+    return str(cell)
