@@ -418,7 +418,7 @@ class Facts:
             shown = list(columns.blocks.items())[:TABLE_COLUMNS]
             head += [name for name, _ in shown]
             for row, pick, z in zip(rows, self.picks, Z, strict=False):
-                row += [columns.reading(name, z[block], pick.row)[0] for name, block in shown]
+                row += [columns.reading(name, z[block], pick.row).value for name, block in shown]
         return html_table(head, rows, TABLE_ROWS)
 
     def outliers_html(self) -> str:
