@@ -337,7 +337,7 @@ MIDDLE_THIRD = 0.131
 
 
 class ColumnReason(NamedTuple):
-    """What a row has in a column, as it is read: "61", "'premium'", "missing"; what is usual there, "19 to 88"; where the cell is,
+    """What a row has in a column, as it is read: "61", "'premium'", "missing"; what is usual there, "19 to 88"; where it is,
     "high", "medium", "early"; whether it is unusual, and the cause if so: "age", "missing age", "spelling of country". Without a
     range, two are empty. ``share`` is that of the column in the distance.
     """

@@ -156,14 +156,21 @@ class Facts:
         return with_outliers(self.selection)
 
     @property
+    def has_outliers(self) -> bool:
+        """Whether all outliers are known."""
+        return int(self.complete.outlier_rows.sum()) == self.selection.n_outliers
+
+    @property
     def has_lowest(self) -> bool:
         """Whether no outlier that is not known has a lower count than one that is."""
-        n_known = int(self.complete.outlier_rows.sum())
-        return (
-            not self.scaled
-            or self.complete is not self.selection
-            or n_known == self.selection.n_outliers
-        )
+        return not self.scaled or self.complete is not self.selection or self.has_outliers
+
+    @property
+    def exact_bins(self) -> int:
+        """The number of lowest bins whose numbers of rows are exact."""
+        if not self.scaled:
+            return len(self.bins.edges)
+        return self.bins.threshold if self.has_outliers else 0
 
     @cached_property
     def rows(self) -> RowsInMemory:
@@ -244,15 +251,18 @@ class Facts:
         return known_of(None, NOT_COMPUTED)
 
     @cached_property
+    @one_thread()
     def curve(self) -> Curve | None:
         if self.detects:
             return None
         ranking = self.ranking
+        # Of a sample it would be no answer.
+        bound = None if self.scaled else coverage_bounds(self.selection, ranking.members)
         return Curve(
             row=self.selection.data.rows_in_data(ranking.members).tolist(),
             similarity=ranking.similarity.tolist(),
             coverage=ranking.coverage.tolist(),
-            bound=None if self.bound is None else self.bound.tolist(),
+            bound=None if bound is None else bound.tolist(),
             suggested=self.suggested,
         )
 
@@ -309,29 +319,20 @@ class Facts:
     def ranking(self) -> Ranking:
         return NO_RANKING if self.detects else ranking_of(self.selection, self.suggested or 0)
 
-    @property
-    def ranked_members(self) -> IntArray:
-        """The ranked rows, as numbers of the rows in memory with all outliers."""
-        data = self.selection.data
-        numbers = self.complete.data.row_numbers
-        members = self.ranking.members
-        return members if numbers is None else np.searchsorted(numbers, data.rows_in_data(members))
-
     @cached_property
-    @one_thread()
-    def bound(self) -> FloatArray | None:
-        """The coverage that no 1, 2, 3, … rows exceed; of a sample that would be no answer."""
-        if self.detects or self.scaled:
-            return None
-        return coverage_bounds(self.selection, self.ranking.members)
+    def place_of_point(self) -> IntArray:
+        """For each point, the row in memory that names it: the ranked one, or the first."""
+        data = self.complete.data
+        members = self.ranking.members
+        if data.row_numbers is not None:
+            members = np.searchsorted(data.row_numbers, self.selection.data.rows_in_data(members))
+        places = data.points.first.copy()
+        places[self.ranking.points] = members
+        return places
 
     @cached_property
     def row_of_point(self) -> IntArray:
-        """For each point, the row of the data that names it: the ranked one, or the first."""
-        data = self.complete.data
-        rows = data.rows_in_data(data.points.first).copy()
-        rows[self.ranking.points] = self.selection.data.rows_in_data(self.ranking.members)
-        return rows
+        return self.complete.data.rows_in_data(self.place_of_point)
 
     @cached_property
     def shown(self) -> IntArray:

@@ -113,7 +113,8 @@ def ranking_of(selection: Selection, suggested: int) -> Ranking:
 
 @dataclass(frozen=True)
 class Changes:
-    """The ranks at which points change their representative; ``stands_for`` is how many rows each of the first k stands for.
+    """The ranks at which points change their representative; ``stands_for`` is how many rows each stands for, 0 from rank k
+    on.
 
     moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
     end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
@@ -139,7 +140,7 @@ def changes_of(
     own = np.full(kernel.n, -1, np.intp)
     own[ranked] = np.arange(n_ranks)
     moves = np.zeros((n_ranks + 1, n_ranks))
-    stands_for = np.zeros(k)
+    stands_for = np.zeros(n_ranks)
     kept: list[tuple[IntArray, IntArray, FloatArray]] = []
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
@@ -150,7 +151,7 @@ def changes_of(
         mine = np.flatnonzero(own[points] >= 0)
         D[mine, own[points[mine]]] = -np.inf
         stands_for += np.bincount(
-            D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k
+            D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=n_ranks
         )
         changes = np.ones(D.shape, dtype=bool)
         changes[:, 1:] = D[:, 1:] < np.minimum.accumulate(D, axis=1)[:, :-1]

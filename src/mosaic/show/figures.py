@@ -207,8 +207,6 @@ def _axes(ax: Any = None, number: int = 1) -> Any:
     plt = library("matplotlib.pyplot", "a figure")
     if ax is None:
         ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number)
-    else:
-        ax = ax
     for each in np.atleast_1d(ax):
         each.spines[["top", "right"]].set_visible(False)
     return ax
