@@ -16,7 +16,6 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import (
-    COVERAGE,
     Decisions,
     Explanation,
     Question,
@@ -284,9 +283,7 @@ class FittedAttributes(Callbacks):
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "selection_"):
             return diagram
-        facts = self.facts_
-        table = facts.outliers_html() if facts.detects else facts.picks_html()
-        return html_card(str(facts), table, text=[] if facts.detects else [COVERAGE]) + diagram
+        return self.facts_.card() + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
         return ""  # the diagram would read all attributes, of which some take long; the card has what matters

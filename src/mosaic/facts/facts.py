@@ -142,10 +142,10 @@ class Facts:
         self.model = model
         self.file = file  # the open table of its rows, which numbers and names them
         self.selection: Selection = model.selection_
-        self.detects = outliers_only or not len(self.selection.rows)
         self.scaled = self.selection.is_sampled
         self.n_rows = self.selection.n_rows
-        self.k = 0 if self.detects else len(self.selection.rows)
+        self.k = 0 if outliers_only else len(self.selection.rows)
+        self.detects = not self.k
         names = getattr(model, "feature_names_in_", None)
         self.feature_names = None if names is None else [str(name) for name in names]
 
@@ -163,7 +163,7 @@ class Facts:
     @property
     def has_lowest(self) -> bool:
         """Whether no outlier that is not known has a lower count than one that is."""
-        return not self.scaled or self.complete is not self.selection or self.has_outliers
+        return self.complete is not self.selection or self.has_outliers
 
     @property
     def exact_bins(self) -> int:
@@ -401,11 +401,16 @@ class Facts:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        if self.detects:
-            return html_card(str(self), self.outliers_html(), text=[])
         # Those of a sample are looked for by a pass, which nobody has asked for.
-        parts = [self.picks_html()] if self.scaled else [self.picks_html(), self.outliers_html()]
-        return html_card(str(self), *parts, text=[COVERAGE])
+        return self.card(outliers=not self.scaled)
+
+    def card(self, *, outliers: bool = False) -> str:
+        """The sentence and the picks, for a notebook; and the outliers, which are all that a detector has."""
+        said = str(self)
+        tables = [] if self.detects else [self.picks_html()]
+        if outliers or self.detects:
+            tables.append(self.outliers_html())
+        return html_card(said, *tables, text=[] if self.detects else [COVERAGE])
 
     def picks_html(self) -> str:
         """The first picks as a table, with their cells in the first columns that are compared, where these have names."""

@@ -69,8 +69,7 @@ def ranked_rows(facts: Facts) -> list[ListedRow]:
 
 def lowest_rows(facts: Facts) -> list[ListedRow]:
     """Those with the lowest counts, and beside some the nearest points that belong."""
-    n_outliers = int(facts.complete.is_outlier.sum())
-    most = max(USUALLY_LISTED, min(n_outliers, MOST_LISTED))
+    most = np.clip(facts.complete.is_outlier.sum(), USUALLY_LISTED, MOST_LISTED)
     low = lowest_first(~facts.bins.safe, np.asarray(facts.complete.data.counts))[:most]
     listed = []
     for point, columns, beside in zip(
@@ -126,7 +125,7 @@ def groups_of(facts: Facts, given: Sequence[object] | None) -> Groups | None:
     names = data.constraints.names
     sizes: Counter[str] = Counter()
     if given is not None:
-        rows = data.rows_in_data(np.arange(len(known.point_of))).tolist()
+        rows = data.rows_in_data(np.arange(len(known.weight_of))).tolist()
         texts = [shortened(given[row]) for row in rows]
         for label, number in Counter(map(str, given)).items():
             sizes[shortened(label)] += number

@@ -18,14 +18,12 @@ from mosaic.kernels import Kernel
 
 
 class RowsInMemory:
-    """Rows in memory, their points (-1 without weight), and how many rows of the data each stands for, outliers for as many as
-    there are, others for all others; ``copies`` is the same for points.
+    """How many rows of the data each row in memory stands for, outliers for as many as there are, others for all others;
+    ``copies`` is the same for points.
     """
 
     def __init__(self, selection: Selection):
         group = selection.data.points.point_of
-        weights = selection.data.points.weights
-        self.point_of: IntArray = group
         self.weight_of: FloatArray = selection.rows_for.copy()
         odd = selection.outlier_rows
         present = group >= 0
@@ -35,7 +33,7 @@ class RowsInMemory:
                 (~odd, selection.n_rows - selection.n_outliers),
             ):
                 self.weight_of[rows] *= number / (self.weight_of[rows].sum() or 1.0)
-        copies = np.bincount(group[present], self.weight_of[present], len(weights))
+        copies = np.bincount(group[present], self.weight_of[present], selection.data.points.n)
         self.copies: FloatArray = np.asarray(copies, np.float64)
         self.n_without_weight = int((~present).sum())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -156,16 +156,17 @@ def _map(facts: Facts, rows: Rows, groups: Groups | None) -> Part:
     shown = facts.shown
     bins = facts.bins
     copies = facts.rows.copies
-    planes = [facts.plane]
+    view = _view(facts, facts.plane)
+    other = None
     if facts.plane.method != "features":
-        planes.insert(0, facts.neighbours)
-    view, *other = [_view(facts, plane) for plane in planes]
+        other = view
+        view = _view(facts, facts.neighbours)
     left_out = np.setdiff1d(np.arange(len(copies)), shown)
     numbers = facts.row_of_point[shown]
     names = names_of(rows, numbers) if rows.has_names else None
     return {
         **view,
-        "other": other[0] if other else None,
+        "other": other,
         "n": len(shown),
         "of": len(copies),
         "row": packed(numbers, "u4"),
@@ -177,7 +178,7 @@ def _map(facts: Facts, rows: Rows, groups: Groups | None) -> Part:
         "history": packed(facts.changes.ranks, "u2"),
         "history_end": packed(facts.changes.end, "u4"),
         # The number of lowest bins whose points are all on the map.
-        "low_complete": int(bins.of[left_out].min()) if len(left_out) else len(bins.edges) - 1,
+        "low_complete": int(bins.of[left_out].min(initial=len(bins.edges) - 1)),
     }
 
 
@@ -195,19 +196,16 @@ def _view(facts: Facts, plane: Plane) -> Part:
     }
 
 
-def _moves(facts: Facts) -> list[list[list[float]]]:
+def _moves(facts: Facts) -> list[list[tuple[int, float]]]:
     """For each rank, pairs of an earlier rank and the number of rows taken over from it; -1 for rows that had none."""
-    arrivals = facts.changes.moves
-    n_ranks = arrivals.shape[1]
-    taken = []
-    for j in range(n_ranks):
-        column = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
-        before = arrivals.indices[column].tolist()
-        numbers = _numbers(arrivals.data[column])
-        taken.append(
-            [[-1 if i == n_ranks else i, number] for i, number in zip(before, numbers, strict=True)]
-        )
-    return taken
+    moves = facts.changes.moves
+    n_ranks = moves.shape[1]
+    pairs = []
+    for start, end in pairwise(moves.indptr.tolist()):
+        before = moves.indices[start:end]
+        ranks = np.where(before < n_ranks, before, -1).tolist()
+        pairs.append(list(zip(ranks, _numbers(moves.data[start:end]), strict=True)))
+    return pairs
 
 
 def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) -> Part:
@@ -220,7 +218,8 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
         notes.append(
             f"{counted(absent, 'row')} without weight {'was' if absent == 1 else 'were'} not compared with others."
         )
-    parameters = dict(facts.settings["parameters"])
+    about = facts.settings
+    parameters = about["parameters"]
     seed = str(parameters.pop("random_state", None))
     parameters.pop("verbose", None)
     settings = {
@@ -228,7 +227,7 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
         "parameters": [
             [name, shortened(json.dumps(value), 200)] for name, value in parameters.items()
         ],
-        "versions": list(facts.settings["versions"].items()),
+        "versions": list(about["versions"].items()),
         "seed": seed,
         "command": command,
         "notes": [PYTHON(note) for note in notes],
@@ -239,8 +238,8 @@ def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) 
 def _numbers(values: ArrayLike) -> list[float]:
     """Whole numbers as integers, others with one digit after the point."""
     return [
-        int(value) if float(value).is_integer() else round(float(value), 1)
-        for value in np.asarray(values)
+        int(value) if value.is_integer() else round(value, 1)
+        for value in np.asarray(values, np.float64).tolist()
     ]
 
 
