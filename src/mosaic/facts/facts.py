@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -146,8 +146,7 @@ class Facts:
         self.n_rows = self.selection.n_rows
         self.k = 0 if outliers_only else len(self.selection.rows)
         self.detects = not self.k
-        names = getattr(model, "feature_names_in_", None)
-        self.feature_names = None if names is None else [str(name) for name in names]
+        self.feature_names: list[str] | None = model.encoder_.names
 
     @cached_property
     @one_thread()
@@ -441,13 +440,16 @@ class Facts:
         wanted = parts or PARTS
         if "outliers" in wanted:
             self.outliers  # noqa: B018 - from now on the number of outliers is exact, in the sentence, too
-        found = {name: getattr(self, name) for name in wanted}
-        found |= {
-            name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)
-        }
-        found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
-        if "picks" in found:
-            found["picks"] = [asdict(pick) for pick in self.picks]
+        found = {}
+        for name in wanted:
+            part = getattr(self, name)
+            if isinstance(part, SimpleNamespace):
+                part = vars(part)
+            elif name == "picks":
+                part = list(map(asdict, part))
+            elif isinstance(part, Outliers | Curve | Map):
+                part = asdict(part)
+            found[name] = part
         return jsonable(found)  # type: ignore[no-any-return]
 
 

@@ -39,7 +39,7 @@ class ListedRow:
     reason: str
     beside: IntArray
     cause: str = ""
-    at_fault: tuple[str, ...] = ()
+    at_fault: Sequence[str] = ()
 
 
 def ranked_rows(facts: Facts) -> list[ListedRow]:
@@ -76,7 +76,7 @@ def lowest_rows(facts: Facts) -> list[ListedRow]:
         low.tolist(), _columns_by(odd_columns, facts, low), _usual_beside(facts, low), strict=True
     ):
         reason = f"{oddities(columns)}." if columns else ""
-        at_fault = tuple(each.column for each in columns)
+        at_fault = [each.column for each in columns]
         listed.append(ListedRow(point, reason, beside, cause(columns), at_fault))
     return listed
 

@@ -26,16 +26,15 @@ class RowsInMemory:
         group = selection.data.points.point_of
         self.weight_of: FloatArray = selection.rows_for.copy()
         odd = selection.outlier_rows
-        present = group >= 0
         if selection.is_sampled:
             for rows, number in (
                 (odd, selection.n_outliers),
                 (~odd, selection.n_rows - selection.n_outliers),
             ):
                 self.weight_of[rows] *= number / (self.weight_of[rows].sum() or 1.0)
-        copies = np.bincount(group[present], self.weight_of[present], selection.data.points.n)
-        self.copies: FloatArray = np.asarray(copies, np.float64)
-        self.n_without_weight = int((~present).sum())
+        copies = np.bincount(group + 1, self.weight_of, selection.data.points.n + 1)
+        self.copies: FloatArray = np.asarray(copies[1:], np.float64)
+        self.n_without_weight = int((group < 0).sum())
 
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:

@@ -375,7 +375,7 @@ class Encoder:
         cause = name
         if value == "missing":
             cause = f"missing {name}"
-        elif isinstance(column, Category) and column.meant(z, text) is not None:
+        elif text and isinstance(column, Category) and column.meant(z, text):
             cause = f"spelling of {name}"
         return ColumnReason(name, value, column.usually, side, column.is_unusual(z), cause)
 

@@ -356,9 +356,9 @@ class Category:
     def has_texts(self) -> bool:
         return self.shares[-2] > 0
 
-    def meant(self, z: FloatArray, text: str | None) -> str | None:
+    def meant(self, z: FloatArray, text: str) -> str | None:
         """The common level that this rare one is a likely misspelling of."""
-        return self.likely(text) if z[-2] and text is not None else None
+        return self.likely(text) if z[-2] else None
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Rare levels have no code of their own."""

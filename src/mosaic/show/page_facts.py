@@ -210,8 +210,7 @@ def _moves(facts: Facts) -> list[list[tuple[int, float]]]:
 
 def _settings(facts: Facts, rows: Rows, command: str | None, certificate: bool) -> Part:
     """What is proven, and the settings to repeat the fit."""
-    wants_proof = certificate and facts.k > 0
-    proven = facts.certificate if wants_proof else facts.known_certificate
+    proven = facts.certificate if certificate else facts.known_certificate
     notes = [note for note in rows.notes if note not in facts.decisions]
     absent = facts.rows.n_without_weight
     if absent:
