@@ -26,8 +26,8 @@ TIMED = ("MOSAIC", "MOSAIC (paper)", SCALABLE, "SMRS", "DS3", "SSM", "M-kmeans")
 RATIOS = (0.1, 0.5, 1.0)
 TABLE_RATIOS = (1.0, 2.0, 3.0, 4.0, 5.0)
 STRUCTURED_RATIOS = (0.1, 1.0, 3.0, 5.0)
-#: Inliers of the last two, few: detectors that solve a program of all points take the cube of their number.
-DETECTED = 100
+#: Inliers of the last two. The text has no number.
+DETECTED = 300
 #: "A high-dimensional space": dimensions that the text allows.
 AMBIENT = (10, 50, 20, 100)
 #: Dimensions of the table, which states none either.
