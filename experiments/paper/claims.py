@@ -68,7 +68,7 @@ FEWER = f"at most half of the share of each of {', '.join(SELECTION_RIVALS)}"
 DIMENSION = (
     "The table names neither the dimension nor the positive class nor the number of inliers. Its others end near 0.3 at five "
     "outliers per inlier, which is what calling everything an inlier gives (0.286): inliers are positive. Dimensions: "
-    f"{', '.join(map(str, TABLE_AMBIENT))}. Inliers: {DETECTED}, as many as of the manifolds of Figure 2."
+    f"{', '.join(map(str, TABLE_AMBIENT))}. Inliers: {DETECTED}, as in our runs of Figure 2."
 )
 SETTINGS = (
     'Section 5 says "the best parameter is chosen over the validation set", Section 5.4 of the others "their parameters are set '
