@@ -221,7 +221,9 @@ def judge(cwd, code, text, outputs):
         faults.append(f"left behind {[p.name for p in found[:3]]}")
     if code == 0 and "out.csv" in there:
         with (cwd / "out.csv").open(newline="", encoding="utf-8") as f:
-            rows = list(csv.reader(f))
+            delimiter = csv.Sniffer().sniff(f.readline(), ",;\t|").delimiter  # that of the input
+            f.seek(0)
+            rows = list(csv.reader(f, delimiter=delimiter))
         if not rows or not {"mosaic_rank", "mosaic_score", "representative_row"} & {*rows[0]}:
             faults.append("out.csv has no mosaic columns")
         elif "mosaic_rank" in rows[0] and len(rows) - 1 != 3:

@@ -82,9 +82,8 @@ def embed(
     )
     rng = np.random.default_rng(random_state)
     Q, R = np.linalg.qr(rng.normal(size=(dimension, X.shape[1])))
-    Q *= np.where(
-        np.diag(R) < 0, -1.0, 1.0
-    )  # LAPACK's signs depend on Q; only with R_jj > 0 is Q uniform
+    # LAPACK's signs depend on Q; only with R_jj > 0 is Q uniform.
+    Q *= np.where(np.diag(R) < 0, -1.0, 1.0)
     embedded = np.asarray(X @ Q.T)
     return embedded + noise * rng.normal(size=embedded.shape)
 
@@ -166,8 +165,7 @@ def _uniform_in_length(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Solutions t of s(t) = u, u uniform in [0, s(stop)], where s(t) = ∫_start^t speed."""
-    grid = np.linspace(
-        start, stop, 4097
-    )  # the error of the inverse is about the square of one piece
+    # The error of the inverse is about the square of one piece.
+    grid = np.linspace(start, stop, 4097)
     length = cumulative_trapezoid(speed(grid), grid, initial=0.0)
     return np.asarray(np.interp(rng.uniform(0.0, length[-1], n), length, grid))

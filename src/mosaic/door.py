@@ -63,11 +63,10 @@ def points_on_device(X: Matrix, name: str = "X") -> Any:
     library = type(X).__module__.partition(".")[0]
     known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
     if library in ("jax", "jaxlib") or "float64" not in known:
-        lacks = (
-            "arrays of JAX cannot be changed in place"
-            if library.startswith("jax")
-            else "its device has no double precision"
-        )
+        if library.startswith("jax"):
+            lacks = "arrays of JAX cannot be changed in place"
+        else:
+            lacks = "its device has no double precision"
         raise InvalidInputError(
             f"cannot stay where it is: {lacks}", f"Pass numpy.asarray({name}).", parameter=name
         )

@@ -19,11 +19,9 @@ class Wording(NamedTuple):
 
     def __call__(self, text: str) -> str:
         def worded(mention: re.Match[str]) -> str:
-            return (
-                self.parameter(mention["name"], mention["value"])
-                if mention["row"] is None
-                else self.row(int(mention["row"]))
-            )
+            if mention["row"] is None:
+                return self.parameter(mention["name"], mention["value"])
+            return self.row(int(mention["row"]))
 
         # A parameter, a parameter with a value, or a row, between backticks: `tol`, `kernel='rbf'`, `row 7`.
         return re.sub(

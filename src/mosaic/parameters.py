@@ -217,9 +217,8 @@ def is_whole(value: object, least: int) -> bool:
 
 
 def _wrong(parameter: str, value: Any, fault: str, remedy: str | None = None) -> InvalidInputError:
-    value = (
-        value.item() if getattr(value, "ndim", None) == 0 else value
-    )  # messages show 0.5 and not np.float64(0.5)
+    # Messages show 0.5 and not np.float64(0.5).
+    value = value.item() if getattr(value, "ndim", None) == 0 else value
     return InvalidInputError(fault, remedy, parameter=parameter, value=value)
 
 

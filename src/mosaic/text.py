@@ -21,9 +21,8 @@ def library(name: str, where: object) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        package = (
-            name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")
-        )  # the name that pip knows
+        # The name that pip knows.
+        package = name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")
         fault = f"{where} needs {package}, which is not installed"
         raise MissingDependencyError(fault, f"Use: pip install {package}") from error
 
@@ -62,9 +61,8 @@ def _rounded(share: float, direction: str) -> str:
         return "an unknown share"
     value = 100 * Decimal(repr(float(share)))  # the digits that a float is known by: 1 % for 0.01
     place = min(max(value.adjusted() - 1, -3), 0)
-    rounded = (
-        value.quantize(Decimal(1).scaleb(place), direction) + 0
-    )  # + 0 takes the sign of −0 away
+    # + 0 takes the sign of −0 away.
+    rounded = value.quantize(Decimal(1).scaleb(place), direction) + 0
     digits = f"{rounded:,f}"
     return f"{digits.rstrip('0').rstrip('.') if place else digits} %"
 
@@ -115,11 +113,9 @@ def html_card(title: str, *parts: str, text: Sequence[str]) -> str:
 
 def printable(text: str) -> str:
     """The text with characters that would move the cursor, colour the terminal or turn the writing round written out."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    )
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 #: What JSON may hold as it is, and terminals and browsers take for commands or line breaks.

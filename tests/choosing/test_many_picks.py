@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 
 import mosaic
 from mosaic import MOSAIC
+from mosaic.choosing.answers import ByPasses
 from mosaic.choosing.cover import Cover, FacilityLocation, NearLocation, Slots
-from mosaic.choosing.data import ByPasses
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
 

@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.choosing.answers import counts_at, errors_at, labels_at, outliers_at
 from mosaic.choosing.choose import Chooser
 from mosaic.choosing.outliers import ROUNDING_OF_COUNTS
 
@@ -31,7 +33,7 @@ def answers(selection):
 
 def answers_at(selection, Y):
     """For rows that are asked for as new ones."""
-    return Answers(selection.counts_at(Y), selection.outliers_at(Y), selection.labels_at(Y), selection.errors_at(Y))
+    return Answers(*(question(selection, Y) for question in (counts_at, outliers_at, labels_at, errors_at)))
 
 
 def same(one, other, rtol=ROUNDING_OF_COUNTS):
@@ -77,13 +79,33 @@ def test_labels_are_computed_without_errors_and_similarities_of_all_pairs(monkey
         monkeypatch.setattr(f"mosaic.choosing.coverage.Coverage.{name}", lambda *args: pytest.fail("nobody asked for errors"))
     nearest = cdist(BLOBS.X, BLOBS.X[selection.rows]).argmin(axis=1)
     np.testing.assert_array_equal(selection.labels_of_rows, np.where(BLOBS.is_outlier, -1, nearest))
-    np.testing.assert_array_equal(selection.labels_at(BLOBS.X), selection.labels_of_rows)
+    np.testing.assert_array_equal(labels_at(selection, BLOBS.X), selection.labels_of_rows)
 
 
 def test_without_representatives_nobody_stands_for_a_row():
     selection = MOSAICOutlierDetector().fit(BLOBS.X).selection_
     same(answers_at(selection, BLOBS.X), answers(selection))
     assert (answers(selection).labels == -1).all()
+
+
+NEARLY_EQUAL = {
+    "far above their differences": (sp.csr_array(np.random.default_rng(0).normal(size=(10, 16)) + 1e9), {}),
+    "of a bandwidth far above their distance": (np.array([[0.0, 1.0], [1.0, 0.0]] * 6), {"gamma": 1e-300}),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY_EQUAL)
+def test_a_pick_stands_for_itself_among_picks_that_are_nearly_equal(name):
+    X, settings = NEARLY_EQUAL[name]
+    model = MOSAIC(2, **settings).fit(X)
+    picks = model.representative_indices_
+    np.testing.assert_array_equal(model.predict(X)[picks], [0, 1])
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_rows_that_are_equal_but_for_rounding_are_covered_by_one():
+    X = np.full((50, 5), 0.7)
+    assert MOSAIC(1, kernel="cosine").fit(X).score(X) == 1.0
 
 
 def test_certificate_is_computed_when_somebody_asks_and_not_before():

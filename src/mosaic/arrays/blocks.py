@@ -75,11 +75,9 @@ def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
     """``size`` random numbers of range(n) in ascending order, or all if n ≤ ``size``."""
-    return (
-        np.arange(n)
-        if n <= size
-        else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
-    )
+    if n <= size:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
 
 
 def subsample_of_weights(

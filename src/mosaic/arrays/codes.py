@@ -60,9 +60,8 @@ def equal_rows(X: Matrix, codes: Codes | None = None) -> EqualRows:
         right = order[pairs[block] + 1]
         same[pairs[block]] = rows_equal(rows_of(X, left), rows_of(X, right))
     group_in_order = np.concatenate([[0], np.cumsum(~same)])
-    first_in_order = order[
-        np.concatenate([[True], ~same])
-    ]  # stable sort: the smallest index of each group
+    # Stable sort: the smallest index of each group.
+    first_in_order = order[np.concatenate([[True], ~same])]
     rank = np.argsort(np.argsort(first_in_order))
     group = np.empty(n, dtype=np.intp)
     group[order] = rank[group_in_order]
@@ -128,11 +127,10 @@ def _bits(values: FloatArray) -> Codes:
 
 def _bits_on_device(values: Any) -> Any:
     values, can = as_double(values) + 0.0, hasattr(values, "view")
-    found = (
-        values.view(namespace(values).int64)
-        if can
-        else to_device_of(values, on_host(values).view(np.int64))
-    )
+    if can:
+        found = values.view(namespace(values).int64)
+    else:
+        found = to_device_of(values, on_host(values).view(np.int64))
     return found ^ ((found >> 29) & ((1 << 35) - 1))
 
 

@@ -105,9 +105,8 @@ def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
         _seconds[code] = time.perf_counter() - started
     rest = parts[len(found) :]
     started = time.perf_counter()
-    busy = (
-        threads if _seconds[code] * len(rest) >= 2e-3 else 1
-    )  # less is not worth waking others for
+    # Less is not worth waking others for.
+    busy = threads if _seconds[code] * len(rest) >= 2e-3 else 1
     found.extend(thread_imap(function, rest, busy))
     _seconds[code] = (time.perf_counter() - started) * busy / len(rest)
     return found

@@ -1,6 +1,7 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
 from mosaic.choosing.all_rows import certificate_for_all
+from mosaic.choosing.answers import Question, with_outliers
 from mosaic.choosing.certificate import COVERAGE, counted, percent
 from mosaic.choosing.choose import (
     MOST_AUTOMATIC,
@@ -24,7 +25,7 @@ from mosaic.choosing.explain import (
 )
 from mosaic.choosing.geometry import Geometry, TableColumns, columns_of, geometry_of, preparation_of
 from mosaic.choosing.points import FitData, Points, Solved
-from mosaic.choosing.selection import Question, Selection
+from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
@@ -63,4 +64,5 @@ __all__ = [
     "rank",
     "suggested_number",
     "typical_columns",
-]  # fmt: skip
+    "with_outliers",
+]

@@ -34,6 +34,7 @@ from mosaic.arrays.xp import (
     stacked,
     to_device_of,
 )
+from mosaic.choosing.answers import outliers_at
 from mosaic.choosing.bound import CoverBound, bound_of
 from mosaic.choosing.budget import DECISION_SAMPLE, refuse_certificate_beyond
 from mosaic.choosing.choose import Chooser
@@ -237,7 +238,7 @@ def _seen(selection: Selection, prepare: Any, picks: Cover, rows: Any, start: in
     """For each row how far it is covered, whether it is an outlier, and its code, which equal rows share."""
     Y = prepare(rows)
     is_outlier = (
-        selection.outliers_at(Y) if selection.rejects else np.zeros(rows.shape[0], dtype=bool)
+        outliers_at(selection, Y) if selection.rejects else np.zeros(rows.shape[0], dtype=bool)
     )
     return {"covered": _covered(picks, Y), "is_outlier": is_outlier, "code": row_codes(Y)}
 

@@ -63,9 +63,8 @@ def available_memory(root: Path = Path("/")) -> float:
                 left = int((place / "memory.max").read_text()) - int(
                     (place / "memory.current").read_text()
                 )
-                free.append(
-                    float(left + int(stat.get("inactive_file", 0)))
-                )  # such pages are given up when there is need
+                # Such pages are given up when there is need.
+                free.append(float(left + int(stat.get("inactive_file", 0))))
             if place == mount:
                 break
     return max(min(free), 0.0)

@@ -9,13 +9,9 @@ def percent(share: float) -> str:
     value = 100.0 * share
     if not value > 1e-10:
         return "0 %"
-    return (
-        "less than 0.001 %"
-        if value < 1e-3
-        else f"{value:.2g} %"
-        if value < 99.5
-        else f"{value:,.0f} %"
-    )
+    if value < 1e-3:
+        return "less than 0.001 %"
+    return f"{value:.2g} %" if value < 99.5 else f"{value:,.0f} %"
 
 
 def counted(number: int, noun: str) -> str:

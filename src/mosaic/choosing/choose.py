@@ -183,11 +183,9 @@ class Chooser:
     @cached_property
     def rejected(self) -> BoolArray:
         rejects = self.selection.settings.outliers == "reject"
-        return (
-            self.selection.is_outlier
-            if rejects
-            else np.zeros(self.selection.data.points.n, dtype=bool)
-        )
+        if rejects:
+            return self.selection.is_outlier
+        return np.zeros(self.selection.data.points.n, dtype=bool)
 
     @cached_property
     def pool(self) -> IntArray:

@@ -143,9 +143,8 @@ class Cover:
             return cls(kernel, 1.0)
         D[np.arange(len(D)), centres] = np.inf  # not the row itself, else many picks have no reach
         rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
-        return cls(
-            kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0
-        )  # ∞: each row resembles copies alone
+        # ∞: each row resembles copies alone.
+        return cls(kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0)
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""

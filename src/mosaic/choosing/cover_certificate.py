@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.arrays.codes import row_codes
 from mosaic.arrays.xp import on_host, rows_of, stacked
+from mosaic.choosing.answers import outliers_at
 from mosaic.choosing.bound import EPS, bound_of
 from mosaic.choosing.budget import TARGETS_FOR_A_PICK, refuse_certificate_beyond
 from mosaic.choosing.certificate import counted
@@ -109,11 +110,10 @@ class CoverCertificate:
             below = f"At least {at_least(self.shortfall)} below the best {number}{self._scope}"
             verdict = f"{below}: {self.exchanges[0].sentence} first."
         else:
-            surely = (
-                "Provably"
-                if self.confidence is None
-                else f"With {100 * self.confidence:.0f} % confidence"
-            )
+            if self.confidence is None:
+                surely = "Provably"
+            else:
+                surely = f"With {100 * self.confidence:.0f} % confidence"
             verdict = f"{surely} within {at_most(self.gap)} of the best {number}{self._scope}."
         return f"{verdict} {self._beside_random}".strip()
 
@@ -144,11 +144,9 @@ class CoverCertificate:
         choice = f"choice of {self.k:,}{self._scope}"
         if self.is_about_all and row in self.in_every_best:
             return f"Proven: every {choice} that covers as much has this row, or an equal one."
-        return (
-            f"Proven: no {choice} with this row covers as much."
-            if self.is_about_all and row in self.in_no_better
-            else ""
-        )
+        if self.is_about_all and row in self.in_no_better:
+            return f"Proven: no {choice} with this row covers as much."
+        return ""
 
     def details(self) -> str:
         """The certificate with its numbers, and what it is about, in sentences."""
@@ -311,7 +309,7 @@ class Compared:
                 * cover.reach**-cover.kernel.order
             )
             S = np.hstack([S, np.asarray(cover.similarities(D).T, S.dtype)])
-            is_outlier = selection.outliers_at(chosen.read) & selection.rejects
+            is_outlier = outliers_at(selection, chosen.read) & selection.rejects
             notes += tuple(
                 f"{_called(selection, row)} is an outlier."
                 for row in chosen.others[is_outlier].tolist()
@@ -370,12 +368,12 @@ class Compared:
         reached = self._value(self._improved()) if exchanges else found.value
         is_allowed = self.slots.room[self.slots.of] > 0
         n_rows, n_outliers = self._counted_rows
+        # No similarity is larger than 1.
+        bound = min(found.bound * (1.0 + 4.0 * len(self.cover.weights) * EPS) / total, 1.0)
         return CoverCertificate(
             k=len(self.picks),
             value=found.value / total,
-            bound=min(
-                found.bound * (1.0 + 4.0 * len(self.cover.weights) * EPS) / total, 1.0
-            ),  # no similarity is larger
+            bound=bound,
             gap=found.gap,
             is_best=found.is_only_best,
             shortfall=max(1.0 - found.value / reached - 1e-9, 0.0) if reached > 0 else 0.0,

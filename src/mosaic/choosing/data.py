@@ -6,25 +6,22 @@ computed when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
-from mosaic.arrays.passes import BlockResult, PerRow, Task
-from mosaic.arrays.sources import ArraySource, Passes, Source
-from mosaic.arrays.xp import Matrix, as_double, is_on_device, on_host, rows_of
+from mosaic.arrays.sources import Passes, Source
+from mosaic.arrays.xp import Matrix, as_double, rows_of
+from mosaic.choosing.answers import AllInMemory, ByPasses
 from mosaic.choosing.draw import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.outliers import CountingPrograms
 from mosaic.choosing.plan import Plan, rank_for
 from mosaic.choosing.points import FitData, Points, copies_of_rows
-from mosaic.choosing.selection import Question, Selection
 from mosaic.choosing.settings import Constraints, Settings
 from mosaic.door import check_entries
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, warn
@@ -100,11 +97,10 @@ class Builder:
 
         passes = Passes(source, on_pass)
         # Without any, nothing has an entry for every row, of which there may be billions.
-        constraints = (
-            None
-            if all(value is None for value in given.values())
-            else Constraints.read(source.n, **given)
-        )
+        if all(value is None for value in given.values()):
+            constraints = None
+        else:
+            constraints = Constraints.read(source.n, **given)
         check = partial(_check_block, self.names)
         drawn = draw_by_passes(
             passes.run, source.n, self.plan.sample, constraints, check, larger=self.plan.larger
@@ -217,108 +213,3 @@ def solved_program(settings: Settings, data: FitData) -> Encoding:
         fault = f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {settings.tol:g}. {encoding.status.value}"
         warn(fault, ConvergenceWarning)
     return encoding
-
-
-@dataclass(frozen=True)
-class AllInMemory:
-    """Answers for all rows, which are in memory."""
-
-    # If choosing has a sample only: all rows as they were given, and how often each counts (None for once).
-    X: Matrix = field(default=None, repr=False)
-    weights: FloatArray | None = field(default=None, repr=False)
-
-    is_possible: ClassVar[bool] = True
-
-    def rows(self, numbers: IntArray, data: FitData) -> Any:
-        return on_host(data.geometry.prepare(rows_of(self.X, numbers)))
-
-    def run_over(
-        self, data: FitData
-    ) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
-        """What makes passes over all rows, and what prepares the rows that these read."""
-        points = data.points
-        as_often = np.bincount(points.point_of + 1, minlength=points.n + 1)
-        if self.weights is not None or (
-            self.X is None and (as_often != np.append(0, points.weights)).any()
-        ):
-            raise InvalidInputError(
-                "a proof for all rows knows no weights", "Fit without `sample_weight`."
-            )
-        X = rows_of(data.kernel.X, points.point_of) if self.X is None else self.X
-        prepare = _as_it_is if self.X is None else data.geometry.prepare
-        if is_on_device(X):
-            return (lambda name, task: task.map_block(X, 0)), prepare
-        source = ArraySource(X)
-        return (lambda name, task: source.run(task)), prepare
-
-    def answers(self, selection: Selection, question: Question) -> FloatArray:
-        if sp.issparse(self.X) or is_on_device(self.X):
-            return np.asarray(question(selection, selection.data.geometry.prepare(self.X)))
-        return answers_by_pass(selection, question, ArraySource(self.X).run)
-
-
-def _as_it_is(rows: Any) -> Any:
-    return rows
-
-
-def answers_by_pass(
-    selection: Selection,
-    question: Question,
-    run: Callable[[Task], BlockResult],
-    names: Sequence[str] | None = None,
-) -> FloatArray:
-    """What a selection answers for all rows of a pass; ``names`` are of their columns."""
-    return np.asarray(run(answers_task(selection, question, names))["answer"])
-
-
-def answers_task(
-    selection: Selection, question: Question, names: Sequence[str] | None = None
-) -> PerRow:
-    return PerRow(partial(_answers_at, selection, question, names))
-
-
-def _answers_at(
-    selection: Selection, question: Question, names: Sequence[str] | None, rows: Any, start: int
-) -> BlockResult:
-    check_entries(rows, names, first_row=start)
-    return {"answer": question(selection, selection.data.geometry.prepare(rows))}
-
-
-@dataclass(frozen=True)
-class ByPasses:
-    """Answers for all rows, which stay where they are. A copy has no rows, and cannot compute them."""
-
-    passes: Passes | None = field(default=None, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"passes": None}
-
-    @property
-    def is_possible(self) -> bool:
-        return self.passes is not None
-
-    def rows(self, numbers: IntArray, data: FitData) -> Any:
-        assert self.passes is not None
-        return data.geometry.prepare(self.passes.take(numbers))
-
-    def run_over(
-        self, data: FitData
-    ) -> tuple[Callable[[str, Task], BlockResult], Callable[[Any], Any]]:
-        """What makes passes over all rows, and what prepares the rows that these read."""
-        if self.passes is None:
-            raise InvalidInputError(
-                "a proof for all rows was not made before this model was saved or copied",
-                "Fit again.",
-            )
-        return self.passes.run, data.geometry.prepare
-
-    def answers(self, selection: Selection, question: Question) -> FloatArray:
-        if self.passes is None:
-            gone = "not computed before this model was saved or copied, and a saved model does not hold the rows"
-            remedy = "predict, score_samples and transform answer for rows that are passed to them."
-            raise AttributeError(
-                f"labels_, is_outlier_, effective_count_ or representation_error_ was {gone}. {remedy}"
-            )
-        return answers_by_pass(
-            selection, question, partial(self.passes.run, "answers for all rows")
-        )

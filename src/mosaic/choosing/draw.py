@@ -30,9 +30,8 @@ from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import Matrix, rows_of
 from mosaic.choosing.settings import Constraints
 
-Check: TypeAlias = Callable[
-    [Any, int], None
-]  # raises an error if rows are not valid; the number is that of the first row
+# Raises an error if rows are not valid; the number is that of the first row.
+Check: TypeAlias = Callable[[Any, int], None]
 #: Buckets of priorities: the first 16 of their 64 bits.
 BUCKETS = 1 << 16
 #: The last priority.
@@ -286,9 +285,8 @@ def _find(
         found.get("complete", HIGHEST) < HIGHEST and len(found["priority"]) < task.sizes[0]
     ):  # parts were not alike
         found = look(replace(task, n=None))
-    enough = float(found["buckets"].sum()) * max(
-        1.0 / size, 32 / n
-    )  # so many rows are rarely in a bucket by chance
+    # So many rows are rarely in a bucket by chance.
+    enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)
     sampled = found["kinds"] == 0
     drawn = found["priority"][sampled]
     copies = found["copies"][sampled]

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray, in_double, subsample
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, subsample
 from mosaic.arrays.xp import rows_of
+from mosaic.choosing.answers import places_at
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.geometry import TableColumns
-from mosaic.choosing.outliers import outlier_probability
+from mosaic.choosing.outliers import CROWD_SHARE, outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
@@ -122,124 +123,220 @@ def _explained(
     columns: TableColumns | None,
     file: Any,
 ) -> Explanation:
-    """First the numbers of the row, from memory or from ``fetched``, then the sentence about them."""
-    data = selection.data
-    rows = selection.rows
-    kernel = selection.kernel
-    chosen = selection.chosen
-    at = where_in_memory(selection, row)
-    point_of = data.points.point_of
-    known = data.row_names
-
-    def name_of(row: int) -> str | None:
-        if known is not None and (known.rows is None or where_in_memory(selection, row) >= 0):
-            return str(known[row])
-        return file.names([row])[0] if file is not None and file.has_names else None
-
-    def called(row: int, *, short: bool = False) -> str:
-        name = name_of(row)
-        number = f"row {row}"
-        return number if name is None else name if short else f"{name} ({number})"
-
-    point = int(point_of[at]) if at >= 0 else -1
-    if point >= 0:
-        y: Any = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
-    else:  # elsewhere, or without weight
-        y = fetched[row][None, :] if at < 0 else data.absent[[np.count_nonzero(point_of[:at] < 0)]]
-    if at < 0:
-        label, _, error, count, flagged = selection.places_at(y)[0].tolist()
-        label = int(label)
-        is_outlier = flagged > 0
-    else:
-        count = selection.counts_of_rows[at].item()
-        is_outlier = selection.outlier_rows[at].item()
-        label = selection.labels_in_memory[at].item()
-        error = selection.errors_in_memory[at].item()
-    representative = None
-    similarity = None
-    if label >= 0:
-        pick = chosen[[label]]
-        near = kernel.block(np.array([point]), pick) if point >= 0 else kernel.take(pick).cross(y)
-        representative = int(rows[label])
-        similarity = float(near[0, 0])
-    y = None if y is None else in_double(y)
-    rank = None
-    closest = NO_ROWS
-    stands_for = 0.0
-    reasons = []
-    status: Any = "outlier" if is_outlier else "represented" if len(rows) else "belongs"
-    if at >= 0 and at in selection.members:
+    found = _FoundRow.of(selection, row, fetched)
+    names = _Names(selection, file)
+    pick = _Pick.of(found)
+    status: Any = "represented" if len(selection.rows) else "belongs"
+    reasons: list[ColumnReason] = []
+    if pick is not None:
         status = "representative"
-        rank = int(np.flatnonzero(selection.members == at)[0])
-        members = np.flatnonzero(selection.labels_in_memory == rank)
-        points = members[point_of[members] >= 0]
-        near = kernel.block(point_of[points], chosen[[rank]]).ravel()
-        closest = data.rows_in_data(points[np.argsort(-near, kind="stable")[:5]])
-        stands_for = float(
-            selection.rows_for[members].sum()
-        )  # of a sample, scaled up from the rows in memory
-    if status in ("outlier", "representative"):
-        named = odd_columns if status == "outlier" else typical_columns
-        reasons = named(selection, columns, y, np.array([row]), np.array([point]))[0]
-    # The sentence.
-    if rank is not None:
-        like = [called(other, short=True) for other in closest.tolist() if other != row][:3]
-        why = f"most similar: {listed(like)}" if like else "no other row is like it"
-        if reasons:
-            why = contrasts(reasons)
-        elif like and (reasons := shared_columns(selection, columns, point, point_of[points])):
-            why = ", ".join(
-                f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons
-            )
-        forced = data.constraints.must
-        must = " It had to be included." if at in forced and len(forced) < len(rows) else ""
-        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
-        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
-    elif is_outlier:
-        fate = "rejected as " if selection.settings.outliers == "reject" else "reported as "
-        reason = f"{fate if len(rows) else ''}an outlier: {why_odd(selection, count, reasons)}"
-        if not reasons and len(rows):  # no columns can be named, as of pictures
-            near = (
-                kernel.block(np.array([point]), chosen)
-                if point >= 0
-                else selection.chosen_kernel.cross(y)
-            )
-            reason += f" The representative nearest to it is {called(int(rows[int(np.argmax(near))]), short=True)}."
-    elif representative is not None:
-        why = "" if at < 0 or data.constraints.allowed[at] else " It was not allowed to be chosen."
-        reason = f"not chosen: {called(representative)} stands for it with similarity {similarity:.3g}.{why}"
+        reasons = found.columns_by(typical_columns, columns)
+        others = [other for other in pick.closest if other != row]
+        if others and not reasons:
+            reasons = shared_columns(selection, columns, found.point, pick.points)
+        reason = _why_chosen(found, pick, reasons, [names.short(other) for other in others[:3]])
+    elif found.is_outlier:
+        status = "outlier"
+        reasons = found.columns_by(odd_columns, columns)
+        reason = _why_rejected(found, reasons, names)
+    elif found.label >= 0:
+        reason = _why_not_chosen(found, names)
     else:
-        protected = selection.protected
-        smallest = selection.settings.min_group
-        why = likeness(count, data.count_total)
-        if protected is not None and at >= 0 and protected[at]:
-            why += f", but it is {f'one of a group of at least {smallest:g} rows' if smallest else 'near to other rows'}"
-        reason = f"belongs: {why}."
-    op = float(outlier_probability(np.asarray(count), data.count_total))
+        reason = _why_it_belongs(found)
+    data = selection.data
+    is_paper = selection.settings.mode == "paper"
+    op = float(outlier_probability(np.asarray(found.count), data.count_total))
     return Explanation(
         row=row,
-        name=name_of(row),
+        name=names.of(row),
         status=status,
         reason=reason,
-        rank=None if rank is None else rank + 1,
-        stands_for=round(stands_for),
-        effective_count=count,
-        is_outlier=is_outlier,
-        outlier_probability=op if selection.settings.mode == "paper" else None,
-        representation_error=error if len(rows) else None,
-        represented_by=representative,
-        similarity=similarity,
-        gain=None if rank is None else float(selection.gains[rank]),
-        members=tuple(closest.tolist()),
+        rank=None if pick is None else pick.rank + 1,
+        stands_for=0 if pick is None else pick.stands_for,
+        effective_count=found.count,
+        is_outlier=found.is_outlier,
+        outlier_probability=op if is_paper else None,
+        representation_error=found.error if len(selection.rows) else None,
+        represented_by=found.representative,
+        similarity=found.similarity,
+        gain=None if pick is None else float(selection.gains[pick.rank]),
+        members=() if pick is None else tuple(pick.closest),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
         proven=selection.proven_of(row),
     )
 
 
+@dataclass(frozen=True)
+class _FoundRow:
+    """A row of the data and what was found about it. ``place`` is its row in memory and ``point`` its point, -1 without one;
+    ``numbers`` are prepared, None where the kernel compares no columns. ``label`` is the place of its representative, or -1.
+    """
+
+    selection: Selection
+    row: int
+    place: int
+    point: int
+    numbers: Any
+    label: int
+    error: float
+    count: float
+    is_outlier: bool
+
+    @classmethod
+    def of(cls, selection: Selection, row: int, fetched: Mapping[int, FloatArray]) -> _FoundRow:
+        data = selection.data
+        kernel = selection.kernel
+        point_of = data.points.point_of
+        place = where_in_memory(selection, row)
+        if place < 0:
+            numbers: Any = fetched[row][None, :]
+            label, _, error, count, flagged = places_at(selection, numbers)[0].tolist()
+            return cls(selection, row, -1, -1, numbers, int(label), error, count, flagged > 0)
+        point = int(point_of[place])
+        if point < 0:  # it has no weight
+            numbers = data.absent[[np.count_nonzero(point_of[:place] < 0)]]
+        else:
+            numbers = kernel.X[[point]] if isinstance(kernel, StationaryKernel) else None
+        return cls(
+            selection,
+            row,
+            place,
+            point,
+            numbers,
+            selection.labels_in_memory[place].item(),
+            selection.errors_in_memory[place].item(),
+            selection.counts_of_rows[place].item(),
+            selection.outlier_rows[place].item(),
+        )
+
+    def similarities(self, points: IntArray) -> FloatArray:
+        kernel = self.selection.kernel
+        if self.point >= 0:
+            return np.asarray(kernel.block(np.array([self.point]), points)[0])
+        return np.asarray(kernel.take(points).cross(self.numbers)[0])
+
+    @property
+    def representative(self) -> int | None:
+        return None if self.label < 0 else int(self.selection.rows[self.label])
+
+    @property
+    def similarity(self) -> float | None:
+        if self.label < 0:
+            return None
+        return float(self.similarities(self.selection.chosen[[self.label]])[0])
+
+    def columns_by(self, named: Any, columns: TableColumns | None) -> list[ColumnReason]:
+        """The columns that a rule names: ``odd_columns`` or ``typical_columns``."""
+        numbers = None if self.numbers is None else in_double(self.numbers)
+        reasons: list[list[ColumnReason]] = named(
+            self.selection, columns, numbers, np.array([self.row]), np.array([self.point])
+        )
+        return reasons[0]
+
+
+class _Pick(NamedTuple):
+    """A representative: its rank from 0, how many rows it stands for, of these the points, and the most similar rows."""
+
+    rank: int
+    stands_for: int
+    points: IntArray
+    closest: list[int]
+
+    @classmethod
+    def of(cls, found: _FoundRow) -> _Pick | None:
+        selection = found.selection
+        if found.place < 0 or found.place not in selection.members:
+            return None
+        rank = int(np.flatnonzero(selection.members == found.place)[0])
+        members = np.flatnonzero(selection.labels_in_memory == rank)
+        stands_for = round(float(selection.rows_for[members].sum()))
+        point_of = selection.data.points.point_of
+        weighted = members[point_of[members] >= 0]
+        points = point_of[weighted]
+        similar = selection.kernel.block(points, selection.chosen[[rank]]).ravel()
+        closest = weighted[np.argsort(-similar, kind="stable")[:5]]
+        return cls(rank, stands_for, points, selection.data.rows_in_data(closest).tolist())
+
+
+@dataclass(frozen=True)
+class _Names:
+    """How rows are called: by the names of the fit, else by those of an open table."""
+
+    selection: Selection
+    file: Any
+
+    def of(self, row: int) -> str | None:
+        known = self.selection.data.row_names
+        file = self.file
+        if known is not None and (known.rows is None or where_in_memory(self.selection, row) >= 0):
+            return str(known[row])
+        return file.names([row])[0] if file is not None and file.has_names else None
+
+    def short(self, row: int) -> str:
+        return self.of(row) or f"row {row}"
+
+    def long(self, row: int) -> str:
+        name = self.of(row)
+        return f"row {row}" if name is None else f"{name} (row {row})"
+
+
+def _why_chosen(
+    found: _FoundRow, pick: _Pick, reasons: Sequence[ColumnReason], similar: Sequence[str]
+) -> str:
+    selection = found.selection
+    why = f"most similar: {listed(similar)}" if similar else "no other row is like it"
+    if reasons and reasons[0].is_unusual:
+        why = contrasts(reasons)
+    elif reasons:
+        shared = [f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons]
+        why = ", ".join(shared)
+    forced = selection.data.constraints.must
+    is_forced = found.place in forced and len(forced) < len(selection.rows)
+    must = " It had to be included." if is_forced else ""
+    about = "about " if selection.is_sampled else ""
+    number = f"{about}{counted(pick.stands_for, 'row')}"
+    place = f"number {pick.rank + 1} of {len(selection.rows)}"
+    return f"chosen as {place}: it stands for {number}; {why}.{must}"
+
+
+def _why_rejected(found: _FoundRow, reasons: Sequence[ColumnReason], names: _Names) -> str:
+    selection = found.selection
+    why = why_odd(selection, found.count, reasons)
+    if not len(selection.rows):
+        return f"an outlier: {why}"
+    fate = "rejected" if selection.settings.outliers == "reject" else "reported"
+    told = f"{fate} as an outlier: {why}"
+    if reasons:
+        return told
+    # No columns can be named, as of pictures.
+    nearest = int(selection.rows[np.argmax(found.similarities(selection.chosen))])
+    return f"{told} The representative nearest to it is {names.short(nearest)}."
+
+
+def _why_not_chosen(found: _FoundRow, names: _Names) -> str:
+    assert found.representative is not None
+    is_allowed = found.place < 0 or found.selection.data.constraints.allowed[found.place]
+    why = "" if is_allowed else " It was not allowed to be chosen."
+    nearest = f"{names.long(found.representative)} stands for it"
+    return f"not chosen: {nearest} with similarity {found.similarity:.3g}.{why}"
+
+
+def _why_it_belongs(found: _FoundRow) -> str:
+    selection = found.selection
+    why = likeness(found.count, selection.data.count_total)
+    if found.place < 0 or selection.protected is None or not selection.protected[found.place]:
+        return f"belongs: {why}."
+    smallest = selection.settings.min_group
+    near = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
+    return f"belongs: {why}, but it is {near}."
+
+
 def why_odd(selection: Selection, count: float, reasons: Sequence[ColumnReason]) -> str:
     """Why a row is an outlier: its unusual values, and how many rows look like it."""
     alike = likeness(count, selection.data.count_total)
-    return f"{f'{oddities(reasons)}. {alike[0].upper()}{alike[1:]}' if reasons else alike}.{RULES[selection.cut.rule][0]}"
+    if reasons:
+        alike = f"{oddities(reasons)}. {alike[0].upper()}{alike[1:]}"
+    return f"{alike}.{RULES[selection.cut.rule][0]}"
 
 
 def likeness(count: float, of: float) -> str:
@@ -271,22 +368,20 @@ class ColumnReason(NamedTuple):
 
 def oddities(reasons: Sequence[ColumnReason]) -> str:
     """What makes a row odd, as in "age 999, usual 19 to 88; income missing"; if no value does, the combination of two."""
-    told = [f"{r.column} {r.value}" for r in reasons]
-    if True not in [r.is_unusual for r in reasons]:
+    told = [f"{reason.column} {reason.value}" for reason in reasons]
+    if not any(reason.is_unusual for reason in reasons):
         return f"unusual together: {' and '.join(told)}"
-    usual = [f", usual {r.usual}" if r.side else "" for r in reasons]
+    usual = [f", usual {reason.usual}" if reason.side else "" for reason in reasons]
     return "; ".join(map(str.__add__, told, usual))
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
     return ", ".join(
-        [
-            f"{r.side} {r.column} ({r.value}, usual {r.usual})"
-            if r.side
-            else f"{r.column} {r.value}"
-            for r in reasons
-        ]
+        f"{reason.side} {reason.column} ({reason.value}, usual {reason.usual})"
+        if reason.side
+        else f"{reason.column} {reason.value}"
+        for reason in reasons
     )
 
 
@@ -370,7 +465,7 @@ def shared_columns(
     gains = np.maximum(apart[0] - apart[1], 0.0)
     most = np.argsort(-gains, kind="stable")[:MOST_NAMED_COLUMNS]
     z = selection.data.geometry.prepare.undone(y)[0]
-    reasons = _reasons(columns, z, None, most[gains[most] > 0], gains / gains.sum())
+    reasons = _reasons(columns, z, None, most[gains[most] > 0], gains / (gains.sum() or 1.0))
     return [reason for reason in reasons if not reason.is_unusual]
 
 
@@ -423,18 +518,17 @@ def decisions(selection: Selection) -> Decisions:
     number = selection.n_outliers
     cut = selection.cut
     about = "About " if selection.is_sampled else ""
-    found = (
-        f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}"
-        if number
-        else "No outliers"
-    )
+    if number:
+        found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}"
+    else:
+        found = "No outliers"
     without = {
         "alone": "every row has similar rows",
         "threshold": "no count is below the threshold",
     }
     why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."
     if selection.kept_rows:
-        told.append(selection.kept_sentence)
+        told.append(_of_kept_groups(selection))
     told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
@@ -443,6 +537,43 @@ def decisions(selection: Selection) -> Decisions:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
         told.append(f"Decided on {some}.")
     return Decisions(told)
+
+
+def warnings_of(selection: Selection) -> list[str]:
+    """What the user should know before trusting the answer."""
+    settings = selection.settings
+    n = selection.n_rows
+    if settings.mode == "paper":
+        k = settings.number(n)
+        m = len(selection.rows)
+        if k is None or m >= k:
+            return []
+        located = int(np.count_nonzero(selection.data.solved.influence))
+        return [
+            f"{k} representatives were asked for, and {counted(m, 'row')} left: of {counted(located, 'row')} with influence, "
+            "the others are near to a more influential one (`diversity`) or outliers (`op_threshold`). Ask for fewer, "
+            "raise `alpha`, or leave `algorithm` at None."
+        ]
+    told = []
+    looks_itself = is_auto(settings.contamination) and settings.outliers != "keep"
+    if looks_itself and selection.outlier_share > CROWD_SHARE:
+        share = f"{selection.n_outliers:,} of {n:,} rows ({100 * selection.outlier_share:.0f} %)"
+        told.append(
+            f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
+            "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
+        )
+    if selection.kept_rows:
+        told.append(f"{_of_kept_groups(selection)} If that is noise, set `contamination`.")
+    return told
+
+
+def _of_kept_groups(selection: Selection) -> str:
+    sizes = np.bincount(selection.kept_groups.clip(0), selection.rows_for)[1:]
+    told = listed([f"{size:,.0f}" for size in sizes])
+    is_one = len(sizes) == 1
+    groups = f"A group of {told} rows" if is_one else f"{len(sizes)} groups of {told} rows"
+    verb = "is" if is_one else "are"
+    return f"{groups} that few rows look like {verb} kept; selection_.kept_rows has their numbers."
 
 
 def _why_so_many(selection: Selection) -> str:

@@ -131,11 +131,9 @@ def column_scale(
     if decides and not unequal(deviations):
         return None
     spreads = _spreads(X, weights, deviations)
-    return (
-        spreads
-        if not decides or (unequal(spreads) and not _are_components(X, weights, deviations))
-        else None
-    )
+    if not decides or (unequal(spreads) and not _are_components(X, weights, deviations)):
+        return spreads
+    return None
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -279,11 +277,10 @@ def _about_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
         why = ", by gamma='median'"
     else:
         number = RESEMBLED_SHARE * n
-        share = (
-            f"{number:,.0f} of {n:,} points, a fifth of all"
-            if number >= 1
-            else "a fifth of all points"
-        )
+        if number >= 1:
+            share = f"{number:,.0f} of {n:,} points, a fifth of all"
+        else:
+            share = "a fifth of all points"
         why = f": so that a point in a dense place resembles {share}"
     return f"Bandwidth {gamma:.3g}{why}."
 

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import Matrix, on_host, rows_of, stacked
+from mosaic.choosing.answers import outliers_at
 from mosaic.choosing.cover import CACHED_SIMILARITIES, Cover
 from mosaic.choosing.selection import Selection
 from mosaic.kernels import PointKernel
@@ -110,7 +111,7 @@ def with_moved_picks(found: Selection, cover: Cover, stays: BoolArray) -> Select
     assert larger is not None
     assert data.row_numbers is not None
     X = on_host(data.geometry.prepare(larger.rows))
-    belongs = ~found.outliers_at(X) if found.rejects else np.ones(len(larger.numbers), dtype=bool)
+    belongs = ~outliers_at(found, X) if found.rejects else np.ones(len(larger.numbers), dtype=bool)
     kind = np.where(belongs & larger.allowed, larger.group, -1)
     places = KnownRows.of(larger.numbers).find(found.rows)
     is_there = places >= 0

@@ -47,9 +47,8 @@ def rows_between(D: FloatArray, most: int) -> FloatArray:
     found: list[float] = []
     while len(sizes) > 1:
         means = sums_of_both / np.outer(sizes, sizes)
-        inside = (
-            np.diag(means) / 2.0
-        )  # the mean of d²(x, c) within each cluster; means of d² are larger by it
+        # The mean of d²(x, c) within each cluster; means of d² are larger by it.
+        inside = np.diag(means) / 2.0
         apart = means - inside[:, None] - inside
         far = sums / sizes[:, None] - inside[:, None]
         own = far[cluster, rows]
@@ -62,9 +61,8 @@ def rows_between(D: FloatArray, most: int) -> FloatArray:
             lead = far[other, rows] - own * (size / (size - 1.0)) ** 2
         is_between = ~(lead > MIDDLE * apart[cluster, other]) | (size < ROWS_OF_A_CLUSTER)
         found.append(float(np.sum(np.bincount(cluster, is_between) / sizes)))
-        cost = apart / (
-            1.0 / sizes[:, None] + 1.0 / sizes
-        )  # how much farther rows are from their centres if two are one
+        # How much farther rows are from their centres if two are one.
+        cost = apart / (1.0 / sizes[:, None] + 1.0 / sizes)
         np.fill_diagonal(cost, np.inf)
         first, second = np.divmod(cost.argmin(), len(cost))
         sums, sizes, half = (_joined(each, first, second) for each in (sums, sizes, sums_of_both))

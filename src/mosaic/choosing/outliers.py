@@ -144,9 +144,8 @@ class CountingPrograms:
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         check_similarities(float(reference.diagonal().max()), kernel.dtype)
-        counted = np.array(
-            [stands for _, stands in drawn]
-        )  # every draw has the same number of points
+        # Every draw has the same number of points.
+        counted = np.array([stands for _, stands in drawn])
         parts = np.arange(len(places)).reshape(counted.shape)
         solved = [
             _solve(reference, part, stands, tol)
@@ -300,9 +299,8 @@ def _solve(
     """Lam η and I − R of the program on some of the reference points."""
     everyone = np.arange(len(members))
     kernel = reference.take(members)
-    lam = PROGRAM_STRENGTH / (
-        float(kernel.diagonal().mean()) or 1.0
-    )  # 1 if all points have length 0
+    # 1 if all points have length 0.
+    lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)
     K = _refused_if_no_similarity(kernel.block(everyone, everyone))
     F = _factor(K)
     if F.shape[1] < len(K):
@@ -635,9 +633,8 @@ class KeptGroups:
         cls, kernel: Kernel, outliers: BoolArray, groups: Sequence[Piece], near: Piece | None = None
     ) -> KeptGroups | None:
         """These groups, and points that are near to others; nobody reaches an outlier. None if there are no such points."""
-        groups = sorted(
-            groups, key=lambda piece: -len(piece.members)
-        )  # of equal size, the one found first
+        # Of equal size, the one found first.
+        groups = sorted(groups, key=lambda piece: -len(piece.members))
         pieces = [*groups, near] if near is not None else groups
         if not sum(len(piece.members) for piece in pieces):
             return None

@@ -30,6 +30,7 @@ from mosaic.parameters import fields_of
 from mosaic.program.encoding import Certificate, CountModel, Encoding
 
 if TYPE_CHECKING:
+    from mosaic.choosing.answers import AllInMemory, ByPasses
     from mosaic.choosing.draw import MoreRows
     from mosaic.choosing.geometry import Geometry
 
@@ -67,10 +68,11 @@ class Points:
             members = rows[equal.first]
             share = np.zeros(X.shape[1])
             share[members] = total / total.sum()
+            # ‖φ_i − φ̄‖² − c.
             apart = (
                 np.asarray(X.diagonal(), np.float64)[members]
                 - 2.0 * np.asarray(X[members] @ share).ravel()
-            )  # ‖φ_i − φ̄‖² − c
+            )
             is_distance = not X.diagonal().any()
             order = np.argsort(_in_steps(-apart if is_distance else apart), kind="stable")
         else:
@@ -185,7 +187,7 @@ class FitData:
     """All input of choosing. ``points`` are those in memory: all, or a sample of many, whose weights are numbers of rows that
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the ``encoding``, the solved program of the
-    points. ``all_rows`` answers for all rows (``mosaic.choosing.data``). ``larger`` is a larger sample, which picks may be
+    points. ``all_rows`` answers for all rows (``mosaic.choosing.answers``). ``larger`` is a larger sample, which picks may be
     taken from, and ``sampled`` the same data without such picks; a copy has neither of the three.
     """
 
@@ -195,7 +197,7 @@ class FitData:
     constraints: Constraints
     counting: CountingPrograms | None
     seed: int
-    all_rows: Any = field(repr=False)
+    all_rows: AllInMemory | ByPasses = field(repr=False)
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
     row_names: Any = field(default=None, repr=False)
@@ -205,9 +207,8 @@ class FitData:
     computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            ["solved", "counts", "_paper_counts"] if self.counting is None else []
-        )  # they come from the encoding
+        # They come from the encoding.
+        kept = ["solved", "counts", "_paper_counts"] if self.counting is None else []
         names = self.row_names
         if self.larger is not None and names is not None and names.rows is not None:
             names = names.among(self.row_numbers)
@@ -246,20 +247,17 @@ class FitData:
 
     def below(self, Y: Matrix, count: float) -> BoolArray:
         """Whether effective counts of prepared rows are below this one."""
-        return (
-            self._paper_counts.counts(Y) < count
-            if self.counting is None
-            else self.counting.below(Y, count)
-        )
+        if self.counting is None:
+            return self._paper_counts.counts(Y) < count
+        return self.counting.below(Y, count)
 
     @once
     def _paper_counts(self) -> CountModel:
         kernel = self.kernel
-        X = (
-            kernel.X
-            if isinstance(kernel, PointKernel)
-            else kernel.block(slice(None), np.arange(kernel.n))
-        )
+        if isinstance(kernel, PointKernel):
+            X = kernel.X
+        else:
+            X = kernel.block(slice(None), np.arange(kernel.n))
         assert self.encoding is not None
         return self.encoding.count_model(row_codes(X))
 

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray, in_blocks, row_blocks
-from mosaic.arrays.codes import KnownRows, row_codes
-from mosaic.arrays.xp import Matrix, on_host, rows_of
-from mosaic.choosing.certificate import counted
-from mosaic.choosing.cover import CACHED_SIMILARITIES
+from mosaic.arrays.blocks import NO_ROWS, BoolArray, FloatArray, IntArray
+from mosaic.choosing.answers import (
+    Question,
+    counts_at,
+    errors_at,
+    labels_at,
+    nearest_picks,
+    of_all_rows,
+    outliers_at,
+)
 from mosaic.choosing.coverage import Coverage
 from mosaic.choosing.explain import Decisions, decisions
 from mosaic.choosing.geometry import UsualRows
-from mosaic.choosing.outliers import CROWD_SHARE, ROUNDING, Cut, KeptGroups, outlier_probability
+from mosaic.choosing.outliers import Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import FitData, Solved, once
-from mosaic.choosing.settings import Settings, is_auto
-from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
+from mosaic.choosing.settings import Settings
+from mosaic.kernels import Kernel
 from mosaic.parameters import fields_of
 from mosaic.program.encoding import Certificate
-from mosaic.text import listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.cover_certificate import CoverCertificate
 
-#: Outliers that are brought into memory beside a sample.
-MOST_OUTLIERS = 5000
-#: Distances in single precision are compared again where one is at most this multiple of another, or both are below the second.
-NEARLY_AS_NEAR = np.float32(1.01)
-SMALLEST_IN_SINGLE = np.float32(1e-30)
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Selection:
         def exact(points: IntArray) -> FloatArray:
             return kernel.distances(points, chosen)
 
-        labels = _nearest(
+        labels = nearest_picks(
             kernel.n, len(chosen), kernel.in_single(chosen, kernel.unit), exact, kernel.X
         )
         if self.settings.outliers == "reject":
@@ -188,11 +188,9 @@ class Selection:
     @property
     def n_outliers(self) -> int:
         """Number of rows that are outliers, which all who tell it read here."""
-        return (
-            round(self.outlier_share * self.n_rows)
-            if self.is_estimated
-            else int(self.outlier_mask.sum())
-        )
+        if self.is_estimated:
+            return round(self.outlier_share * self.n_rows)
+        return int(self.outlier_mask.sum())
 
     @property
     def n_protected(self) -> int:
@@ -210,167 +208,53 @@ class Selection:
             weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum())
         )
 
-    # Prepared rows, which need not be rows of the data
-
-    def places_at(self, Y: Matrix) -> FloatArray:
-        """Columns: position of the representative (-1), similarity to it (NaN), error, effective count, 1 for outliers."""
-        counts = self.data.counts_at(Y)
-        flagged = self.outliers_at(Y, counts)
-        labels = self._labels_at(Y, flagged)
-        similarity = np.full(len(counts), np.nan)
-        for rows in row_blocks(len(counts) if len(self.chosen) else 0, len(self.chosen)):
-            K = self.similarities_at(rows_of(Y, rows))
-            label = labels[rows]
-            similarity[rows] = np.where(label >= 0, K[np.arange(len(K)), label], np.nan)
-        return np.column_stack([labels, similarity, self.errors_at(Y), counts, flagged])
-
-    def outliers_at(self, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
-        """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
-        if not self.has_cut:
-            return np.zeros(Y.shape[0], dtype=bool)
-        flagged = self.data.below(Y, self.cut.count) if counts is None else self.cut.below(counts)
-        odd = np.flatnonzero(flagged)
-        if self.groups is not None and len(odd):
-            flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
-        must = self.data.points.point_of[self.data.constraints.must]
-        if len(must) and len(odd):
-            apart = self.kernel.take(must).distances_at(rows_of(Y, odd))
-            flagged[odd[(apart <= 0).any(axis=1)]] = False
-        return flagged
-
-    def labels_at(self, Y: Matrix) -> IntArray:
-        """The positions of their representatives; -1 for outliers, or if there are no representatives."""
-        return self._labels_at(
-            Y, self.outliers_at(Y) if self.rejects and len(self.chosen) else None
-        )
-
-    def _labels_at(self, Y: Matrix, flagged: BoolArray | None) -> IntArray:
-        kernel = self.chosen_kernel
-        n = Y.shape[0]
-        if not len(self.chosen):
-            return np.full(n, -1, np.intp)
-        single = kernel.in_single_at(kernel.unit)
-        # A pick stands for itself, whatever the rounding. A diffusion kernel has neighbours of rows, not rows.
-        is_known = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
-        known = KnownRows.of(row_codes(kernel.X)) if is_known else None
-
-        def exact(rows: IntArray) -> FloatArray:
-            new = rows_of(Y, rows)
-            D = kernel.distances_at(new)
-            if known is not None and isinstance(kernel, PointKernel):
-                place = known.find(row_codes(kernel.over(new).X))
-                itself = np.flatnonzero(place >= 0)
-                D[itself, place[itself]] = -1.0
-            return D
-
-        labels = _nearest(n, kernel.n, lambda rows: single(rows_of(Y, rows)), exact, kernel.X)
-        if flagged is not None and self.rejects:
-            labels[flagged] = -1
-        return labels
-
-    def errors_at(self, Y: Matrix) -> FloatArray:
-        return self.measure.errors_at(self.chosen_kernel, Y)
-
-    def similarities_at(self, Y: Matrix) -> FloatArray:
-        return self.chosen_kernel.cross(Y)
-
-    def counts_at(self, Y: Matrix) -> FloatArray:
-        return self.data.counts_at(Y)
-
-    def counts_of_outliers_at(self, Y: Matrix) -> FloatArray:
-        """Infinite for rows that belong."""
-        counts = self.counts_at(Y)
-        return np.where(self.outliers_at(Y, counts), counts, np.inf)
-
-    def errors_of_belonging_at(self, Y: Matrix) -> FloatArray:
-        """NaN for outliers."""
-        return np.where(self.outliers_at(Y), np.nan, self.errors_at(Y))
-
     # Rows of the data
 
-    def _of_rows(self, values: Any, at: Callable[[Any], Any]) -> Any:
-        """Values of their points for the rows in memory; rows without weight are answered ``at`` as new rows."""
+    def _of_rows(self, values: NDArray[Value], at: Question) -> NDArray[Value]:
+        """Values of their points for the rows in memory; rows without weight are answered as new rows."""
         group = self.data.points.point_of
-        found = np.asarray(values)[group]
+        found = values[group]
         absent = group < 0
         if absent.any():
-            found[absent] = at(self.data.absent)
+            found[absent] = at(self, self.data.absent)
         return found
 
     @cached_property
     def counts_of_rows(self) -> FloatArray:
-        return np.asarray(self._of_rows(self.data.counts, self.data.counts_at))
+        return self._of_rows(self.data.counts, counts_at)
 
     @cached_property
     def outlier_rows(self) -> BoolArray:
-        return np.asarray(self._of_rows(self.is_outlier, self.outliers_at))
-
-    def _of_all_rows(self, in_memory: Any, question: Question) -> Any:
-        """Answers for all rows of the data; of a sample, by a pass. Rows in memory have those of their points, which respect the
-        constraints.
-        """
-        if not self.is_sampled:
-            return in_memory
-        answers = np.array(
-            self.data.all_rows.answers(self, question)
-        )  # arrays from other processes may be read-only
-        answers[self.data.row_numbers] = in_memory
-        return answers
+        return self._of_rows(self.is_outlier, outliers_at)
 
     @cached_property
     def labels_in_memory(self) -> IntArray:
-        return np.asarray(self._of_rows(self.labels, self.labels_at), np.intp)
+        return self._of_rows(self.labels, labels_at)
 
     @cached_property
     def errors_in_memory(self) -> FloatArray:
-        return np.asarray(self._of_rows(self.errors, self.errors_at))
+        return self._of_rows(self.errors, errors_at)
 
     @once
     def labels_of_rows(self) -> IntArray:
-        labels = np.asarray(self._of_all_rows(self.labels_in_memory, Selection.labels_at), np.intp)
+        labels = of_all_rows(self, self.labels_in_memory, labels_at)
         if self.rejects and len(self.chosen):
             self.computed["outlier_mask"] = labels < 0  # without another pass
         return labels
 
     @once
     def errors_of_rows(self) -> FloatArray:
-        return np.asarray(self._of_all_rows(self.errors_in_memory, Selection.errors_at))
+        return of_all_rows(self, self.errors_in_memory, errors_at)
 
     @once
     def effective_count(self) -> FloatArray:
-        return np.asarray(self._of_all_rows(self.counts_of_rows, Selection.counts_at))
+        return of_all_rows(self, self.counts_of_rows, counts_at)
 
     @once
     def outlier_mask(self) -> BoolArray:
         if not self.has_cut:
             return np.zeros(self.n_rows, dtype=bool)
-        return np.asarray(self._of_all_rows(self.outlier_rows, Selection.outliers_at), bool)
-
-    def with_outliers(self) -> Selection:
-        """The same findings, of a sample with the outliers of all rows in memory, ``MOST_OUTLIERS`` with the lowest counts: one
-        pass looks for them. The selection itself where all rows are in memory, or can no longer be read.
-        """
-        data = self.data
-        kernel = self.kernel
-        can_join = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
-        if data.row_numbers is None or not (
-            self.has_cut and can_join and data.all_rows.is_possible
-        ):
-            return self
-        in_memory = np.where(self.outlier_rows, self.counts_of_rows, np.inf)
-        counts = np.asarray(self._of_all_rows(in_memory, Selection.counts_of_outliers_at))
-        self.computed["outlier_mask"] = counts < np.inf
-        lowest = np.argsort(counts, kind="stable")[: min(MOST_OUTLIERS, self.n_outliers)]
-        new = np.setdiff1d(lowest, data.row_numbers)
-        if not len(new):
-            return self
-        joined = data.joined(new, data.all_rows.rows(new, data), allowed=False, group=0)
-        kept = self.groups
-        if kept is not None:
-            kept = replace(kept, group=np.pad(kept.group, (0, len(new))))
-        assert joined.row_numbers is not None
-        members = np.searchsorted(joined.row_numbers, self.rows)
-        return replace(self, data=joined, groups=kept, members=members)
+        return of_all_rows(self, self.outlier_rows, outliers_at)
 
     @property
     def program(self) -> Solved:
@@ -400,11 +284,9 @@ class Selection:
     @property
     def protected(self) -> BoolArray | None:
         """Mask of the rows in memory with low counts that are kept, near to other rows or in a group; None without any."""
-        return (
-            None
-            if self.groups is None
-            else np.asarray(self.data.points.spread(self.groups.members, False), bool)
-        )
+        if self.groups is None:
+            return None
+        return np.asarray(self.data.points.spread(self.groups.members, False), bool)
 
     @property
     def kept_groups(self) -> IntArray:
@@ -422,18 +304,6 @@ class Selection:
             for number in range(1, group.max() + 1)
         )
 
-    @property
-    def kept_sentence(self) -> str:
-        sizes = np.bincount(self.kept_groups.clip(0), self.rows_for)[1:]
-        told = listed([f"{size:,.0f}" for size in sizes])
-        groups = (
-            f"A group of {told} rows" if len(sizes) == 1 else f"{len(sizes)} groups of {told} rows"
-        )
-        verb = "is" if len(sizes) == 1 else "are"
-        return (
-            f"{groups} that few rows look like {verb} kept; selection_.kept_rows has their numbers."
-        )
-
     @cached_property
     def usual(self) -> UsualRows | None:
         """The rows that belong, which reasons compare others with; None where the kernel does not compare columns."""
@@ -442,65 +312,3 @@ class Selection:
     @property
     def decisions(self) -> Decisions:
         return decisions(self)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know before trusting the answer."""
-        settings = self.settings
-        n = self.n_rows
-        found = []
-        if settings.mode == "paper":
-            k = settings.number(n)
-            m = len(self.rows)
-            if k is None or m >= k:
-                return ()
-            located = int(np.count_nonzero(self.data.solved.influence))
-            return (
-                f"{k} representatives were asked for, and {counted(m, 'row')} left: of {counted(located, 'row')} with influence, "
-                "the others are near to a more influential one (`diversity`) or outliers (`op_threshold`). Ask for fewer, "
-                "raise `alpha`, or leave `algorithm` at None.",
-            )
-        if (
-            is_auto(settings.contamination)
-            and settings.outliers != "keep"
-            and self.outlier_share > CROWD_SHARE
-        ):
-            share = f"{self.n_outliers:,} of {n:,} rows ({100 * self.outlier_share:.0f} %)"
-            found.append(
-                f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
-                "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
-            )
-        if self.kept_rows:
-            found.append(f"{self.kept_sentence} If that is noise, set `contamination`.")
-        return tuple(found)
-
-
-def _nearest(
-    n: int,
-    k: int,
-    single: Callable[[IntArray], Any],
-    exact: Callable[[IntArray], FloatArray],
-    on: Any,
-) -> IntArray:
-    """The nearest of k picks for each of n rows, of equally near ones the first: by distances in single precision, and by exact
-    ones for rows that have two picks nearly as near.
-    """
-    labels = np.empty(n, np.intp)
-
-    def compare(part: slice) -> None:
-        rows = np.arange(part.start, part.stop)
-        D = on_host(single(rows))
-        labels[part] = D.argmin(axis=1)
-        nearest = D[np.arange(len(D)), labels[part]]
-        limit = np.maximum(NEARLY_AS_NEAR * nearest, SMALLEST_IN_SINGLE)
-        close = np.flatnonzero(np.count_nonzero(limit[:, None] >= D, axis=1) != 1)
-        if len(close):
-            D = exact(rows[close])
-            labels[rows[close]] = ((1.0 + ROUNDING) * D.min(axis=1)[:, None] >= D).argmax(axis=1)
-
-    in_blocks(compare, n, k, CACHED_SIMILARITIES, on=on)
-    return labels
-
-
-#: A method of ``Selection`` that answers for prepared rows.
-Question: TypeAlias = Callable[[Selection, Any], Any]

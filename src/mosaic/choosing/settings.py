@@ -262,11 +262,9 @@ class Constraints:
         """The sum of the quotas, if every group has a number; else None."""
         if not isinstance(self.quotas, Mapping) or set(self.quotas) != set(self.names):
             return None
-        return (
-            int(sum(self.quotas.values()))
-            if all(isinstance(v, Integral) for v in self.quotas.values())
-            else None
-        )
+        if all(isinstance(v, Integral) for v in self.quotas.values()):
+            return int(sum(self.quotas.values()))
+        return None
 
     def slots(
         self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None
@@ -342,11 +340,9 @@ class Constraints:
     def _name_of(self, slot: int) -> str:
         if self.quotas is None:
             return "the data"
-        return (
-            f"group {self.names[slot]!r}"
-            if slot < len(self.names)
-            else "the groups without a quota"
-        )
+        if slot < len(self.names):
+            return f"group {self.names[slot]!r}"
+        return "the groups without a quota"
 
 
 def whole_numbers(shares: Mapping[Any, float], k: int) -> dict[Any, int]:

@@ -64,11 +64,10 @@ class Comparison:
             verdict = f"The other rows differ, most in {listed(list(columns), 5)}"
         elif self.p_value < LEVEL:
             verdict = "The other rows differ in which rows there are, not in one column"
-        aside = (
-            f" {listed(self.moves_on)} only move{'s' * (len(self.moves_on) == 1)} on."
-            if self.moves_on
-            else ""
-        )
+        if self.moves_on:
+            aside = f" {listed(self.moves_on)} only move{'s' * (len(self.moves_on) == 1)} on."
+        else:
+            aside = ""
         (n, n_other), (odd, odd_other) = self.n_rows, map(percent, self.outlier_shares)
         outliers = f"Outliers: {odd} of {counted(n, 'row')}, {odd_other} of {counted(n_other, 'other row')}."
         return f"{verdict} ({p_text(self.p_value)}).{aside} {outliers}"
@@ -240,11 +239,10 @@ def dedup(
     if near is not None:
         real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
     if rows.stays:
-        remedy = (
-            "Raise `memory_budget`."
-            if rows.request.is_of_file
-            else "Take them there first: X.compute(), X.to_pandas()."
-        )
+        if rows.request.is_of_file:
+            remedy = "Raise `memory_budget`."
+        else:
+            remedy = "Take them there first: X.compute(), X.to_pandas()."
         raise InvalidInputError(
             f"copies are looked for in memory, where the rows of this {rows.kind} are not", remedy
         )

@@ -153,11 +153,10 @@ def checked_numbers(
         refuse_masked(matrix)
         try:  # columns with names were compared already
             names_known = encoder.names is not None and not is_fit
-            matrix = (
-                check_array(matrix, **ARRAY)
-                if names_known
-                else validate_data(estimator, matrix, reset=is_fit, **ARRAY)
-            )
+            if names_known:
+                matrix = check_array(matrix, **ARRAY)
+            else:
+                matrix = validate_data(estimator, matrix, reset=is_fit, **ARRAY)
         except TypeError as error:
             fault = f"holds what is no number: {error}"
             raise NoNumbersError(
@@ -168,11 +167,10 @@ def checked_numbers(
             fault = " ".join(
                 dict.fromkeys((said[0], said[-1]))
             ).strip()  # between the first and the last line are numbers of X
-            remedy = (
-                "Pass the same columns."
-                if "is expecting" in fault
-                else "Convert it, or pass a data frame."
-            )
+            if "is expecting" in fault:
+                remedy = "Pass the same columns."
+            else:
+                remedy = "Convert it, or pass a data frame."
             raise InvalidInputError(
                 f"is no table of numbers: {fault}", remedy, parameter="X"
             ) from error
@@ -262,9 +260,8 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     old = selection.rows.tolist()
     names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
-        place = {
-            name: row for row, name in reversed(list(enumerate(names.names)))
-        }  # of equal names the first
+        # Of equal names the first.
+        place = {name: row for row, name in reversed(list(enumerate(names.names)))}
         rows = [place.get(data.row_names[row], -1) for row in old]
     else:
         rows = _by_values(start, selection, taken.rows)

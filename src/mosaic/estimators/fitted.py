@@ -25,9 +25,9 @@ from mosaic.choosing import (
     explain_rows,
     odd_columns,
 )
+from mosaic.choosing.answers import answers_by_pass, answers_task, places_at
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.data import answers_by_pass, answers_task
-from mosaic.choosing.explain import why_odd
+from mosaic.choosing.explain import warnings_of, why_odd
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import warn
@@ -97,22 +97,17 @@ class NewRows:
     def to_frame(self) -> Any:
         """A data frame with one row for each new row: of polars if X was, otherwise of pandas, with the index of X."""
         frames = library(self.frames, "to_frame()")
-        more = (
-            {"schema_overrides": {"reason": frames.String}}
-            if self.frames == "polars"
-            else {"index": self.index}
-        )
+        if self.frames == "polars":
+            more = {"schema_overrides": {"reason": frames.String}}
+        else:
+            more = {"index": self.index}
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
         def told(cell: object) -> object:
-            return (
-                ""
-                if cell is None or cell != cell
-                else f"{cell:.3g}"
-                if isinstance(cell, float)
-                else cell
-            )
+            if cell is None or cell != cell:
+                return ""
+            return f"{cell:.3g}" if isinstance(cell, float) else cell
 
         most = 20
         columns = self._columns(slice(most))
@@ -228,7 +223,7 @@ class FittedAttributes:
         selection = self.selection_
         rows = Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
         numbers = numbers_of(self, rows)
-        places = answers(selection, numbers, Selection.places_at)
+        places = answers(selection, numbers, places_at)
         label, similarity, error, count, flagged = places.T
         is_outlier = flagged > 0
         cut = selection.cut.count
@@ -282,7 +277,7 @@ class FittedAttributes:
         return plot_model(self)
 
     def _warn(self) -> None:
-        for sentence in self.selection_.warnings:
+        for sentence in warnings_of(self.selection_):
             warn(sentence)
 
     def _html_repr(self) -> str:

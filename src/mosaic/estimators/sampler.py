@@ -259,10 +259,8 @@ verbose : as for ``MOSAIC``
                 self.sample_indices_ = self.selection_.rows
             else:
                 rows = Rows.of(X, memory_budget=as_bytes(self.memory_budget))
-                known = {
-                    "groups": rows.groups,
-                    "sample_weight": rows.weights,
-                }  # that a file was read with
+                # That a file was read with.
+                known = {"groups": rows.groups, "sample_weight": rows.weights}
                 given = [
                     *constraints,
                     *(name for name, values in known.items() if values is not None),
@@ -411,11 +409,10 @@ verbose : as for ``MOSAIC``
                 if number > room[label] or total
             ]
             yield f"{given:,} rows are chosen instead of {asked:,}: with labels that fit there are {listed(short, 10)}. {keep}"
-        empty = (
-            [repr(label) for label, number in numbers.items() if not number]
-            if total is not None
-            else []
-        )
+        if total is not None:
+            empty = [repr(label) for label, number in numbers.items() if not number]
+        else:
+            empty = []
         if empty:
             yield f"No row is chosen of class {listed(empty, 10)}: {counted(asked, 'row')} cannot be of all."
 

@@ -25,7 +25,7 @@ from mosaic import __version__, choosing
 from mosaic.arrays.blocks import Prepare
 from mosaic.arrays.codes import KnownRows
 from mosaic.arrays.xp import is_on_device, on_host
-from mosaic.choosing.data import AllInMemory, ByPasses
+from mosaic.choosing.answers import AllInMemory, ByPasses
 from mosaic.choosing.outliers import CountingPrograms, Cut, KeptGroups
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.sampler import MOSAICSampler, Suspects
@@ -210,9 +210,8 @@ def _plain(value: Any, arrays: dict[str, Any]) -> Any:
     if hasattr(value, "_asdict"):
         state = value._asdict()
     else:
-        kept = (
-            value.__getstate__()
-        )  # what a copy has; of a class that does not say otherwise, all that it holds
+        # What a copy has; of a class that does not say otherwise, all that it holds.
+        kept = value.__getstate__()
         state = {
             each.name: kept.get(each.name, getattr(value, each.name)) for each in fields(value)
         }

@@ -18,14 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import NO_ROWS, FloatArray, IntArray
 from mosaic.arrays.xp import to_device_of
-from mosaic.choosing import (
-    CoverCertificate,
-    Selection,
-    Settings,
-    certificate_for_all,
-    certificate_of,
-    choose,
-)
+from mosaic.choosing import CoverCertificate, Settings, certificate_for_all, certificate_of, choose
+from mosaic.choosing.answers import counts_at, errors_of_belonging_at, labels_at, similarities_at
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, found, known, with_cells
@@ -198,11 +192,9 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         is_own = set(rows.tolist()) == set(selection.rows.tolist())
         certificate = selection.certificate if is_own else certificate_of(selection, rows)
         assert isinstance(certificate, CoverCertificate)
-        return (
-            certificate_for_all(selection, rows, certificate)
-            if all_rows and not certificate.is_about_all
-            else certificate
-        )
+        if all_rows and not certificate.is_about_all:
+            return certificate_for_all(selection, rows, certificate)
+        return certificate
 
     def rethreshold(self, **changes: object) -> Self:
         """A new estimator that chooses with other thresholds, without reading the data again; the answer is that of a fresh fit.
@@ -346,24 +338,27 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
         Of a Dask array the answer is one, as of ``transform`` and ``score_samples``: its chunks are computed where they are.
         """
         check_is_fitted(self)
-        return to_device_of(X, ask(self, X, Selection.labels_at, NO_ROWS))
+        return to_device_of(X, ask(self, X, labels_at, NO_ROWS))
 
     def transform(self, X: object) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
         check_is_fitted(self)
         return to_device_of(
-            X, ask(self, X, Selection.similarities_at, np.zeros((0, self.n_representatives_)))
+            X, ask(self, X, similarities_at, np.zeros((0, self.n_representatives_)))
         )
 
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         check_is_fitted(self)
-        return to_device_of(X, np.log(ask(self, X, Selection.counts_at, np.zeros(0))))
+        return to_device_of(X, np.log(ask(self, X, counts_at, np.zeros(0))))
 
     def score(self, X: object, y: object = None) -> float:
-        """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data."""
+        """The coverage of the rows of X that belong, by the scale of the data of ``fit``; for choosing settings on new data.
+
+        Without a scale, where all rows of ``fit`` that belong are equal, it is −∞ as soon as another row is among those of X.
+        """
         check_is_fitted(self)
-        errors = ask(self, X, Selection.errors_of_belonging_at)
+        errors = ask(self, X, errors_of_belonging_at)
         if np.isnan(errors).all():
             raise InvalidInputError(
                 "has no row that belongs, so there is nothing to cover",

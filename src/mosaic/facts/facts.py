@@ -26,6 +26,7 @@ from mosaic.choosing import (
     coverage_bounds,
     explain_rows,
     suggested_number,
+    with_outliers,
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
@@ -147,7 +148,7 @@ class Facts:
     @one_thread()
     def complete(self) -> Selection:
         """The selection with its outliers in memory, too."""
-        return self.selection.with_outliers()
+        return with_outliers(self.selection)
 
     @property
     def has_lowest(self) -> bool:

@@ -66,9 +66,8 @@ class DiffusionKernel(Linear):
     extension is ours. If y equals a point of the graph, it has the row of that point, the first that is found of several.
     """
 
-    graph: Any = field(
-        repr=False
-    )  # all its points, also after ``take``, because any may be near a new point
+    # All its points, also after ``take``, because any may be near a new point.
+    graph: Any = field(repr=False)
     features: Any = field(repr=False)  # their rows g
     n_neighbors: int = 10
 

@@ -146,9 +146,8 @@ def resolve_gamma(
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
             D = kernel.distances(rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
-            return (
-                1.0 / typical if typical >= 1e-300 else 1.0
-            )  # below, the inverse is hardly a float
+            # Below, the inverse is hardly a float.
+            return 1.0 / typical if typical >= 1e-300 else 1.0
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
         raise InvalidInputError(fault, parameter="gamma", value=gamma)
     return real_number(

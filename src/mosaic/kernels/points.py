@@ -148,7 +148,7 @@ class Kernel(ABC):
         K = self.device_cross(Y)
         lengths = to_device_of(K, self.diagonal_at(Y))
         others = to_device_of(K, self.diagonal())
-        return at_least_zero((lengths[:, None] + others) - 2.0 * K)
+        return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
 
 @dataclass(frozen=True)
@@ -231,11 +231,9 @@ class RBF(StationaryKernel):
         return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Matrix, B: Matrix) -> Any:
-        return (
-            cdist(A, B, "sqeuclidean")
-            if _by_coordinates(A, B)
-            else _certain(*self._by_products(A, B))
-        )
+        if _by_coordinates(A, B):
+            return cdist(A, B, "sqeuclidean")
+        return _certain(*self._by_products(A, B))
 
     def in_single(self, columns: IntArray, unit: float) -> Callable[[Rows], Any]:
         if not isinstance(self.X, np.ndarray):
@@ -290,9 +288,8 @@ def _certain(D: Matrix, lengths: Any, others: Any) -> Any:
         return namespace(D).where(
             share * (lengths[:, None] + others) >= D, namespace(D).zeros_like(D), D
         )
-    i, j = np.nonzero(
-        share * (lengths[:, None] + others.max(initial=0.0)) >= D
-    )  # few; the rest is decided
+    # Few; the rest is decided.
+    i, j = np.nonzero(share * (lengths[:, None] + others.max(initial=0.0)) >= D)
     D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
     return D
 
@@ -474,9 +471,8 @@ class PolynomialKernel(Linear):
     is_factor: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        is_whole = (
-            isinstance(self.degree, Real) and float(self.degree).is_integer()
-        )  # 3.0 is accepted
+        # 3.0 is accepted.
+        is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number(
             "coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite"

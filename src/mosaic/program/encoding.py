@@ -85,11 +85,10 @@ class Certificate:
     def __str__(self) -> str:
         exact = self.kernel_error < 1e-12
         rounding = self.slack / self.scale
-        kernel = (
-            "exact kernel"
-            if exact
-            else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
-        )
+        if exact:
+            kernel = "exact kernel"
+        else:
+            kernel = f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
         if rounding > 1e-9:
             kernel += f", rounding {rounding:.0e} included"
         if self.gap > 1:
@@ -213,9 +212,8 @@ class Encoding:
         rows = np.zeros((len(owners), self.groups.n))
         if len(known):
             distinct = self.member_rows.part(place[owners[known]], slice(None))
-            rows[known] = (
-                distinct[:, group] / np.bincount(group)[owners[known], None]
-            )  # copies share a row
+            # Copies share a row.
+            rows[known] = distinct[:, group] / np.bincount(group)[owners[known], None]
         return rows
 
     @cached_property

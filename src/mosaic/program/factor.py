@@ -165,9 +165,8 @@ def _extended(
     at_pivots = asarray_like(Ft, host_rows(Ft.T, pivots))
     inverse = asarray_like(Ft, np.linalg.inv(L))
     if isinstance(Ft, np.ndarray):
-        Ft.resize(
-            (rank + len(pivots), n), refcheck=False
-        )  # no data is moved if the system can remap memory
+        # No data is moved if the system can remap memory.
+        Ft.resize((rank + len(pivots), n), refcheck=False)
     else:
         Ft = namespace(Ft).concat(
             [Ft, empty_on_device_of(Ft, (len(pivots), n), numpy_dtype(Ft))], axis=0

@@ -120,9 +120,8 @@ class DesignProblem:
         )
         small = DesignProblem(rows, self.C, self.lam, computed={"T": self.T})
         if for_steps and self.square and "grams" in self.computed and small.in_candidate_space:
-            columns = self.grams[0][
-                candidates
-            ]  # F C Fᵀ = K K where the targets are the candidates of the whole
+            # F C Fᵀ = K K where the targets are the candidates of the whole.
+            columns = self.grams[0][candidates]
             small.computed["grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
         return small
 
@@ -155,11 +154,9 @@ class DesignProblem:
     def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
         eta = eta.astype(xp.numpy_dtype(self.F), copy=False)
-        return (
-            self._in_candidate_space(eta)
-            if self.in_candidate_space
-            else self._in_feature_space(eta)
-        )
+        if self.in_candidate_space:
+            return self._in_candidate_space(eta)
+        return self._in_feature_space(eta)
 
     def _in_feature_space(self, eta: FloatArray) -> Evaluation:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""

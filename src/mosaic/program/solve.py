@@ -136,11 +136,10 @@ def solve(
             parameter="sample_weight",
         )
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
-    groups = (
-        EqualRows.trivial(n)
-        if row_norm == "linf" or name_of(kernel) == "diffusion"
-        else equal_rows(X)
-    )
+    if row_norm == "linf" or name_of(kernel) == "diffusion":
+        groups = EqualRows.trivial(n)
+    else:
+        groups = equal_rows(X)
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     similarity.refuse_indefinite()
@@ -226,18 +225,16 @@ class Program:
                 or trace_tol < 1e-3 * tol
             ):
                 break
-            trace_tol = (
-                0.25 * trace_tol
-            )  # the error of the factor takes more than its share of the gap
+            # The error of the factor takes more than its share of the gap.
+            trace_tol = 0.25 * trace_tol
         if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
             # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: it is exact there.
             encoding = self._better(encoding, posed.restrict(np.sort(factor.pivots)))
         if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
             encoding = self._better(encoding, posed.restrict(NO_ROWS))
         if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
-            is_coarse = (
-                encoding.certificate.kernel_error > 0.25 * tol
-            )  # else rounding has taken the rest
+            # Else rounding has taken the rest.
+            is_coarse = encoding.certificate.kernel_error > 0.25 * tol
             encoding = replace(
                 encoding, status=Status.KERNEL_ERROR if is_coarse else Status.STALLED
             )
@@ -283,9 +280,8 @@ class Program:
             return encoding
         first = encoding.certificate
         found = other.certificate
-        proven = max(
-            first.dual - max(first.slack - found.slack, 0.0), 0.0
-        )  # what it has more of is taken off here
+        # What it has more of is taken off here.
+        proven = max(first.dual - max(first.slack - found.slack, 0.0), 0.0)
         return replace(
             other,
             certificate=replace(found, dual=min(proven, found.primal)),

@@ -137,9 +137,8 @@ class InteriorPoint:
             slack = 1.0 - at.v
             # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
             return State(start, np.maximum(slack, np.average(np.abs(slack), weights=start)), at)
-        eta = (
-            uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())
-        )  # off the boundary
+        # Off the boundary.
+        eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())
         at = problem.evaluate(eta)
         return State(eta, np.maximum(1.0 - at.v, 0.1), at)
 
@@ -185,9 +184,8 @@ def run_interior_point(
     solver = InteriorPoint(start)
     steps = 0
     if problem.n >= 500:  # single precision takes half the time
-        aim = max(
-            tol, 1e-5
-        )  # it knows values to a few 1e-6 of P(0), so down to here its steps are as good as others
+        # It knows values to a few 1e-6 of P(0), so down to here its steps are as good as others.
+        aim = max(tol, 1e-5)
         with (
             np.errstate(all="ignore"),
             suppress(np.linalg.LinAlgError),

@@ -106,11 +106,8 @@ class _WorkingSet:
         self.best_primal = np.inf
         self.best_dual = -np.inf
         nothing = np.zeros(len(self.members))
-        self.best: tuple[IntArray, FloatArray, FloatArray] = (
-            self.members,
-            nothing,
-            nothing,
-        )  # S, η, ‖w‖
+        # S, η, ‖w‖.
+        self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)
         self.steps = 0
         self.precision = 1.0
 
@@ -121,11 +118,10 @@ class _WorkingSet:
     def solve(self, aim: float) -> None:
         """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
         is_whole = len(self.members) == self.problem.n
-        tol = (
-            aim
-            if is_whole
-            else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
-        )
+        if is_whole:
+            tol = aim
+        else:
+            tol = self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
         found = run_interior_point(small, tol=tol, start=start)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import NO_ROWS, IntArray, lowest_first
+from mosaic.choosing import Selection, with_outliers
 from mosaic.rows.roles import Request, Roles
 from mosaic.rows.rows import Rows
 from mosaic.rows.tables import Outside, table_of, values_of
 from mosaic.text import Library, jsonable
-
-if TYPE_CHECKING:
-    from mosaic.choosing import Selection
 
 pa = Library("pyarrow")
 types = Library("pyarrow.types")
@@ -48,7 +46,7 @@ class SavedRows(Outside):
     @classmethod
     def of(cls, rows: Rows, selection: Selection) -> SavedRows:
         """Of rows and what was found in them."""
-        selection = selection.with_outliers()
+        selection = with_outliers(selection)
         in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
         odd = selection.data.rows_in_data(
             lowest_first(selection.outlier_rows, selection.counts_of_rows)
