@@ -1,4 +1,5 @@
-"""What large files cost: time and memory of a fit in memory and out of it, and on Dask with one and two workers.
+"""What large files cost: time and memory of a fit in memory and out of it, and on Dask with one and two workers; with
+``--cluster``, what two workers of Dask read, move and keep.
 
 Every run has a process of its own, so that its peak of memory is its own.
 """
@@ -152,17 +153,120 @@ def _piece(path: str, block_info: Any = None) -> Any:
     return np.array(np.load(path, mmap_mode="r")[start:stop])
 
 
+# --- A cluster of two workers
+
+#: Folders of Parquet files: the number of files, rows of each, and columns.
+FOLDERS = {"numbers": (50, 100_000, 16), "mixed": (20, 50_000, 32)}
+#: What is done with them; answers come after a fit.
+WORK = ("sum", "fit", "labels_")
+
+
+def folder_of_files(folder: Path, kind: str, share: float) -> None:
+    """Numbers around 50 centres; of mixed tables a quarter each are texts, dates, numbers with gaps and numbers, beside ids."""
+    import numpy as np
+    import pandas as pd
+
+    n_files, n, d = FOLDERS[kind]
+    n = max(int(share * n), 1000)
+    rng = np.random.default_rng(0)
+    centres = 4.0 * rng.normal(size=(50, d))
+    folder.mkdir()
+    for file in range(n_files):
+        frame = pd.DataFrame(centres[rng.integers(0, 50, n)] + rng.normal(size=(n, d)), columns=[f"x{j}" for j in range(d)])
+        if kind == "mixed":
+            for j in range(d // 4):
+                frame[f"x{4 * j}"] = rng.choice(["Rome", "Ulm", "Oslo", "Bern", "Paris"], n, p=[0.5, 0.3, 0.1, 0.0999, 0.0001])
+                frame[f"x{4 * j + 1}"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 999, n), "D")
+                frame.loc[rng.random(n) < 0.01, f"x{4 * j + 2}"] = np.nan
+            frame["id"] = [f"row {file}-{i}" for i in range(n)]
+        frame.to_parquet(folder / f"part-{file:02}.parquet", index=False)
+
+
+def part_of_folder(file: str) -> Any:
+    """A file as a worker reads it, with a note that it did."""
+    import pandas as pd
+
+    Path(f"{file}-{time.time_ns()}.read").touch()
+    return pd.read_parquet(file)
+
+
+def run_cluster(folder: str, kind: str) -> list[dict[str, Any]]:
+    """All of ``WORK``, one after the other: reads of the source, bytes between workers, peaks of memory, processor time."""
+    import dask.dataframe as dd
+    import numpy as np
+    from distributed import Client, LocalCluster
+
+    from mosaic import MOSAIC
+
+    files = [str(file) for file in sorted(Path(folder).glob("*.parquet"))]
+    found = []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
+        Client(cluster) as client,
+    ):
+        MOSAIC(3).fit(dd.from_map(small_part, [0, 1]))  # imports
+        frame = dd.from_map(part_of_folder, files, meta=part_of_folder(files[0]).head(0))
+        model = MOSAIC(PICKS)
+        for what in WORK:
+            for note in Path(folder).glob("*.read"):
+                note.unlink()
+            moved = sum(client.run(moved_by_worker).values())
+            seconds = time.process_time() + sum(client.run(time.process_time).values())
+            before, workers = reset(), client.run(reset)
+            if what == "sum":
+                frame.select_dtypes("number").sum().sum().compute()
+            elif what == "fit":
+                model.fit(frame)
+            else:
+                np.bincount(model.labels_ + 1)
+            seconds = time.process_time() + sum(client.run(time.process_time).values()) - seconds
+            peaks = client.run(peak)
+            found.append({
+                "what": what,
+                "reads": len(list(Path(folder).glob("*.read"))) / len(files),
+                "moved": sum(client.run(moved_by_worker).values()) - moved,
+                "client": peak() - before,
+                "worker": max(peaks[worker] - workers[worker] for worker in peaks),
+                "seconds": seconds,
+            })  # fmt: skip
+    return found
+
+
+def small_part(number: int) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    return pd.DataFrame(np.random.default_rng(number).normal(size=(300, 4)), columns=list("abcd"))
+
+
+def moved_by_worker(dask_worker: Any) -> int:
+    return int(dask_worker.transfer_outgoing_bytes_total)
+
+
+def cluster(folder: Path, share: float) -> str:
+    lines = []
+    for kind, (n_files, n, d) in FOLDERS.items():
+        folder_of_files(folder / kind, kind, share)
+        for run in in_a_process(str(folder / kind), kind, of="--one-cluster"):
+            rows = f"{n_files} files × {max(int(share * n), 1000):,} × {d}, {kind}"
+            megabytes = [f"{run[name] / 1e6:,.0f}" for name in ("moved", "client", "worker")]
+            lines.append([rows, run["what"], f"{run['reads']:.1f}", *megabytes, seconds(run["seconds"])])
+    head = ["rows", "what", "reads", "between workers, MB", "client grows by, MB", "a worker grows by, MB", "processor, s"]
+    return table(head, lines)
+
+
 # --- The report
 
 
-def in_a_process(*arguments: Any) -> dict[str, Any]:
+def in_a_process(*arguments: Any, of: str = "--one") -> Any:
     """What one run gives, as JSON."""
-    command = [sys.executable, __file__, "--one", json.dumps(arguments)]
+    command = [sys.executable, __file__, of, json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
     if done.returncode:
         raise RuntimeError(f"{arguments} failed:\n{done.stderr[-3000:]}")
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    print({k: v for k, v in result.items() if k != "rows"}, flush=True)
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    for run in [result] if isinstance(result, dict) else result:
+        print({k: v for k, v in run.items() if k != "rows"}, flush=True)
     return result
 
 
@@ -191,14 +295,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=10**9, help="leave out larger sizes")
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--cluster", action="store_true", help="the cluster of two workers only")
+    parser.add_argument("--one-cluster", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.one_cluster:
+        print(json.dumps(run_cluster(*json.loads(given.one_cluster))))
+        return
     if given.one:
         print(json.dumps(run_speed(*json.loads(given.one))))
         return
     packages = ["numpy", "scipy", "scikit-learn", "pyarrow", "dask", "distributed"]
+    share = min(given.largest / 10_000_000, 1.0)
     with tempfile.TemporaryDirectory() as folder:
-        made = speed(Path(folder), min(given.largest / 10_000_000, 1.0))
-    write("scale_speed.md", header("Scale: speed", packages) + "\n" + made)
+        if not given.cluster:
+            write("scale_speed.md", header("Scale: speed", packages) + "\n" + speed(Path(folder), share))
+        write("scale_cluster.md", header("Scale: a cluster", [*packages, "pandas"]) + "\n" + cluster(Path(folder), share))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Datasets of pyarrow, which object storage is read by, with the user's filesystem and filters."""
 
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -79,6 +82,63 @@ def test_an_address_is_refused_with_the_line_that_reads_it(folder):
         same_fit(eval(line, {"pyarrow": pa, "fsspec": fsspec}), FRAME)
     finally:
         store.rm("/rows", recursive=True)
+
+
+class Bucket(BaseHTTPRequestHandler):
+    """As much of S3 as listing and reading files need; the server has the folder, and notes what is asked for."""
+
+    def do_GET(self):
+        root, (path, _, query) = self.server.root, self.path.partition("?")
+        file, span = root / path.removeprefix("/bucket/"), self.headers.get("Range")
+        if query:
+            keys = [key for key in self.server.keys if key.startswith(parse_qs(query)["prefix"][0])]
+            about = "<Contents><Key>{}</Key><Size>{}</Size><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>"
+            found = "".join(about.format(key, (root / key).stat().st_size) for key in keys)
+            self.give(200, f"<ListBucketResult><KeyCount>{len(keys)}</KeyCount>{found}</ListBucketResult>".encode())
+        elif not file.is_file():
+            self.give(404, b"")
+        else:
+            self.server.asked.append(file.name)
+            first, last = (0, None) if span is None else map(int, span.removeprefix("bytes=").split("-"))
+            self.give(200 if span is None else 206, file.read_bytes()[first : None if last is None else last + 1])
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def give(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def bucket(folder):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
+    server.root, server.asked = folder.parent, []
+    server.keys = [f"rows/{file.name}" for file in sorted(folder.iterdir())]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_folder_in_object_storage_gives_what_the_frame_gives(bucket):
+    storage = pytest.importorskip("pyarrow.fs")
+    if not hasattr(storage, "S3FileSystem"):
+        pytest.skip("this pyarrow has no client of S3")
+    here = {"scheme": "http", "endpoint_override": f"127.0.0.1:{bucket.server_port}", "region": "us-east-1"}
+    given = dataset.dataset("bucket/rows", filesystem=storage.S3FileSystem(anonymous=True, **here))
+    model = same_fit(given, FRAME)
+    assert set(bucket.asked) == {key.removeprefix("rows/") for key in bucket.keys}
+    assert model.select(given)["words"].to_pylist() == FRAME["words"].iloc[model.representative_indices_].tolist()
+    (bucket.root / "rows" / "part-2.parquet").unlink()
+    with pytest.raises(InvalidInputError, match=r"pyarrow Dataset: cannot be read"):
+        MOSAIC(3).fit(given)
 
 
 def test_a_dataset_without_rows_and_one_whose_file_is_damaged_are_refused(folder):

@@ -46,6 +46,8 @@ def test_sparse_points_take_the_memory_of_their_entries(rng):
 def test_estimate_reads_as_a_sentence():
     assert str(Plan(123_456, 1234.5 * 2**20)) == "123,456 rows, in memory: about 1.2 GiB"
     assert str(Plan(10**6, 2**30, 1)) == "1,000,000 rows, 1 pass: about 1.0 GiB"
+    cluster = Plan(10**6, 2**30, 1, read=2**40, moved=2**31)
+    assert str(cluster) == "1,000,000 rows, 1 pass: about 1.0 GiB; 1.0 TiB are read, 2.0 GiB move"
 
 
 def test_fit_in_memory_is_refused_beyond_the_budget_that_it_needs_and_plans_no_program(rng):

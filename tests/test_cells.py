@@ -219,7 +219,8 @@ def test_a_pick_is_told_by_its_cells_and_not_by_the_names_of_others(tmp_path):
     model = MOSAIC(3).fit(three)
     for row in model.representative_indices_.tolist():
         assert f"item {three.loc[row, 'item']!r}" in model.explain(row).reason
-        assert "price about " in model.explain(row).reason
+        size = {25: "low", 650: "medium", 1200: "high"}[round(three.loc[row, "price"] / 25) * 25]
+        assert f"{size} price (about " in model.explain(row).reason
 
 
 def as_german(number, digits=2):

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
@@ -16,11 +17,12 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from clusters import N, folder_of, same_fit, table
-from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic import MOSAIC, MOSAICOutlierDetector, estimate
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows
 from mosaic.arrays.sources import ArraySource
 from mosaic.choosing.draw import Draw, draw_by_passes
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.text import readable_size
 from sources import open_source
 from tasks import X, odd, products, same_passes
 
@@ -125,24 +127,74 @@ def few_rows_decide(monkeypatch):
     monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
 
 
+@pytest.fixture(params=["all rows stay where they are", "few rows come with the first read"])
+def first_read(request, monkeypatch):
+    if request.param.startswith("all"):
+        monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+
+
+def with_ids(frame):
+    """Without lists, which Dask makes texts of where it has no types of Arrow."""
+    lists = frame.columns.intersection(["place"])
+    return frame.drop(columns=lists).assign(order_id=[f"order {i}" for i in range(len(frame))])
+
+
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
+@pytest.mark.parametrize("kind", ["frame", "frame with ids", "array of unknown lengths"])
+def test_numbers_are_read_once_by_a_fit_whether_lengths_are_known_or_not(kind, tmp_path):
+    frame = table("numbers") if kind != "frame with ids" else with_ids(table("numbers"))
+    numbers = Counted(frame, 12, tmp_path)
+    given, expected = numbers.collection(), frame
+    if kind == "array of unknown lengths":
+        given, expected = given.to_dask_array(), frame.to_numpy()
+    model, in_memory = MOSAIC(10).fit(given), MOSAIC(10).fit(expected)
+    told = [pick.called for pick in model.facts_.picks]
+    assert numbers.reads() == 1
+    np.testing.assert_array_equal(model.representative_indices_, in_memory.representative_indices_)
+    assert told == [pick.called for pick in in_memory.facts_.picks]
+
+
 @pytest.mark.usefixtures("few_rows_decide")
-def test_numbers_of_unknown_lengths_are_read_once_and_mixed_columns_four_times(tmp_path):
-    numbers = Counted(table("numbers"), 12, tmp_path)
-    for given in (numbers.collection(), numbers.collection().to_dask_array()):
-        for note in tmp_path.iterdir():
-            note.unlink()
-        model = MOSAIC(10).fit(given)
-        assert numbers.reads() == 1
-        expected = numbers.frame if isinstance(given, dd.DataFrame) else numbers.frame.to_numpy()
-        np.testing.assert_array_equal(model.representative_indices_, MOSAIC(10).fit(expected).representative_indices_)
+def test_numbers_beside_a_text_that_is_left_out_are_read_once_beside_the_rows_that_rules_are_found_from(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+    named = Counted(table("numbers").assign(text=[f"w{i}x" for i in range(N)]), 12, tmp_path)
+    model = MOSAIC(10).fit(named.collection())
+    assert model.encoder_.names == list("abcd")
+    assert named.reads() == 2
+    np.testing.assert_array_equal(model.representative_indices_, MOSAIC(10).fit(named.frame).representative_indices_)
+
+
+@pytest.mark.usefixtures("few_rows_decide")
+def test_mixed_columns_of_few_rows_are_read_once_by_all_that_a_model_says(tmp_path):
+    mixed = Counted(with_ids(table("mixed")), 12, tmp_path)
+    same_fit(mixed.collection(), mixed.frame, groups="city")
+    assert mixed.reads() == 1
+    assert (estimate(mixed.collection()).passes, estimate(mixed.collection()).read) == (1, 0)
+
+
+def rare(frame):
+    """A table with cells that reasons quote."""
+    return with_ids(frame.assign(city=frame["city"].where(np.arange(len(frame)) % 1500 != 7, "Rmoe")))
+
+
+@pytest.mark.usefixtures("few_rows_decide")
+def test_mixed_columns_of_many_rows_are_read_twice_beside_the_stretches_that_rules_are_found_from(tmp_path, monkeypatch):
+    frame = rare(table("mixed"))
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)  # all rows decide, as in memory, and are read for it
+    mixed = Counted(frame, 12, tmp_path)
+    model, in_memory = MOSAIC(10).fit(mixed.collection()), MOSAIC(10).fit(frame)
+    assert list(map(str, model.facts_.picks)) == list(map(str, in_memory.facts_.picks))
+    assert mixed.reads() == 3
+    assert any("'Rmoe', which is rare" in str(outlier) for outlier in model.facts_.outliers.lowest)
     for note in tmp_path.iterdir():
         note.unlink()
-    mixed = Counted(table("mixed"), 12, tmp_path)
-    MOSAIC(10).fit(mixed.collection())
-    assert mixed.reads() <= 4  # the look, the rules, the draw, and cells of picks and outliers
+    monkeypatch.setattr("mosaic.rows.rows.FEW_ROWS", 500)  # in fifty stretches of ten rows
+    parts = Counted(frame, 300, tmp_path)
+    MOSAIC(10).fit(parts.collection()).facts_.picks  # noqa: B018
+    assert parts.reads() <= 2 + 100 / 300
 
 
-@pytest.mark.usefixtures("few_rows_decide")
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
 @pytest.mark.parametrize("kind", ["numbers", "mixed", "vectors"])
 def test_a_folder_of_files_with_empty_skewed_and_single_row_parts_gives_what_the_frame_gives(kind, tmp_path):
     frame = table(kind)
@@ -155,7 +207,7 @@ def test_a_folder_of_files_with_empty_skewed_and_single_row_parts_gives_what_the
     assert str(chosen[columns[-1]].to_pylist()) == str(pa.array(expected[columns[-1]]).to_pylist())
 
 
-@pytest.mark.usefixtures("few_rows_decide")
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
 def test_groups_of_a_column_and_rows_that_are_demanded_give_what_the_frame_gives(tmp_path):
     frame = table("mixed")
     given = dd.read_parquet(folder_of(frame, tmp_path / "rows"))
@@ -167,6 +219,18 @@ def test_groups_of_a_column_and_rows_that_are_demanded_give_what_the_frame_gives
 def test_sparse_chunks_give_what_the_matrix_gives():
     matrix = sp.random(N, 40, 0.1, "csr", rng=np.random.default_rng(0))
     same_fit(da.from_array(matrix.toarray(), chunks=(2100, 17)).map_blocks(sp.csr_matrix), matrix.toarray())
+
+
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
+def test_sparse_columns_of_pandas_categories_and_columns_of_few_bits_give_what_the_frame_gives():
+    rng = np.random.default_rng(0)
+    sparse = pd.DataFrame.sparse.from_spmatrix(sp.random(N, 4, 0.3, "csr", rng=rng), columns=list("abcd"))
+    same_fit(dd.from_pandas(sparse, npartitions=4), sparse)
+    mixed = pd.DataFrame(
+        {"x": rng.normal(size=N), "level": pd.Categorical(rng.choice([1, 2, 3], N)), "truth": rng.random(N) < 0.1}
+    )
+    mixed["whole"] = pd.array(rng.integers(0, 9, N), "Int64")
+    same_fit(dd.from_pandas(mixed, npartitions=4), mixed)
 
 
 def test_a_block_gives_about_as_many_rows_as_the_sample_will_hold_of_it():
@@ -238,16 +302,26 @@ OTHER = dd.concat([dd.from_pandas(table("numbers", 500), npartitions=2)])
             lambda: OTHER.map_partitions(lambda rows: rows.assign(a="Ada"), meta=OTHER._meta, enforce_metadata=False),
             r"X must hold numbers only; column 'a'",
         ),
-        (
-            lambda: OTHER.map_partitions(lambda rows: rows.sample(frac=0.9), meta=OTHER._meta, enforce_metadata=False),
-            r"part \d of X had \d+ rows when it was opened.*X\.persist\(\)",
-        ),
     ],
-    ids=["more", "more in one", "fewer", "one dimension", "fewer rows", "masks", "NaN", "names", "types", "random"],
+    ids=["more", "more in one", "fewer", "one dimension", "fewer rows", "masks", "NaN", "names", "types"],
 )
 def test_nothing_is_cut_and_nothing_ignored(bad, fault):
     with pytest.raises(InvalidInputError, match=fault):
         MOSAIC(3).fit(bad()).labels_  # noqa: B018
+
+
+def test_rows_that_differ_from_run_to_run_are_refused(monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+    random = OTHER.map_partitions(lambda rows: rows.sample(frac=0.9), meta=OTHER._meta, enforce_metadata=False)
+    with pytest.raises(InvalidInputError, match=r"part \d of X had \d+ rows when it was opened.*X\.persist\(\)"):
+        MOSAIC(3).fit(random).labels_  # noqa: B018
+
+
+@pytest.mark.usefixtures("few_rows_decide", "first_read")
+def test_a_gap_in_the_last_part_of_a_frame_is_compared_as_in_memory():
+    frame = table("numbers")
+    frame.loc[N - 1, "c"] = np.nan
+    same_fit(dd.from_pandas(frame, npartitions=4), frame)
 
 
 def test_a_part_that_raises_says_what_it_says():
@@ -308,6 +382,49 @@ def test_a_cluster_gives_what_the_array_gives_says_when_it_is_done_and_keeps_not
     found = open_source(da.from_array(X, chunks=(1000, 3))).run(Heavy(np.array([5, 40_000])))
     np.testing.assert_array_equal(found["rows"], X[[5, 40_000]])
     assert nothing_is_left_on(cluster)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_rows_decide")
+def test_four_processes_give_what_one_gives(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
+    with workers(4):
+        for kind in ("numbers", "mixed", "vectors"):
+            frame = table(kind)
+            same_fit(dd.read_parquet(folder_of(frame, tmp_path / kind)), frame)
+        matrix = sp.random(N, 40, 0.1, "csr", rng=np.random.default_rng(0))
+        same_fit(da.from_array(matrix.toarray(), chunks=(2100, 17)).map_blocks(sp.csr_matrix), matrix.toarray())
+
+
+def test_the_page_on_scale_says_what_estimate_says_of_a_billion_rows():
+    page = (Path(__file__).parents[1] / "docs" / "scale.md").read_text()
+    rows = da.zeros((10**9, 768), chunks=(131_072, 768), dtype="f4")
+    plan = estimate(rows, n_representatives=100, memory_budget="8G")
+    assert f"print(plan)  # {plan}" in page
+    assert plan.read == 4 * 768 * 1e9
+    call = next(line for line in page.splitlines() if line.startswith("| `fit` |"))
+    of_worker, moved, memory = map(readable_size, (plan.read / 100, plan.moved, plan.memory))
+    assert f"{readable_size(plan.read)} once (`plan.read`), {of_worker} by each worker" in call
+    assert f"{moved} (`plan.moved`)" in call
+    assert f"{memory} at the peak (`plan.memory`)" in call
+    assert f"| {readable_size(8e9)} |" in next(
+        line for line in page.splitlines() if line.startswith("| `labels_`, `is_outlier_` |")
+    )
+
+
+@pytest.mark.usefixtures("few_rows_decide")
+def test_workers_move_no_more_than_twice_what_estimate_says(cluster):
+    chunks = da.random.default_rng(0).normal(size=(400_000, 16), chunks=(20_000, 16))  # made where they are needed
+    plan = estimate(chunks, n_representatives=5)
+    client = distributed.get_client()
+    before = sum(client.run(sent_by_worker).values())
+    MOSAIC(5).fit(chunks)
+    assert plan.passes == 1
+    assert 0 < sum(client.run(sent_by_worker).values()) - before < 2 * plan.moved
+
+
+def sent_by_worker(dask_worker):
+    return dask_worker.transfer_outgoing_bytes_total
 
 
 def later(seconds, work):

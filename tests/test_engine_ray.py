@@ -64,6 +64,7 @@ def cluster():
 @pytest.fixture
 def few_rows_decide(monkeypatch):
     monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 0)
 
 
 @pytest.mark.parametrize("k", [1, 17, [1, 2, 8192, 8193, 8193, 30_000]], ids=str)  # one is empty
@@ -93,6 +94,12 @@ def test_groups_of_a_column_give_what_the_frame_gives():
     frame = table("mixed")
     given = ray.data.from_pandas([frame.iloc[a:b] for a, b in itertools.pairwise(SKEWED)])
     same_fit(given, frame, groups="city", quotas="equal")
+
+
+@pytest.mark.parametrize("kind", ["numbers", "mixed"])
+def test_few_rows_that_come_with_the_first_read_give_what_the_frame_gives(kind, tmp_path):
+    frame = table(kind)
+    same_fit(ray.data.read_parquet(str(folder_of(frame, tmp_path / "rows"))), frame)
 
 
 def test_a_data_set_is_computed_once_in_its_order(tmp_path):

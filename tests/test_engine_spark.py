@@ -3,15 +3,19 @@
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import clusters
 from clusters import N, folder_of, same_fit, table
-from mosaic import MOSAIC
+from mosaic import MOSAIC, SelectionWarning
+from mosaic.arrays.passes import PerRow, TakeRows
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import Rows
 from sources import open_source
@@ -34,6 +38,7 @@ def spark(request):
         patch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))  # workers know these tests
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 3000)
+        patch.setattr("mosaic.rows.parts.FEW_ROWS", 0)  # all rows stay where they are
         builder = pyspark.sql.SparkSession.builder.master(request.param).config("spark.ui.enabled", "false")
         builder = builder.config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"]).config("spark.executor.memory", "600m")
         builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.driver.memory", "1g")
@@ -116,6 +121,56 @@ def test_the_frame_of_the_user_is_kept_by_executors_as_long_as_it_is_needed(spar
     assert given.storageLevel.useMemory
 
 
+def test_few_rows_come_with_the_first_read_after_which_nothing_is_kept(spark, monkeypatch):
+    monkeypatch.setattr("mosaic.rows.parts.FEW_ROWS", 50_000)
+    gc.collect()  # frames of other tests
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    model = same_fit(spark_frame(spark, table("mixed")), table("mixed"))
+    gc.collect()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= before
+    assert len(model.labels_) == N
+
+
+def parent_of(process):
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@dataclass(frozen=True)
+class Dying(TakeRows):
+    """Kills the executor that does the first part, once."""
+
+    notes: Path = Path()
+
+    def map_block(self, rows, start):
+        if start == 0 and not self.notes.exists():
+            self.notes.touch()
+            daemon = parent_of(os.getpid())
+            os.kill(parent_of(daemon), signal.SIGKILL)
+        return super().map_block(rows, start)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+def test_an_executor_that_is_lost_with_the_rows_that_it_keeps_changes_nothing(spark, tmp_path):
+    if spark.sparkContext.master.startswith("local["):
+        pytest.skip("the executor is the driver")
+    frame = table("numbers")
+    source = open_source(spark_frame(spark, frame))
+    found = source.run(Dying(np.arange(0, N, 7), tmp_path / "killed"))
+    assert (tmp_path / "killed").exists()
+    np.testing.assert_array_equal(found["rows"], frame.to_numpy()[::7])
+    same_passes(source, frame.to_numpy())
+
+
+def test_sparse_vectors_are_named_as_not_compared(spark):
+    linalg = pytest.importorskip("pyspark.ml.linalg")
+    rows = [(float(i), linalg.Vectors.sparse(5, {i % 5: 1.0})) for i in range(60)]
+    given = spark.createDataFrame(rows, ["a", "v"])
+    with pytest.warns(SelectionWarning, match="Not compared: 'v' holds lists or structures"):
+        assert MOSAIC(3).fit(given).encoder_.names == ["a"]
+    with pytest.raises(InvalidInputError, match=r"no column of numbers to compare rows by.*'v' holds lists or structures"):
+        MOSAIC(3).fit(given.select("v"))
+
+
 def test_faults_are_told(spark):
     frame = table("numbers")
     given = spark_frame(spark, frame)
@@ -123,8 +178,6 @@ def test_faults_are_told(spark):
         MOSAIC(3).fit(given.rdd)
     with pytest.raises(InvalidInputError, match=r"at least one point and one feature; got shape \(0, 4\)"):
         MOSAIC(3).fit(given.where("a > 1e9"))
-    from mosaic.arrays.passes import PerRow
-
     frame = table("numbers", 20_000)
     with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
         open_source(spark_frame(spark, frame, [0, 15_000, 20_000])).run(PerRow(odd))

@@ -332,7 +332,7 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
 
 
 def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.rows.DECIDING_ROWS", 1000)
+    monkeypatch.setattr("mosaic.rows.rows.FEW_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
     with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:

@@ -495,5 +495,43 @@ def test_picks_of_a_table_are_told_by_their_cells_on_the_page_and_not_by_the_nam
     listed = (tmp_path / "page.html").read_text().partition('id="picks-list"')[2].partition("</table>")[0]
     assert "most like" not in listed
     told = [pick.reason.partition("; ")[2].partition(".")[0] for pick in model.facts_.picks]
-    assert any(" about " in one for one in told)
+    assert any("(about " in one for one in told)
     assert all(one.partition(",")[0].partition("'")[0] in listed for one in told)
+
+
+def test_outliers_have_a_cause_that_a_list_can_count():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 9, 600).round(),
+            "income": rng.normal(3000, 300, 600).round(),
+            "height": rng.normal(170, 9, 600).round(),
+            "country": rng.choice(["Germany", "France"], 600),
+        }
+    )
+    frame.loc[3, "age"] = 999
+    frame.loc[5, "country"] = "Gemany"
+    frame.loc[7, ["age", "income", "height"]] = np.nan
+    lowest = facts_of(MOSAIC(5).fit(frame), columns=frame, certificate=False)["lowest"]
+    causes = {item["row"]: item["cause"] for item in lowest}
+    assert [causes[row] for row in (3, 5, 7)] == ["age", "spelling of country", "missing age"]
+    x, y = rng.normal(size=(2, 600))
+    line = pd.DataFrame({"x": x, "y": x + y / 50})
+    line.loc[0] = [1.0, -1.0]  # both are usual
+    lowest = facts_of(MOSAIC(5).fit(line), columns=line, certificate=False)["lowest"]
+    assert [item["cause"] for item in lowest if item["row"] == 0] in (["x with y"], ["y with x"])
+
+
+def test_picks_of_numbers_are_described_as_low_medium_or_high():
+    pd = pytest.importorskip("pandas")
+    size = np.repeat([0.0, 50.0, 100.0], 200)
+    frame = pd.DataFrame({"size": size, "twice": 2 * size})
+    frame += np.random.default_rng(0).normal(size=(600, 2))
+    model = MOSAIC(3, scale=False).fit(frame.to_numpy())
+    assert "medium" not in model.explain(int(model.representative_indices_[0])).reason  # without names nothing is described
+    model = MOSAIC(3).fit(frame)
+    for row in model.representative_indices_.tolist():
+        word = ["low", "medium", "high"][int(size[row] / 50)]
+        assert f"{word} size (" in model.explain(row).reason
+        assert f"{word} twice (" in model.explain(row).reason

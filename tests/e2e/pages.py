@@ -75,6 +75,14 @@ def with_columns(facts: dict[str, Any], columns: dict[str, list[str]]) -> dict[s
     return facts
 
 
+def with_causes(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same, where rows are odd in their height, in the spelling of their kind, or in both columns of numbers together."""
+    causes = (("height", [1]), ("spelling of kind", [2]), ("width with height", [0, 1]))
+    for place, item in enumerate(facts["lowest"]):
+        item["cause"], item["faults"] = causes[(place > 0) + (place > 9)]
+    return facts
+
+
 class World(NamedTuple):
     """Invented data: the facts about it, distances of its n points to the ranked, and the bins of their counts."""
 
@@ -134,7 +142,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         return {
             "row": int(row), "name": names[row], "full": None, "reason": reason, "count": round(float(counts[row]), 4),
             "bin": int(bins[row]), "safe": False, "copies": 1, "group": int(crowd[row]), "picture": None,
-            "cells": cells, "faults": [],
+            "cells": cells, "faults": [], "cause": "",
         }  # fmt: skip
 
     ranking = []
@@ -297,6 +305,7 @@ def hostile(facts: dict[str, Any]) -> dict[str, Any]:
     for i, item in enumerate([*facts["ranking"], *facts["lowest"]]):
         item["name"] = evil[i % len(evil)]
         item["reason"] = evil[(i + 1) % len(evil)]
+        item["cause"], item["faults"] = evil[i % len(evil)][:80], [i % 3]
         item["cells"] = [evil[(i + j) % len(evil)] for j in range(3)]
         for member in item.get("members", []):
             member["name"] = evil[i % len(evil)]
@@ -381,6 +390,7 @@ class Report:
 
     def point(self, row: int | None = None) -> None:
         """Move the pointer to a row on the map, or away from all."""
+        self.show("#map")
         self.page.mouse.move(*(5, 5) if row is None else self.place_of(row))
         self.settle()
 

@@ -131,7 +131,7 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit):
         text.startswith("about ") for text in page.texts("#groups-body td:nth-child(2)")
     )  # groups of all rows are known
     page.locator("#search").fill("nobody")
-    assert page.text("#matches") == "No row has this name. The page has 600 rows of 1,000,000."
+    assert page.text("#matches") == "No row has this. The page has 600 rows of 1,000,000."
 
 
 def test_numbers_of_outliers_are_exact_as_far_as_all_of_them_are_known(visit):

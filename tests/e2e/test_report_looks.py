@@ -36,8 +36,8 @@ def test_regions_are_where_they_belong_at_every_width(visit, width):
         assert right[name] - left[name] > 150, name
         assert 0 <= left[name] <= right[name] <= width, name
     for upper, lower in [
-        ("sentence", "picks"), ("picks", "map"), ("curve", "histogram"), ("histogram", "outliers"), ("map", "outliers"),
-        ("outliers", "groups"), ("groups", "settings"),
+        ("sentence", "outliers"), ("outliers", "map"), ("curve", "histogram"), ("histogram", "picks"), ("map", "picks"),
+        ("picks", "groups"), ("groups", "settings"),
     ]:  # fmt: skip
         assert top[lower] >= bottom[upper] - 1, (upper, lower)
     assert 0 <= top["slider"] - bottom["curve"] + 10 < 30
@@ -114,6 +114,8 @@ def test_text_stands_out_in_both_themes(visit, scheme, clicks):
     page.press("ArrowRight", "Enter", "w", "ArrowRight", "f", at="#map")
     page.show("#columns")
     page.point()
+    page.locator("#outliers-list .mark-wrong").first.hover()
+    page.click("#outliers-list .mark-wrong")
     page.locator("#search").fill("item-00")
     page.locator("#picks-list tr.pick").nth(5).dispatch_event("pointerenter")
     page.settle()
@@ -171,11 +173,11 @@ def test_what_was_scrolled_is_printed_from_its_beginning(visit):
     page = visit(invented())
     before = printed(page)
     assert before == printed(page)
-    page.evaluate("document.querySelector('#picks-list .scroll').scrollTo(0, 300)")
+    page.evaluate("document.querySelector('#outliers-list .scroll').scrollTo(0, 300)")
     page.settle()
-    assert page.evaluate("document.querySelector('#picks-list .scroll').scrollTop") > 100
+    assert page.evaluate("document.querySelector('#outliers-list .scroll').scrollTop") > 100
     assert printed(page) == before
-    assert page.evaluate("document.querySelector('#picks-list .scroll').scrollTop") > 100
+    assert page.evaluate("document.querySelector('#outliers-list .scroll').scrollTop") > 100
 
 
 def test_marks_are_printed_on_the_points(visit):
@@ -210,8 +212,7 @@ def test_print_has_all_listed_rows_and_mentions_the_columns_that_it_leaves_out(v
     def said(part):
         return [" ".join(text.split()) for text in page.texts(f"{part} .print-only:visible")]
 
-    assert said("#picks") == [f"{9 if pictures else 7} more columns on the page itself."]
-    assert said("#outliers") == [f"{9 if pictures else 6} more columns on the page itself."]
+    assert said("#picks") == said("#outliers") == [f"{9 if pictures else 7} more columns on the page itself."]
     assert page.count("#outliers-list .odd:not(.next)") == rows[threshold - 1] > 24
     if not pictures:
         assert page.count("#picks-list thead th:visible") == 9
@@ -250,7 +251,7 @@ def test_skip_link_and_focus_can_be_seen(page):
     assert page.evaluate("document.activeElement.className") == "skip"
     assert page.box(".skip")["y"] >= 0
     page.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "picks"
+    assert page.evaluate("document.activeElement.id") == "outliers"
     for control in ("#theme", "#map", "#k-range", "#k-number", "#save-picks", "#settings summary"):
         page.press("Shift", at=control)
         style, width = page.locator(control).evaluate("e => [getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]")

@@ -19,6 +19,7 @@ def test_pointer_shows_points_and_their_representatives(page):
     listed = {item["row"] for item in [*facts["ranking"], *facts["lowest"]]}
     marks = np.array([page.place_of(ranked["row"]) for ranked in facts["ranking"]])
     others = [row for row in range(600) if row not in listed]
+    page.show("#map")
     row = max(others, key=lambda row: np.linalg.norm(marks - page.place_of(row), axis=1).min())
     page.point(row)
     assert page.text("#tip").startswith(f"item-{row:04d} Represented by item-")
@@ -28,6 +29,7 @@ def test_pointer_shows_points_and_their_representatives(page):
 
 def test_click_pins_a_point_and_leads_to_its_neighbours(page):
     pick = page.facts["ranking"][7]
+    page.show("#map")
     page.mouse.click(*page.place_of(pick["row"]))
     page.settle()
     detail = page.text("#detail")
@@ -132,6 +134,8 @@ def test_colour_means_rows_of_the_representative_under_the_pointer_or_pinned_and
     facts, nearest, belongs = invention.facts, invention.distance[:, :12].argmin(axis=1), invention.bins >= 8
     facts["groups"] = None
     page = visit(facts)
+    page.locator("#colour").select_option(label="one colour")
+    page.show("#map")
     member, other = (
         int(np.where((nearest == j) & belongs, invention.distance[:, j], -1.0).argmax()) for j in (10, 0)
     )  # those that are farthest from their representatives
@@ -147,11 +151,12 @@ def test_colour_means_rows_of_the_representative_under_the_pointer_or_pinned_and
     assert (coloured(member), coloured(other)) == (True, False)
     page.point()
     assert not coloured(member)
-    page.locator("#picks-list tr").nth(11).hover()  # its line in the list does the same
+    page.locator("#picks-list tr.pick").nth(10).dispatch_event("pointerenter")  # its line in the list does the same
     page.settle()
     assert coloured(member)
     page.click("#picks-list .link", 10)
     page.point()
+    page.show("#map")
     assert coloured(member)
     assert (page.colour_at(page.place_of(other)) - before).sum() > 60  # nearer to the white of the paper
 

@@ -183,7 +183,7 @@ def test_rows_that_are_never_outliers_are_counted_by_reason(visit):
     facts = protected(invention, low[:3], low[5:7])
     page = visit(facts)
     assert "15 outliers set aside" in page.text()
-    reasons = "3 rows near other rows or in a group, 2 rows that must be included."
+    reasons = "3 rows near other rows or in a group, 2 rows marked as fine or to be included."
     assert page.text("#t-text").endswith(f"Never outliers, however low their count: {reasons}")
     columns = [b for b in range(8) if facts["bins"]["rows"][b] > facts["bins"]["safe"][b]]
     assert page.count("#histogram .low") == len(columns)
@@ -208,7 +208,7 @@ def test_representative_that_must_be_included_is_never_struck(visit):
     page.set(t=9)
     assert page.count("#picks-list .struck") == 0
     assert "12 representatives" in page.text()
-    assert "1 row that must be included" in page.text("#t-text")
+    assert "1 row marked as fine or to be included" in page.text("#t-text")
     assert "group" not in page.text("#t-text")
 
 

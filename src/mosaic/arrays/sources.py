@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +42,6 @@ class Source(ABC):
         0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
     )
     most_threads: int | None = None  # of this process that a pass may use, None for any number
-    is_local: ClassVar[bool] = False  # whether this machine reads them
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult: ...
@@ -95,7 +94,6 @@ class LocalSource(Source):
     """Rows that this machine can read in pieces, by ``read``, and ``pieces`` or ``stream`` of subclasses."""
 
     n_jobs: int | None = None
-    is_local = True
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """First row and row after the last of every piece, in order: a block, or the unit in which the file is read."""

@@ -17,6 +17,7 @@ from mosaic.choosing.draw import Drawn
 from mosaic.choosing.explain import (
     Decisions,
     Explanation,
+    cause,
     contrasts,
     explain_rows,
     odd_columns,
@@ -46,6 +47,7 @@ __all__ = [
     "Settings",
     "Solved",
     "TableColumns",
+    "cause",
     "certificate_for_all",
     "certificate_of",
     "choose",

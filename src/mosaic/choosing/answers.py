@@ -52,18 +52,27 @@ def places_at(found: Selection, Y: Matrix) -> FloatArray:
 
 
 def outliers_at(found: Selection, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
-    """Mask of the outliers. Rows near a group that is kept, and rows equal to a must-include row, are none."""
+    """Mask of the outliers. Rows that are kept are none."""
     if not found.has_cut:
         return np.zeros(Y.shape[0], dtype=bool)
     flagged = found.data.below(Y, found.cut.count) if counts is None else found.cut.below(counts)
     odd = np.flatnonzero(flagged)
-    if found.groups is not None and len(odd):
-        flagged[odd[found.groups.near(rows_of(Y, odd))]] = False
-    must = found.data.points.point_of[found.data.constraints.must]
-    if len(must) and len(odd):
-        apart = found.kernel.take(must).distances_at(rows_of(Y, odd))
-        flagged[odd[(apart <= 0).any(axis=1)]] = False
+    if len(odd):
+        flagged[odd[kept_at(found, rows_of(Y, odd))]] = False
     return flagged
+
+
+def kept_at(found: Selection, Y: Matrix) -> BoolArray:
+    """Mask of the rows that are no outliers whatever their counts: near a group that is kept, or equal to one that must be
+    included or is called fine.
+    """
+    kept = np.zeros(Y.shape[0], dtype=bool)
+    if found.groups is not None:
+        kept |= found.groups.near(Y)
+    never = found.data.never_outliers
+    if len(never):
+        kept |= (found.kernel.take(never).distances_at(Y) <= 0).any(axis=1)
+    return kept
 
 
 def labels_at(found: Selection, Y: Matrix, flagged: BoolArray | None = None) -> IntArray:

@@ -92,8 +92,7 @@ class Draw:
         ``complete`` is the priority from which on rows may be missing.
         """
         found = found | {"buckets": _in_few_bytes(found["buckets"])}
-        expected = 1.1 * self.sizes[0] * min(share, 1.0)
-        most = int(expected + 8.0 * expected**0.5) + 16
+        most = most_of_part(self.sizes[0], share)
         if (
             len(self.sizes) > 1
             or len(found["priority"]) <= most
@@ -152,6 +151,12 @@ class Draw:
             "first": first[places],
             "copies": copies[kept],
         }
+
+
+def most_of_part(size: int, share: float) -> int:
+    """The most rows of a sample that a part with this share of all rows is expected to hold."""
+    expected = 1.1 * size * min(share, 1.0)
+    return int(expected + 8.0 * expected**0.5) + 16
 
 
 @dataclass(frozen=True)
@@ -255,11 +260,9 @@ def _named(
     most = max(size, larger)
     if constraints is None:
         return None, (most,), NO_ROWS
-    named = np.unique(
-        constraints.must
-        if constraints.start is None
-        else np.union1d(constraints.must, constraints.start)
-    )
+    named = np.union1d(constraints.must, constraints.fine)
+    if constraints.start is not None:
+        named = np.union1d(named, constraints.start)
     if constraints.quotas is None and constraints.allowed.all():
         return None, (most,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)

@@ -285,11 +285,8 @@ def _why_chosen(
 ) -> str:
     selection = found.selection
     why = f"most similar: {listed(similar)}" if similar else "no other row is like it"
-    if reasons and reasons[0].is_unusual:
+    if reasons:
         why = contrasts(reasons)
-    elif reasons:
-        shared = [f"{each.column} {'about ' if each.side else ''}{each.value}" for each in reasons]
-        why = ", ".join(shared)
     forced = selection.data.constraints.must
     is_forced = found.place in forced and len(forced) < len(selection.rows)
     must = " It had to be included." if is_forced else ""
@@ -324,6 +321,8 @@ def _why_not_chosen(found: _FoundRow, names: _Names) -> str:
 def _why_it_belongs(found: _FoundRow) -> str:
     selection = found.selection
     why = likeness(found.count, selection.data.count_total)
+    if found.place in selection.data.constraints.fine:
+        return f"belongs: {why}, but it is marked as fine."
     if found.place < 0 or selection.protected is None or not selection.protected[found.place]:
         return f"belongs: {why}."
     smallest = selection.settings.min_group
@@ -375,14 +374,23 @@ def oddities(reasons: Sequence[ColumnReason]) -> str:
     return "; ".join(map(str.__add__, told, usual))
 
 
+def cause(reasons: Sequence[ColumnReason]) -> str:
+    """What kind of error makes a row odd, as in "age", "spelling of country", "missing income", "city with segment"."""
+    first = reasons[0]
+    if not any(each.is_unusual for each in reasons):
+        return " with ".join(each.column for each in reasons)
+    if " and likely means " in first.value:
+        return f"spelling of {first.column}"
+    return f"missing {first.column}" if first.value == "missing" else first.column
+
+
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
-    """What a representative has that is unusual, as in "high age (91, usual 19 to 88)"; empty where nothing is."""
-    return ", ".join(
-        f"{reason.side} {reason.column} ({reason.value}, usual {reason.usual})"
-        if reason.side
-        else f"{reason.column} {reason.value}"
-        for reason in reasons
-    )
+    """What a representative has, as in "high age (91, usual 19 to 88)", "low income (about 13,872)", "city 'Rome'"."""
+    told = []
+    for r in reasons:
+        figures = f"{r.value}, usual {r.usual}" if r.is_unusual else f"about {r.value}"
+        told.append(f"{r.side} {r.column} ({figures})" if r.side else f"{r.column} {r.value}")
+    return ", ".join(told)
 
 
 def odd_columns(
@@ -533,6 +541,7 @@ def decisions(selection: Selection) -> Decisions:
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
         told.append(f"{about}{selection.n_protected:,} more would be outliers but are {groups}.")
+    told += data.constraints.told
     if data.row_numbers is not None and len(data.row_numbers) < data.n_rows:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
         told.append(f"Decided on {some}.")

@@ -332,6 +332,10 @@ def bandwidth(kernel: StationaryKernel | Distances) -> float:
         return resolve_gamma(kernel, "median")
 
 
+#: Half of the middle third of normal numbers, as a share of their middle nine tenths.
+MIDDLE_THIRD = 0.131
+
+
 class TableColumns(Protocol):
     """Columns, each a block of the numbers of a row: those of ``mosaic.rows.Encoder``, or ``NumberColumns``."""
 
@@ -374,7 +378,11 @@ class NumberColumns:
     ) -> tuple[str, str, str, bool]:
         (low, middle, high) = self.usual[name]
         x = float(z[0])
-        return figure(x), self._ranges[name], "high" if x > middle else "low", not low <= x <= high
+        is_usual = low <= x <= high
+        side = "high" if x > middle else "low"
+        if is_usual and abs(x - middle) <= MIDDLE_THIRD * (high - low):
+            side = "medium"
+        return figure(x), self._ranges[name], side, not is_usual
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from mosaic.choosing.budget import (
     memory_on_device,
     refuse_beyond,
 )
+from mosaic.choosing.draw import BUCKETS, most_of_part
 from mosaic.choosing.settings import Settings
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
@@ -44,12 +45,15 @@ SMALLEST_SAMPLE = 2048
 COPIES_OF_LARGER = 4.0
 #: Rows of a block whose similarities to the picks are in memory at a time.
 ROWS_AT_ONCE = 1024
+#: Bytes that a row of a draw takes beside its numbers: where it is, its priority, its kind and its copies.
+BYTES_OF_A_DRAWN_ROW = 32
 
 
 @dataclass(frozen=True)
 class Shape:
     """How many rows, of how many numbers, and where. ``held`` are bytes that their file takes in memory already, and ``buffers``
-    those that reading it takes; ``array`` is what is in memory.
+    those that reading it takes; ``array`` is what is in memory, ``n_parts`` are those of a
+    cluster, which has numbers of ``in_parts`` bytes.
     """
 
     n: int
@@ -59,6 +63,8 @@ class Shape:
     held: float = 0.0
     buffers: float = 0.0
     array: Any = None
+    n_parts: int = 0
+    in_parts: int = 8
 
     @property
     def size(self) -> float:
@@ -70,7 +76,7 @@ class Shape:
 
     @cached_property
     def itemsize(self) -> int:
-        return 8 if self.array is None else numpy_dtype(self.array).itemsize
+        return self.in_parts if self.array is None else numpy_dtype(self.array).itemsize
 
     @cached_property
     def on_device(self) -> bool:
@@ -89,6 +95,7 @@ class Plan:
     n_rows : number of rows
     memory : bytes at the peak of the fit, beyond the data that is passed in
     passes : 1 if the rows are read in a pass, 0 if they are in memory
+    read, moved : bytes of numbers that workers of a cluster read in a pass, and that they send of them; 0 elsewhere
     sample : rows that decide; all of few
     larger : rows that picks are improved on, 0 if they are not
     threads : the most that a pass may use
@@ -100,6 +107,8 @@ class Plan:
     sample: int = 0
     larger: int = 0
     threads: int | None = None
+    read: float = 0.0
+    moved: float = 0.0
 
     @property
     def is_sampled(self) -> bool:
@@ -107,7 +116,10 @@ class Plan:
 
     def __str__(self) -> str:
         passes = "1 pass" if self.passes else "in memory"
-        return f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"
+        said = f"{self.n_rows:,} rows, {passes}: about {readable_size(self.memory)}"
+        if not self.read:
+            return said
+        return f"{said}; {readable_size(self.read)} are read, {readable_size(self.moved)} move"
 
 
 def plan_of(settings: Settings, rows: Shape, *, passes: bool | None = None) -> Plan:
@@ -201,7 +213,12 @@ def _plan_of_pass(settings: Settings, rows: Shape) -> Plan:
     # Threads whose rows and similarities to the picks the budget holds beside all else.
     k = settings.number(n) or 0
     threads = max(1, int((budget - needed) / (8.0 * (BLOCK_ROWS * d + 2 * ROWS_AT_ONCE * k))))
-    return Plan(n, needed + picks, 1, sample, larger, threads)
+    plan = Plan(n, needed + picks, 1, sample, larger, threads)
+    if not rows.n_parts:
+        return plan
+    drawn = min(most_of_part(max(sample, larger), 1 / rows.n_parts), n / rows.n_parts)
+    of_part = drawn * (rows.itemsize * d + BYTES_OF_A_DRAWN_ROW) + BUCKETS
+    return replace(plan, read=float(rows.itemsize * n * d), moved=rows.n_parts * of_part)
 
 
 def _memory_of_paper(settings: Settings, rows: Shape) -> float:

@@ -225,6 +225,13 @@ class FitData:
     def kernel(self) -> Kernel:
         return self.geometry.kernel
 
+    @property
+    def never_outliers(self) -> IntArray:
+        """The points that must be included or are called fine."""
+        rows = np.union1d(self.constraints.must, self.constraints.fine)
+        points = self.points.point_of[rows]
+        return np.asarray(points[points >= 0])
+
     @once
     def solved(self) -> Solved:
         return Solved(**{each.name: getattr(self.encoding, each.name) for each in fields(Solved)})
@@ -293,6 +300,7 @@ class FitData:
             allowed=np.insert(self.constraints.allowed, at, allowed),
             group=np.insert(self.constraints.group, at, group),
             must=before[self.constraints.must],
+            fine=before[self.constraints.fine],
             start=None if self.constraints.start is None else before[self.constraints.start],
         )
         counts = np.concatenate([self.counts, self.counts_at(rows)])

@@ -140,7 +140,7 @@ class Selection:
         if self.settings.outliers == "keep":
             return np.zeros(data.points.n, dtype=bool)
         low = self.cut.below(data.counts)
-        low[data.points.point_of[data.constraints.must]] = False
+        low[data.never_outliers] = False
         return low if self.groups is None else low & ~self.groups.members
 
     @cached_property

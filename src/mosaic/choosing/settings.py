@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Self, get_args
 
@@ -194,7 +194,7 @@ class Constraints:
     """The rows that may be chosen (a mask), those that must be, the group of every row, the groups' names, and how many of each.
 
     ``start`` are rows that were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called
-    that are no rows any more.
+    that are no rows any more. ``fine`` are rows that are no outliers, ``told`` what is to be said of them.
     """
 
     allowed: BoolArray
@@ -204,6 +204,8 @@ class Constraints:
     quotas: Any
     start: IntArray | None = None
     gone: tuple[str, ...] = ()
+    fine: IntArray = field(default_factory=NO_ROWS.copy)
+    told: tuple[str, ...] = ()
 
     @property
     def are_given(self) -> bool:
@@ -221,6 +223,8 @@ class Constraints:
         candidates: ArrayLike | None = None,
         start: ArrayLike | None = None,
         gone: tuple[str, ...] = (),
+        fine: IntArray = NO_ROWS,
+        told: tuple[str, ...] = (),
     ) -> Constraints:
         """Check the constraints that ``fit`` was given for n rows."""
         allowed = np.ones(n, dtype=bool)
@@ -247,14 +251,18 @@ class Constraints:
         elif quotas is not None:
             raise InvalidInputError("need groups", "Give `groups`.", parameter="quotas")
         begun = None if start is None else as_indices(start, n, "start")
-        return cls(allowed, must, group, names, quotas, begun, gone)
+        return cls(allowed, must, group, names, quotas, begun, gone, fine, told)
 
     def among(self, rows: IntArray) -> Constraints:
         """The same for some of the rows, in ascending order, which hold all that are named."""
         start = None if self.start is None else np.searchsorted(rows, self.start)
-        must = np.searchsorted(rows, self.must)
         return replace(
-            self, allowed=self.allowed[rows], group=self.group[rows], must=must, start=start
+            self,
+            allowed=self.allowed[rows],
+            group=self.group[rows],
+            must=np.searchsorted(rows, self.must),
+            start=start,
+            fine=np.searchsorted(rows, self.fine),
         )
 
     @property

@@ -245,7 +245,7 @@ def _detector(run: Run) -> Any:
         model = MOSAIC(**selector)
     else:
         model = MOSAICOutlierDetector(**settings)
-    return run.known(model.fit(run.table))
+    return run.known(model.fit(run.table, **run.constraints()))
 
 
 def run_predict(args: Namespace) -> int:

@@ -130,6 +130,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--weight", "column of weights: how often each row counts", "COLUMN"),
         _option("--must-include", "rows that are always chosen", **_ROWS),
         _option("--exclude", "rows that are never chosen; they are still represented", **_ROWS),
+        _option("--marks", "marks that a report saved: rows that are fine are no outliers", "marks.csv", of="outliers"),
         _option("--start", "saved model whose picks stay unless others are clearly better", "old.mosaic", Path),
     ),
     "outliers": (

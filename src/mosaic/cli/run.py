@@ -77,7 +77,7 @@ class Run:
     def constraints(self) -> dict[str, Any]:
         args = self.args
         table = self.table
-        given = {name: getattr(args, name, None) for name in ("quotas", "start")}
+        given = {name: getattr(args, name, None) for name in ("quotas", "start", "marks")}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         for name in ("must_include", "exclude"):
             if hasattr(args, name):  # each row once, however often it is named
@@ -106,6 +106,7 @@ class Run:
         told = [self.wording(note) for note in model.encoder_.describe()]
         self.assumed += [note for note in told if note not in self.assumed]
         self.notes = [*self.assumed, *(note for note in self.notes if note not in self.assumed)]
+        self.notes += model.selection_.data.constraints.told
         return model
 
     def _fit_classes(self) -> Any:
@@ -339,7 +340,12 @@ def check_outputs(args: Namespace) -> None:
                 "-", "--json is written to standard output, too", "Leave one of them out."
             )
         args.output = None
-    inputs = {"the input": "file", "the model": "model", "the other file": "other"}
+    inputs = {
+        "the input": "file",
+        "the model": "model",
+        "the other file": "other",
+        "the marks": "marks",
+    }
     given = {what: getattr(args, name, None) for what, name in inputs.items()}
     seen = {
         os.path.realpath(each): what

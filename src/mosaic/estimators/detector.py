@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Selection, Settings, flag_only
+from mosaic.choosing.answers import kept_at
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, known
 from mosaic.estimators.progress import computing_in_threads, telling
@@ -85,16 +86,21 @@ class MOSAICOutlierDetector(
     """
 
     def fit(
-        self, X: object, y: object = None, *, sample_weight: ArrayLike | str | None = None
+        self,
+        X: object,
+        y: object = None,
+        *,
+        sample_weight: ArrayLike | str | None = None,
+        marks: object = None,
     ) -> Self:
         """Compute the effective count of every row of X, find the threshold, and return the estimator.
 
-        X and ``sample_weight`` are as for ``MOSAIC.fit``; a file is loaded into memory. y is ignored.
+        X, ``sample_weight`` and ``marks`` are as for ``MOSAIC.fit``; a file is loaded into memory. y is ignored.
         """
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
             taken = take(self, X, settings, sample_weight=sample_weight, passes=False)
-            data = fit_data(self, taken, say)
+            data = fit_data(self, taken, say, marks=marks)
             self.selection_ = selection = flag_only(data, taken.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
@@ -108,9 +114,7 @@ class MOSAICOutlierDetector(
     def score_samples(self, X: object) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
-        scores: FloatArray = ask(
-            self, X, partial(log_counts_near_groups, floor=self.offset_), np.zeros(0)
-        )
+        scores: FloatArray = ask(self, X, partial(log_counts_of, floor=self.offset_), np.zeros(0))
         return scores
 
     def decision_function(self, X: object) -> FloatArray:
@@ -157,10 +161,10 @@ class MOSAICOutlierDetector(
         return PyODDetector.of(self)
 
 
-def log_counts_near_groups(selection: Selection, Y: Any, floor: float) -> FloatArray:
-    """The scores of prepared rows; rows near a group that is kept score no lower than the floor."""
+def log_counts_of(selection: Selection, Y: Any, floor: float) -> FloatArray:
+    """The scores of prepared rows; rows that are kept score no lower than the floor."""
     scores = np.log(selection.data.counts_at(Y))
-    if selection.groups is not None:
-        odd = np.flatnonzero(scores < floor)
-        scores[odd[selection.groups.near(rows_of(Y, odd))]] = floor
+    odd = np.flatnonzero(scores < floor)
+    if len(odd):
+        scores[odd[kept_at(selection, rows_of(Y, odd))]] = floor
     return scores

@@ -23,8 +23,9 @@ from mosaic.exceptions import InvalidInputError, NoNumbersError, warn
 from mosaic.kernels import PointKernel, to_kernel_device
 from mosaic.parameters import check_seed
 from mosaic.rows import Encoder, Rows
+from mosaic.rows.marks import read_marks
 from mosaic.rows.names import as_rows
-from mosaic.rows.parts import InParts
+from mosaic.rows.parts import InParts, PartsSource
 
 NAME_PICKS = "Give the rows of its picks instead."
 #: How scikit-learn reads an array.
@@ -101,21 +102,18 @@ def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     weighted = rows.weights is not None
     held = rows.held
     if rows.array is None:
-        place: Place = (
-            "cluster" if isinstance(rows.table, InParts) else "file" if rows.stays else "table"
-        )
+        place: Place = "file" if rows.stays else "table"
         buffers = float(getattr(rows.table, "pages", 0.0))
+        if isinstance(rows.table, InParts):
+            n_parts = rows.table.n_parts
+            return Shape(rows.n, encoder.width, "cluster", weighted, held, n_parts=n_parts)
         return Shape(rows.n, encoder.width, place, weighted, held, buffers)
-    if isinstance(rows.array, Source):
+    if isinstance(rows.array, PartsSource):
         source = rows.array
-        return Shape(
-            rows.n,
-            encoder.width,
-            "file" if source.is_local else "cluster",
-            weighted,
-            held,
-            source.buffers,
-        )
+        lie = {"n_parts": source.n_parts, "in_parts": source.itemsize}
+        return Shape(rows.n, encoder.width, "cluster", weighted, held, **lie)
+    if isinstance(rows.array, Source):
+        return Shape(rows.n, encoder.width, "file", weighted, held, rows.array.buffers)
     if isinstance(rows.array, np.memmap) and rows.array.ndim == 2:
         return Shape(
             rows.n,
@@ -200,6 +198,7 @@ def fit_data(
     *,
     start: object = None,
     quotas: object = None,
+    marks: object = None,
     **rows: object,
 ) -> FitData:
     """The input of choosing; ``rows`` of constraints are numbers or names."""
@@ -214,6 +213,8 @@ def fit_data(
     named |= {"groups": taken.rows.groups, "quotas": quotas}
     if start is not None:
         named |= found_again(start, taken)
+    if marks is not None:
+        named |= read_marks(marks, taken.rows)
     in_memory = None
     if isinstance(numbers, Source):
         data = build.by_passes(numbers, named)

@@ -71,6 +71,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
         start: object = None,
+        marks: object = None,
     ) -> Self:
         """Find the representatives and the outliers of X, and return the estimator.
 
@@ -91,6 +92,8 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         candidates : the only rows that may be chosen
         start : a fitted MOSAIC, or the path of a saved one (``"old.mosaic"``), whose picks stay unless others are clearly better;
             or the rows of earlier picks. X holds the rows of the earlier fit and new ones; ``explain()`` says what changed
+        marks : the marks.csv that a reader of a report saved, or the same as a data frame. Rows that are marked as fine are no
+            outliers; ``explain()`` says how many of the outliers are proven to be wrong
 
         Notes
         -----
@@ -122,7 +125,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
             taken = take(self, X, settings, groups=groups, sample_weight=sample_weight)
-            data = fit_data(self, taken, say, quotas=quotas, **rows)
+            data = fit_data(self, taken, say, quotas=quotas, marks=marks, **rows)
             say("choosing")
             self.selection_ = selection = choose(data, taken.settings)
             if taken.plan.passes:  # cells that reasons quote

@@ -61,7 +61,7 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 @dataclass(frozen=True)
 class CountBins:
     """Bins of the effective counts, that of each point (``of``) and row in memory, and the one that begins at the threshold.
-    Points that ``must`` be included or are in a group are ``safe``: never outliers; so are ``safe_rows``.
+    Points that ``must`` be included, are called fine or are in a group are ``safe``: never outliers; so are ``safe_rows``.
     """
 
     edges: FloatArray
@@ -95,7 +95,7 @@ def bins_of(selection: Selection) -> CountBins:
     of = np.searchsorted(bins, data.counts, "right")
     of_row = np.searchsorted(bins, of_rows, "right")
     must = np.zeros(len(of), dtype=bool)
-    must[group[data.constraints.must]] = True
+    must[data.never_outliers] = True
     safe = must if selection.groups is None else must | np.asarray(selection.groups.members)
     safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outlier_rows, safe[group])
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)

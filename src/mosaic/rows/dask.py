@@ -21,7 +21,7 @@ from mosaic.arrays.sources import map_part
 from mosaic.arrays.threads import one_thread
 from mosaic.door import refuse_masked
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.parts import Collection, InParts, Job, Layout, PartsSource, looked_at
+from mosaic.rows.parts import Collection, InParts, Job, Layout, Opened, PartsSource
 from mosaic.text import readable_size
 
 #: Results that one task merges.
@@ -29,11 +29,14 @@ FEW = 8
 
 
 class InDask(Collection):
-    """Partitions of a Dask data frame, of the graph that is run, or chunks of rows of an array."""
+    """Partitions of a Dask data frame, of the graph that is run, or chunks of rows of an array; ``size`` is what an error says of
+    the largest.
+    """
 
-    def __init__(self, X: Any, kind: str, empty: Any = None):
-        self.kind, self.empty, self.parts = kind, empty, np.ravel(X.to_delayed()).tolist()
-        self.n_parts, self.size = len(self.parts), ""
+    def __init__(self, X: Any, kind: str, empty: Any = None, size: str = ""):
+        self.kind, self.empty, self.size = kind, empty, size
+        self.parts = np.ravel(X.to_delayed()).tolist()
+        self.n_parts = len(self.parts)
 
     def run(self, job: Job, parts: Sequence[int] | None = None) -> Any:
         import cloudpickle
@@ -87,16 +90,17 @@ def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
         with cluster_faults():
             X.compute_chunk_sizes()
     width = int(X.shape[1])
-    chunks = InDask(of_whole_rows(X), "Dask array")
+    itemsize = X.dtype.itemsize
+    rows = of_whole_rows(X)
     if isnan(X.shape[0]):
-        layout, _, drawn = looked_at(chunks, as_it_is, width, budget)
-    else:
-        layout, drawn = Layout.of(X.chunks[0]), None
-    longest = int(np.diff(layout.ends).max())
-    chunks.size = (
-        f"; a part has {longest:,} rows, {readable_size(longest * width * X.dtype.itemsize)}"
-    )
-    return PartsSource(chunks, as_it_is, layout, width, drawn)
+        chunks = InDask(rows, "Dask array")
+        opened = Opened.of(chunks, as_it_is, width, budget)
+        return PartsSource(chunks, as_it_is, opened.layout, width, opened, itemsize)
+    longest = max(X.chunks[0])
+    size = f"; a part has {longest:,} rows, {readable_size(longest * width * itemsize)}"
+    chunks = InDask(rows, "Dask array", size=size)
+    layout = Layout.of(X.chunks[0])
+    return PartsSource(chunks, as_it_is, layout, width, itemsize=itemsize)
 
 
 def of_whole_rows(X: Any) -> Any:
@@ -120,11 +124,9 @@ def answers_of_chunks(X: Any, task: PerRow, none: Any) -> Any:
 
 def answers_of_chunk(rows: Any, payload: bytes, none: Any, block_info: Any = None) -> Any:
     start = block_info[0]["array-location"][0][0]
-    return (
-        map_part(_job(payload), rows, 0 if isnan(start) else start)["answer"]
-        if rows.shape[0]
-        else none
-    )
+    if rows.shape[0]:
+        return map_part(_job(payload), rows, 0 if isnan(start) else start)["answer"]
+    return none
 
 
 def as_it_is(rows: Any) -> Any:

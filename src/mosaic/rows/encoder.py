@@ -287,7 +287,11 @@ class Encoder:
             table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
             source: Source = (
                 table.encoded(
-                    of_cells, self.known_columns(rows), self.width, has_rules=self.has_rules
+                    of_cells,
+                    self.known_columns(rows),
+                    [*([] if rows.id_name is None else [rows.id_name]), *self.unreadable],
+                    self.width,
+                    has_rules=self.has_rules,
                 )
                 if isinstance(table, InParts)
                 else EncodedRows(self, rows, is_new)
@@ -351,7 +355,7 @@ class Encoder:
         self, name: str, z: FloatArray, row: int | None = None
     ) -> tuple[str, str, str, bool]:
         """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
-        88"; the side of the middle that it is on, "high", "early"; and whether it is unusual. Without a range, two are empty.
+        88"; where that is, "high", "medium", "early"; and whether it is unusual. Without a range, two are empty.
         """
         known = self.texts.get(name)
         text = None

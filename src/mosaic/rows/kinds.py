@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.choosing.geometry import MIDDLE_THIRD
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.frames import Values
 from mosaic.rows.text_values import CURRENCY, ISO, Written
@@ -70,8 +71,6 @@ class Number:
     unlike: int = 0
     few: float = 1.0
 
-    has_texts: ClassVar[bool] = True
-
     @classmethod
     def of(
         cls,
@@ -109,6 +108,10 @@ class Number:
             unlike=int(np.count_nonzero(strange < 0)),
             few=max(1.0, RARE_LEVEL * len(x)),
         )
+
+    @property
+    def has_texts(self) -> bool:
+        return self.written is not None
 
     @property
     def width(self) -> int:
@@ -174,8 +177,14 @@ class Number:
         return " to ".join(map(self.shown, self.usual))
 
     def contrast(self, z: FloatArray) -> str:
-        sides = ("low", "high") if self.has_time is None else ("early", "late")
-        return "" if z[1] else sides[bool(z[0] > 0)]
+        low, medium, high = (
+            ("low", "medium", "high") if self.has_time is None else ("early", "middle", "late")
+        )
+        if z[1]:
+            return ""
+        if abs(z[0]) <= MIDDLE_THIRD * NINE_TENTHS and not self.is_unusual(z):
+            return medium
+        return high if z[0] > 0 else low
 
     def is_unusual(self, z: FloatArray) -> bool:
         if 0 < z[1] < APART / 2:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,9 +22,8 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, PerRow, TakeRows, Task
 from mosaic.arrays.sources import Source, Watch, dense_rows, map_part
 from mosaic.choosing.budget import DECISION_SAMPLE, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES, budget_of
 from mosaic.choosing.draw import Draw, drawn_before
-from mosaic.door import check_entries
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.frames import Cells, cells_of, is_feature_name
+from mosaic.rows.frames import Cells, cells_of, id_names_among, is_feature_name
 from mosaic.rows.tables import InMemory, Outside
 from mosaic.text import Library, listed
 
@@ -36,6 +35,10 @@ APART = 1 << 40
 MARKED = 16
 #: Parts have at most so many times the mean length, or a second pass may be needed.
 SKEW = 4.0
+#: Rows of which all cells come with the first read, and from which the rules of columns are found where there are more.
+FEW_ROWS = 50_000
+#: The numbers of the rows that a draw gives, in what comes of a pass.
+DRAWN = "draw:first"
 
 
 class Job(Protocol):
@@ -58,95 +61,153 @@ class Collection(ABC):
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What the first read finds in consecutive parts; ``cells`` are those of all rows, if they are few."""
+
+    lengths: list[int]
+    marks: list[int]
+    cells: Any = None
+    missing: Any = 0
+    is_clean: bool = True
+    draw: BlockResult | None = None
+
+
+@dataclass(frozen=True)
 class Look:
-    """The first read: lengths and marks of parts with these ``columns``, how many numbers of each are missing, and a draw."""
+    """The first read: lengths and marks of parts with these ``columns``, how many numbers of each are missing, and a draw, with
+    the cells of ids; all cells if the collection may have few rows.
+    """
 
     columns: Sequence[str]
     numbers_of: Callable[[Any], Any] | None
     draw: Draw | None
-    share: float
+    n_parts: int
+    most_rows: int
+    most_bytes: float
 
-    def of_part(self, part: Any, number: int) -> dict[str, Any]:
-        found = {
-            "lengths": [part.shape[0]],
-            "marks": [mark_of(part)],
-            "missing": 0,
-            "draw": None,
-            "is_clean": True,
-        }
-        odd = sorted(set(cells_of(part)) ^ set(self.columns)) if is_frame(part) else []
+    def of_part(self, part: Any, number: int) -> Seen:
+        n = part.shape[0]
+        cells = cells_of(part) if is_frame(part) else None
+        odd = [] if cells is None else sorted(set(cells) ^ set(self.columns))
         if odd:
             fault = f"part {number:,} of X has other columns than X says: {listed([repr(name) for name in odd], 5)}"
             raise InvalidInputError(fault, "Make all parts with the same columns.")
-        if self.numbers_of is None or not part.shape[0]:
-            return found
+        seen = Seen([n], [mark_of(part)])
+        if cells is not None and n * self.n_parts <= SKEW * self.most_rows:
+            seen = replace(seen, cells=self._few(InMemory(cells).take(np.arange(n), self.columns)))
+        if self.numbers_of is None or not n:
+            return seen
         rows = self.numbers_of(part)
         values = rows.data if sp.issparse(rows) else np.asarray(rows)
         if values.dtype.kind == "f":
-            found["missing"] = 0 if sp.issparse(rows) else (~np.isfinite(values)).sum(axis=0)
-            try:
-                check_entries(rows, None)
-            except InvalidInputError:  # with the number of its row, a pass will say so
-                found["is_clean"] = False
-        if self.draw is not None and found["is_clean"]:
-            found["draw"] = self.draw.fewest(map_part(self.draw, rows, number * APART), self.share)
-        return found
+            missing = 0 if sp.issparse(rows) else (~np.isfinite(values)).sum(axis=0)
+            seen = replace(seen, missing=missing, is_clean=bool(np.isfinite(values).all()))
+        if self.draw is None or not seen.is_clean:
+            return seen
+        start = number * APART
+        draw = self.draw.fewest(map_part(self.draw, rows, start), SKEW / self.n_parts)
+        ids = [] if cells is None else id_names_among(self.columns)
+        return replace(seen, draw=_with_cells(draw, "first", part, start, ids))
 
-    def merge(self, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-        both = {name: left[name] + right[name] for name in ("lengths", "marks", "missing")}
-        is_clean = left["is_clean"] and right["is_clean"]
-        draws = [each["draw"] for each in (left, right) if is_clean and each["draw"] is not None]
-        draw = (
-            self.draw.merge(*draws)
-            if self.draw is not None and len(draws) == 2
-            else next(iter(draws), None)
+    def merge(self, left: Seen, right: Seen) -> Seen:
+        is_clean = left.is_clean and right.is_clean
+        draws = [seen.draw for seen in (left, right) if is_clean and seen.draw is not None]
+        both_few = left.cells is not None and right.cells is not None
+        return Seen(
+            left.lengths + right.lengths,
+            left.marks + right.marks,
+            self._few(together(left.cells, right.cells)) if both_few else None,
+            left.missing + right.missing,
+            is_clean,
+            reduce(self._merged, draws) if draws else None,
         )
-        return both | {"draw": draw, "is_clean": is_clean}
+
+    def _few(self, cells: Any) -> Any:
+        is_little = len(cells) <= self.most_rows and cells.nbytes <= self.most_bytes
+        return cells if is_little else None
+
+    def _merged(self, left: BlockResult, right: BlockResult) -> BlockResult:
+        assert self.draw is not None
+        return joined_cells(self.draw.merge(left, right), "first", left, right)
 
 
-#: What became of consecutive rows, or the first row and the rows of a block that is not complete.
-Piece: TypeAlias = BlockResult | tuple[int, Any]
+def _with_cells(
+    found: BlockResult, key: str, part: Any, start: int, columns: Sequence[str]
+) -> BlockResult:
+    """What was found, with cells of the rows of the part that it names, by their numbers under this key."""
+    if not columns or key not in found:
+        return found
+    return found | {"cells": InMemory(cells_of(part)).take(found[key] - start, columns)}
+
+
+def joined_cells(
+    found: BlockResult, key: str, left: BlockResult, right: BlockResult
+) -> BlockResult:
+    """What was merged of both sides, with the cells of its rows if these have them."""
+    if "cells" not in left:
+        return found
+    rows = np.concatenate([left[key], right[key]])
+    order = np.argsort(rows)
+    places = order[np.searchsorted(rows, found[key], sorter=order)]
+    return found | {"cells": together(left["cells"], right["cells"]).take(places)}
+
+
+class Loose(NamedTuple):
+    """Rows of a block that is not complete, and the number of the first."""
+
+    start: int
+    rows: Any
 
 
 @dataclass(frozen=True)
 class Mapped:
     """A pass. Last bits of answers depend on blocks, so the rows of one that lies in two parts meet when these are merged; with
-    parts of 131 072 rows they are one in sixteen.
+    parts of 131 072 rows they are one in sixteen. A draw comes with these ``columns`` of its rows.
     """
 
     task: Task
     numbers_of: Callable[[Any], Any]
     layout: Layout
+    columns: Sequence[str] = ()
 
-    def of_part(self, part: Any, number: int) -> list[Piece]:
+    def of_part(self, part: Any, number: int) -> list[BlockResult | Loose]:
         start, n = self.layout.start(part, number), part.shape[0]
         if not n:
             return []
         rows = self.numbers_of(part)
         if not isinstance(self.task, PerRow):
-            return [map_part(self.task, rows, start)]
+            found = map_part(self.task, rows, start)
+            return [_with_cells(found, DRAWN, part, start, self.columns)]
         cuts = sorted({0, n, min(-start % BLOCK_ROWS, n), max(n - (start + n) % BLOCK_ROWS, 0)})
-        return self.merge([], [(start + a, rows[a:b]) for a, b in pairwise(cuts)])
+        return self.merge([], [Loose(start + a, rows[a:b]) for a, b in pairwise(cuts)])
 
-    def merge(self, left: list[Piece], right: list[Piece]) -> list[Piece]:
+    def merge(
+        self, left: list[BlockResult | Loose], right: list[BlockResult | Loose]
+    ) -> list[BlockResult | Loose]:
         pieces = left[:]
         for piece in right:
-            last = pieces[-1] if pieces else None
-            if isinstance(last, tuple) and isinstance(piece, tuple) and piece[0] % BLOCK_ROWS:
-                piece = (last[0], joined([last[1], piece[1]]))
-                pieces.pop()
-            if isinstance(piece, tuple) and self._is_block(*piece):
-                piece = map_part(self.task, piece[1], piece[0])
-            last = pieces[-1] if pieces else None
-            if isinstance(last, dict) and isinstance(piece, dict):
-                piece = self.task.merge(last, piece)
-                pieces.pop()
-            pieces.append(piece)
+            self._append(pieces, piece)
         return pieces
 
-    def _is_block(self, start: int, rows: Any) -> bool:
-        stop = start + rows.shape[0]
-        return start % BLOCK_ROWS == 0 and (stop % BLOCK_ROWS == 0 or stop == self.layout.n)
+    def _append(self, pieces: list[BlockResult | Loose], piece: BlockResult | Loose) -> None:
+        """Add a piece: to the rows of its block that are there, and what comes of whole blocks to what came of those before."""
+        last = pieces[-1] if pieces else None
+        if isinstance(piece, Loose):
+            if isinstance(last, Loose) and piece.start % BLOCK_ROWS:
+                pieces.pop()
+                piece = Loose(last.start, joined([last.rows, piece.rows]))
+                last = pieces[-1] if pieces else None
+            stop = piece.start + piece.rows.shape[0]
+            ends_block = stop % BLOCK_ROWS == 0 or stop == self.layout.n
+            if piece.start % BLOCK_ROWS or not ends_block:
+                # A copy, since a view would keep the whole part in memory.
+                pieces.append(Loose(piece.start, piece.rows.copy()))
+                return
+            piece = map_part(self.task, piece.rows, piece.start)
+        if isinstance(last, dict):
+            pieces.pop()
+            piece = joined_cells(self.task.merge(last, piece), DRAWN, last, piece)
+        pieces.append(piece)
 
 
 def joined(rows: Sequence[Any]) -> Any:
@@ -181,9 +242,11 @@ def together(first: Any, second: Any) -> Any:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where parts begin, and what they are known by; without marks, their chunks were checked."""
+    """Where parts begin: part i has the rows from ``bounds[i]`` to ``bounds[i + 1]``. Without ``marks``, which parts are known
+    again by, their chunks were checked.
+    """
 
-    ends: IntArray
+    bounds: IntArray
     marks: Sequence[int] | None = None
 
     @classmethod
@@ -192,20 +255,25 @@ class Layout:
 
     @property
     def n(self) -> int:
-        return int(self.ends[-1])
+        return int(self.bounds[-1])
 
     def start(self, part: Any, number: int) -> int:
         """The first row of a part, if it is the one that was there before."""
-        first, last = (
-            self.ends[number : number + 2] if number + 1 < len(self.ends) else (self.n, self.n)
+        first, after = self.bounds[number : number + 2].tolist()
+        n = part.shape[0]
+        is_same = n == after - first and (
+            not n or self.marks is None or mark_of(part) == self.marks[number]
         )
-        if part.shape[0] != last - first or (
-            self.marks is not None and last > first and mark_of(part) != self.marks[number]
-        ):
-            had = f"had {last - first:,} rows when it was opened, and now it has {part.shape[0]:,}, or others"
+        if not is_same:
+            had = f"had {after - first:,} rows when it was opened, and now it has {n:,}, or others"
             remedy = "Its rows differ from run to run. Keep them before: X.persist() of Dask and Spark, X.materialize() of Ray."
             raise InvalidInputError(f"part {number:,} of X {had}", remedy)
         return int(first)
+
+    def parts_with(self, rows: IntArray) -> list[int]:
+        """The parts that hold these rows, which are in ascending order."""
+        parts = np.unique(np.searchsorted(self.bounds, rows, side="right") - 1)
+        return list(map(int, parts))
 
 
 def mark_of(part: Any) -> int:
@@ -230,28 +298,56 @@ def encoded(encode: Callable[[Cells], Any], levels: Sequence[str], part: Any) ->
     return encode(cells_of(part, levels=levels))
 
 
-def looked_at(
-    collection: Collection,
-    numbers_of: Callable[[Any], Any] | None,
-    width: int,
-    budget: float | None,
-) -> tuple[Layout, IntArray, tuple[BlockResult, int] | None]:
-    """One read of the collection: how its parts lie, the missing numbers of each column, and a draw with its size."""
-    most = max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1))
-    size = min(most, LARGER_SAMPLE, int(budget_of(budget) / (32 * width + 1)))
-    draw = Draw((size,)) if width and size else None
-    columns = [] if collection.empty is None else list(cells_of(collection.empty))
-    found = collection.run(Look(columns, numbers_of, draw, SKEW / collection.n_parts))
-    layout = Layout.of(found["lengths"], found["marks"])
-    missing = np.broadcast_to(found["missing"], width)
-    if found["draw"] is None:
-        return layout, missing, None
-    number, row = np.divmod(found["draw"]["first"], APART)
-    return layout, missing, (found["draw"] | {"first": layout.ends[number] + row}, size)
+@dataclass(frozen=True)
+class Opened:
+    """A collection after its first read: how its parts lie, the missing numbers of each column, and a draw with its size."""
+
+    layout: Layout
+    missing: IntArray
+    draw: BlockResult | None
+    size: int
+    cells: Any
+
+    @classmethod
+    def of(
+        cls,
+        collection: Collection,
+        numbers_of: Callable[[Any], Any] | None,
+        width: int,
+        budget: float | None,
+    ) -> Opened:
+        most = max(DECISION_SAMPLE, LARGER_SAMPLE_ENTRIES // max(width, 1))
+        memory = budget_of(budget)
+        size = min(most, LARGER_SAMPLE, int(memory / (32 * width + 1)))
+        draw = Draw((size,)) if width and size else None
+        columns = [] if collection.empty is None else list(cells_of(collection.empty))
+        seen = collection.run(
+            Look(columns, numbers_of, draw, collection.n_parts, FEW_ROWS, memory / 4)
+        )
+        layout = Layout.of(seen.lengths, seen.marks)
+        drawn = seen.draw
+        if drawn is not None:
+            part, row = np.divmod(drawn["first"], APART)
+            drawn = drawn | {"first": layout.bounds[part] + row}
+        return cls(layout, np.broadcast_to(seen.missing, width), drawn, size, seen.cells)
+
+
+class InOnePart(Collection):
+    """The cells of all rows, which came with the first read."""
+
+    n_parts = 1
+
+    def __init__(self, kind: str, cells: Any):
+        self.kind, self.cells, self.empty = kind, cells, cells.slice(0, 0)
+
+    def run(self, job: Job, parts: Sequence[int] | None = None) -> Any:
+        return job.of_part(self.cells, 0)
 
 
 class InParts(Outside):
-    """The cells of a collection. Its rows are read for the first time when their number is asked for, or what is missing."""
+    """The cells of a collection. Its rows are read first when their number is asked for, or what is missing. Few rows
+    are then in memory; of many, the cells that name and quote those of a draw are ``kept``.
+    """
 
     def __init__(self, collection: Collection, budget: float | None):
         import narwhals.stable.v2 as nw
@@ -263,43 +359,52 @@ class InParts(Outside):
         self.levels = [
             name for name, kind in self.kinds().items() if kind in (nw.Categorical, nw.Enum)
         ]
-        self._draw: tuple[list[str], tuple[BlockResult, int] | None] = ([], None)
+        self._opened: Opened | None = None
+        self._drawn_by: list[str] = []
         self._missing: dict[str, int] = {}
-        self._layout: Layout | None = None
+        self._kept: tuple[IntArray, Any] | None = None
 
     def kinds(self) -> Mapping[str, Any]:
         return self.empty.kinds
 
-    def look(self, columns: Sequence[str]) -> None:
+    def look(self, columns: Sequence[str]) -> Opened:
         """Read all rows, for what is missing in these columns of numbers, and for a draw if these are all that are compared."""
         reads = partial(numbers_in, list(columns), self.levels) if columns else None
-        layout, missing, drawn = looked_at(self._collection, reads, len(columns), self._budget)
-        check_shape((layout.n, len(self.columns)))
-        self._layout = layout
-        self._missing |= dict(zip(columns, missing.tolist(), strict=True))
-        self._draw = (list(columns), drawn)
+        opened = Opened.of(self._collection, reads, len(columns), self._budget)
+        check_shape((opened.layout.n, len(self.columns)))
+        self._missing |= dict(zip(columns, opened.missing.tolist(), strict=True))
+        self.keep(opened.draw, "first")
+        if opened.cells is not None:
+            self._collection = InOnePart(self.kind, opened.cells)
+            opened = replace(opened, layout=Layout.of([opened.layout.n]))
+        self._opened, self._drawn_by = opened, list(columns)
+        return opened
+
+    def keep(self, found: BlockResult | None, key: str) -> None:
+        """Keep the cells that came with a draw."""
+        if found is not None and "cells" in found:
+            rows, places = np.unique(found[key], return_index=True)
+            self._kept = rows, found["cells"].take(places)
 
     @property
     def layout(self) -> Layout:
-        if self._layout is None:
-            self.look([])
-        assert self._layout is not None
-        return self._layout
+        return (self._opened or self.look([])).layout
 
     @property
     def n(self) -> int:
         return self.layout.n
 
+    @property
+    def n_parts(self) -> int:
+        """Parts that stay where they are."""
+        return 0 if isinstance(self._collection, InOnePart) else self._collection.n_parts
+
     def only_numbers(self, columns: Sequence[str]) -> bool:
         """Whether these columns hold numbers, none of which is missing. This reads all rows."""
         plain = [name for name in self.empty.only(columns).numbers() if is_feature_name(name)]
-        if set(plain) - set(self._missing):
-            self.look(plain)
-        return (
-            bool(plain)
-            and all(name in plain or not is_feature_name(name) for name in columns)
-            and not any(self.missing(plain))
-        )
+        others = [name for name in columns if name not in plain and is_feature_name(name)]
+        gaps = self.missing(plain)
+        return bool(plain) and not others and not gaps.any()
 
     def missing(self, columns: Sequence[str]) -> IntArray:
         """How many values of each column are missing or infinite."""
@@ -312,24 +417,38 @@ class InParts(Outside):
         if not len(rows) or not columns:
             return InMemory(self.empty).take(rows, columns)
         numbers, back = np.unique(np.asarray(rows, np.int64), return_inverse=True)
-        ends = self.layout.ends
-        cuts = np.searchsorted(numbers, ends)
-        parts = np.flatnonzero(np.diff(cuts)).tolist()
-        here = {part: numbers[cuts[part] : cuts[part + 1]] - ends[part] for part in parts}
+        if self._kept is not None:
+            known, cells = self._kept
+            if set(columns) <= set(cells.column_names) and np.isin(numbers, known).all():
+                return cells.select(columns).take(np.searchsorted(known, numbers)[back])
+        bounds = self.layout.bounds
+        parts = self.layout.parts_with(numbers)
+        cuts = np.searchsorted(numbers, bounds)
+        here = {part: numbers[cuts[part] : cuts[part + 1]] - bounds[part] for part in parts}
         return self._collection.run(RowsOfParts(here, columns, self.layout), parts).take(back)
 
     def encoded(
-        self, encode: Callable[[Cells], Any], columns: Sequence[str], width: int, *, has_rules: bool
+        self,
+        encode: Callable[[Cells], Any],
+        columns: Sequence[str],
+        quoted: Sequence[str],
+        width: int,
+        *,
+        has_rules: bool,
     ) -> PartsSource:
-        """The numbers of the rows, made of these columns where the parts are."""
-        drawn = self._draw[1] if not has_rules and self._draw[0] == list(columns) else None
-        return PartsSource(
-            self._collection, partial(encoded, encode, self.levels), self.layout, width, drawn
-        )
+        """The numbers of the rows, made of these columns where the parts are; a draw brings the cells of ``quoted`` columns."""
+        numbers_of = partial(encoded, encode, self.levels)
+        source = PartsSource(self._collection, numbers_of, self.layout, width)
+        if not has_rules and self._drawn_by == list(columns):
+            source.opened = self._opened
+        source.quoted, source.keep = quoted, self.keep
+        return source
 
 
 class PartsSource(Source):
-    """Numbers of the rows of a collection. ``drawn`` is what its first read has drawn, and of how many rows."""
+    """Numbers of the rows of a collection; ``opened`` has what its first read drew. The cells of ``quoted`` columns that come
+    with a draw are given to ``keep``.
+    """
 
     def __init__(
         self,
@@ -337,31 +456,34 @@ class PartsSource(Source):
         numbers_of: Callable[[Any], Any],
         layout: Layout,
         width: int,
-        drawn: tuple[BlockResult, int] | None,
+        opened: Opened | None = None,
+        itemsize: int = 8,
     ):
-        self.collection, self.numbers_of, self.layout, self.drawn = (
-            collection,
-            numbers_of,
-            layout,
-            drawn,
-        )
+        self.collection, self.numbers_of, self.layout = collection, numbers_of, layout
+        self.n_parts = len(layout.bounds) - 1
         self.kind, self.n, self.n_features = collection.kind, layout.n, width
+        self.opened, self.itemsize = opened, itemsize
+        self.quoted: Sequence[str] = ()
+        self.keep: Callable[[BlockResult, str], None] | None = None
         check_shape((self.n, width))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
-        result = None if self.drawn is None else drawn_before(task, *self.drawn)
+        opened = self.opened
+        result = None
+        if opened is not None and opened.draw is not None:
+            result = drawn_before(task, opened.draw, opened.size)
         if result is None:
-            (result,) = self.collection.run(Mapped(task, self.numbers_of, self.layout))
+            (result,) = self.collection.run(Mapped(task, self.numbers_of, self.layout, self.quoted))
+            if self.keep is not None:
+                self.keep(result, DRAWN)
         if watch is not None:
             watch(self.n)
         return result
 
     def take(self, numbers: IntArray) -> Any:
         """The rows with these numbers; only parts that hold them are read."""
-        parts = np.flatnonzero(np.diff(np.searchsorted(numbers, self.layout.ends))).tolist()
-        if not parts:
+        if not len(numbers):
             return np.empty((0, self.n_features))
-        (found,) = self.collection.run(
-            Mapped(TakeRows(numbers), self.numbers_of, self.layout), parts
-        )
+        job = Mapped(TakeRows(numbers), self.numbers_of, self.layout)
+        (found,) = self.collection.run(job, self.layout.parts_with(numbers))
         return found["rows"]

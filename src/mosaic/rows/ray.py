@@ -12,7 +12,7 @@ from mosaic.arrays.blocks import check_numbers, check_shape
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.frames import cells_of
-from mosaic.rows.parts import Collection, InParts, Job, PartsSource, looked_at, together
+from mosaic.rows.parts import Collection, InParts, Job, Opened, PartsSource, together
 
 
 class InRay(Collection):
@@ -86,8 +86,8 @@ def collection_of(X: Any, budget: float | None) -> InParts | PartsSource:
         return InParts(blocks, budget)
     check_numbers(np.dtype(kind.value_type.to_pandas_dtype()))
     reads = partial(vectors, name)
-    layout, _, drawn = looked_at(blocks, reads, kind.list_size, budget)
-    return PartsSource(blocks, reads, layout, kind.list_size, drawn)
+    opened = Opened.of(blocks, reads, kind.list_size, budget)
+    return PartsSource(blocks, reads, opened.layout, kind.list_size, opened)
 
 
 def vectors(name: str, part: Any) -> Any:

@@ -32,15 +32,13 @@ from mosaic.rows.frames import (
     take_rows,
 )
 from mosaic.rows.names import COMPARED_NAMES, RowNames, only_row
-from mosaic.rows.parts import InParts
+from mosaic.rows.parts import FEW_ROWS, InParts
 from mosaic.rows.roles import Request, Roles, roles_of
 from mosaic.rows.tables import InArray, InMemory, Table, as_texts, rows_at
 from mosaic.text import Library, group_label, listed
 
 pc = Library("pyarrow.compute")
 
-#: Rows from which the rules of columns are found where not all are in memory.
-DECIDING_ROWS = 50_000
 #: The parameters of ``fit`` that may name columns.
 GROUPS = "groups"
 WEIGHTS = "sample_weight"
@@ -321,8 +319,8 @@ class Rows:
         if isinstance(table, InParts) and table.only_numbers(columns):
             return table.empty.only(columns), np.arange(0), False
         numbers = np.arange(table.n)
-        if table.n > DECIDING_ROWS:
-            length = DECIDING_ROWS // 50
+        if table.n > FEW_ROWS:
+            length = FEW_ROWS // 50
             starts = np.linspace(0, table.n - length, 50).astype(np.int64)
             numbers = (starts[:, None] + np.arange(length)).ravel()
         levels = getattr(table, "levels", ())

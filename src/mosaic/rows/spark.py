@@ -35,16 +35,19 @@ class InSpark(Collection):
     def run(self, job: Job, parts: Sequence[int] | None = None) -> Any:
         from pyspark.sql import functions
 
-        payload, chosen = pickle.dumps(job), None if parts is None else frozenset(parts)
+        payload = pickle.dumps(job)
+        chosen = None if parts is None else frozenset(parts)
+        most = MERGED
 
         def merge(table: Any) -> Any:
             return merged(payload, most, table)
 
         found = self._frame.mapInArrow(partial(of_partition, payload, self.empty, chosen), FOUND)
-        left, most = self.n_parts, MERGED
+        left = self.n_parts
         while left > most:
             group = functions.floor(functions.col("number") / most)
-            found, left = found.groupBy(group).applyInArrow(merge, FOUND), -(-left // most)
+            found = found.groupBy(group).applyInArrow(merge, FOUND)
+            left = -(-left // most)
         return partitions_merged(job, [(row["number"], row["found"]) for row in found.collect()])
 
 

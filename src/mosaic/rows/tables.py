@@ -166,6 +166,9 @@ def arrow_column(column: Series) -> Any:
     try:
         return column.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
+        values = np.asarray(column.to_native())
+        if values.dtype.kind in "fiub":  # pandas' sparse columns, and long doubles
+            return pa.array(native(values))
         return pa.array([None if text == "" else text for text in as_texts(column)], pa.string())
 
 

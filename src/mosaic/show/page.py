@@ -145,6 +145,7 @@ def page_of(facts: dict[str, Any]) -> str:
     scripts = (
         "data",
         "marks",
+        "arrange",
         "lists",
         "map",
         "charts",
@@ -196,10 +197,10 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
         "found": found,
         "bounds": [bound_text(bound) for bound in bounds],
         "proof_elsewhere": f"For the chosen {'one' if k == 1 else f'{k:,}'}: {proof[0].lower()}{proof[1:]}",
-        # A printed table has nine columns (the style sheet hides others), four or three of which are no cells; a card has three.
+        # A printed table has nine columns (the style sheet hides others), four of which are no cells; a card has three.
         "not_printed": {
             "picks": not_printed(9 - 4),
-            "outliers": not_printed(9 - 3),
+            "outliers": not_printed(9 - 4),
             "cards": not_printed(3),
         },
     }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import NO_ROWS, IntArray, in_double, lowest_first
-from mosaic.choosing import contrasts, counted, odd_columns, oddities, typical_columns
+from mosaic.choosing import cause, contrasts, counted, odd_columns, oddities, typical_columns
 from mosaic.exceptions import PYTHON
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
@@ -182,6 +182,7 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
         *(f"{oddities(columns)}." if columns else "" for columns in why_odd),
     ]
     faults = [[] for _ in ranked] + at_fault
+    causes = [""] * len(ranked) + [cause(columns) if columns else "" for columns in why_odd]
     ends = len(points) + np.cumsum([len(places) for places in beside])
     entries: list[Part] = [
         called[i]
@@ -194,6 +195,7 @@ def _lists(facts: Facts, rows: Rows, group_of: IntArray) -> tuple[list[str], Par
             "copies": 1 if facts.scaled else int(facts.rows.copies[point]),
             "cells": lines[i],
             "faults": [shown.index(name) for name in faults[i] if name in shown],
+            "cause": shortened(causes[i], LONGEST_NAME),
             "reason": reasons[i],
             "members": called[ends[i] - len(beside[i]) : ends[i]],
         }
@@ -237,6 +239,8 @@ def _why_chosen(facts: Facts) -> list[str]:
     """What is typical of ranked rows, in texts that are true at any k and threshold; empty where columns have no names."""
     selection = facts.selection
     ranked = facts.ranking.points
+    data = facts.complete.data
+    must = data.points.point_of[data.constraints.must]
     told = []
     for rank, (point, reasons) in enumerate(
         zip(ranked.tolist(), _named(facts, typical_columns, ranked), strict=True)
@@ -259,7 +263,7 @@ def _why_chosen(facts: Facts) -> list[str]:
             )
         if rank >= facts.k:
             reason = f"would come next: {reason}" if reason else "would come next"
-        if facts.bins.must[point]:
+        if point in must:
             reason = "must be included"
         told.append(f"{reason}." if reason else "")
     return told

@@ -1,6 +1,8 @@
 // Columns of the data: colours of the map by a column of few values, and a small histogram of each column.
 
 const FEW_VALUES = 2 * COLOURS; // a column of more values is no choice of colours
+const CELLS = Math.min(Math.max(Math.floor(Math.sqrt(points.n / 50)), 1), 8); // parts of each side of the map, to find the column that it says most of
+const LEAST_TOLD = 0.05; // of a column that is a colour at first
 const LEVEL_ROWS = 12; // values in a chart of a column of texts
 const CHART_BINS = 30;
 const CHART_WIDTH = 240, CHART_HEIGHT = 74; // of the bars, in units of the drawing
@@ -33,7 +35,46 @@ for (const colouring of colourings) {
   colouring.hues = new Int8Array(labels.length).fill(-1);
   order.slice(0, COLOURS).forEach((label, hue) => (colouring.hues[label] = hue));
 }
-state.colour = groups && points.group ? colourings[0] : null;
+
+/* For each point the cell of the map that it lies in, of CELLS × CELLS that cut both coordinates into equal numbers of points. */
+function cellsOfMap() {
+  const ranks = [points.x, points.y].map((values) => {
+    const rank = new Int32Array(points.n);
+    Float32Array.from(values).map((_, i) => i).sort((a, b) => values[a] - values[b]).forEach((i, r) => (rank[i] = r));
+    return rank;
+  });
+  const part = (rank) => Math.floor((CELLS * rank) / points.n);
+  return ranks[0].map((rank, i) => CELLS * part(rank) + part(ranks[1][i]));
+}
+
+/* −Σ p log p of counts. */
+function entropy(counts) {
+  const sum = counts.reduce((a, b) => a + b, 0);
+  return counts.reduce((h, count) => (count ? h - (count / sum) * Math.log(count / sum) : h), 0);
+}
+
+/* What the place on the map says of a column, (H(v) − H(v | cell)) / H(v), without what it would say by chance, after Miller. */
+function telling({ code, labels }, cell) {
+  const tables = Array.from({ length: CELLS * CELLS }, () => new Float64Array(labels.length));
+  const all = new Float64Array(labels.length);
+  for (let i = 0; i < points.n; i++) if (code[i] >= 0) (tables[cell[i]][code[i]]++, all[code[i]]++);
+  const sum = all.reduce((a, b) => a + b, 0);
+  const within = tables.reduce((h, table) => h + (table.reduce((a, b) => a + b, 0) / sum) * entropy(table), 0);
+  const seen = (counts) => counts.filter((count) => count > 0).length;
+  const chance = (tables.filter(seen).length - 1) * (seen(all) - 1) / (2 * sum);
+  return (entropy(all) - within - chance) / entropy(all);
+}
+
+/* At first the colours are those of the groups that were asked for, else of the column that the map says most of. */
+function firstColouring() {
+  if (!colourings.length || (groups && points.group)) return colourings[0] ?? null;
+  const cell = cellsOfMap();
+  const shares = colourings.map((colouring) => telling(colouring, cell));
+  const most = Math.max(...shares);
+  return most > LEAST_TOLD ? colourings[shares.indexOf(most)] : null;
+}
+
+state.colour = firstColouring();
 
 function buildColours() {
   const menu = byId("colour");

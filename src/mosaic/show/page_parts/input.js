@@ -131,7 +131,7 @@ function hover(i) {
 
 /* Rows that arrow keys step through: the representatives that are shown; without any, or from an outlier, the listed outliers. */
 function steppedRows() {
-  const odd = oddities.slice(0, nShownOutliers()).map((item) => item.row);
+  const odd = oddList.shown.map((item) => item.row);
   const row = state.hover >= 0 ? points.row[state.hover] : state.pin;
   return !maxK || odd.includes(row) ? odd : now.shown.map((j) => ranking[j].row);
 }

@@ -3,6 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
 const FEW_OUTLIERS = 24; // outliers that are listed until more are requested
+const MOST_CAUSES = 8; // causes that are counted above the list
 const NEXT_OUTLIERS = 4; // listed rows that would be the next outliers
 const CARD_CELLS = 3; // cells below a picture
 const CARD_MEMBERS = 3; // small pictures below a picture
@@ -53,7 +54,7 @@ const hasPictures = [...ranking, ...facts.lowest].some((item) => PICTURE.test(it
 const entries = []; // for each rank the nodes that change
 
 function pickButton(item, label) {
-  const button = el("button", { type: "button", className: "link", "data-row": item.row }, label);
+  const button = el("button", { type: "button", className: "link", tabIndex: -1, "data-row": item.row }, label);
   button.addEventListener("click", () => {
     pin(item.row);
     const { top, bottom, height } = map.host.getBoundingClientRect();
@@ -99,7 +100,7 @@ function kindOf(c) {
 }
 
 function columnHeads() {
-  return facts.columns.map((column, c) => [dataText(column), kindOf(c)]);
+  return facts.columns.map((column, c) => ({ label: dataText(column), kind: kindOf(c), value: (item) => item.cells[c] ?? "" }));
 }
 
 /* Columns that rows are not compared by come last and are folded. */
@@ -137,19 +138,19 @@ function printNotes(text) {
   return text ? [el("p", { className: "fine print-only", textContent: text })] : [];
 }
 
-function scrolling(titled, head, rows) {
-  const line = el("tr", {}, ...head.map(([text, kind]) => el("th", { scope: "col", className: kind }, text)));
-  const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-labelledby": titled });
-  box.append(el("table", {}, el("thead", {}, line), el("tbody", {}, ...rows)));
-  return box;
-}
-
-/* Cards where there are pictures, otherwise a table. */
-function listed(tag, titled, head, nodes, note) {
-  if (!hasPictures) return [scrolling(titled, head, nodes), ...(nFolded ? [foldButton()] : []), ...printNotes(note)];
-  const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-labelledby": titled });
-  box.append(el(tag, { className: "cards" }, ...nodes));
-  return [box, ...printNotes(texts.not_printed.cards)];
+/* Cards where there are pictures, otherwise a table that can be arranged; and what stands above and below. */
+function listed(name, tag, heads) {
+  const list = (lists[name] = arrangement(name, heads));
+  const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-label": `List of ${name === "picks" ? "representatives" : name}` });
+  list.body = el(hasPictures ? tag : "tbody", { className: hasPictures ? "cards" : "" });
+  if (hasPictures) {
+    box.append(list.body);
+    return [box, ...printNotes(texts.not_printed.cards)];
+  }
+  const line = el("tr", {}, ...heads.map((head, place) => headCell(list, head, place)));
+  box.append(el("table", { className: "lines" }, el("thead", {}, line), list.body));
+  byId(`save-${name}`).before(...listTools(list));
+  return [box, ...(nFolded ? [foldButton()] : []), ...printNotes(texts.not_printed[name])];
 }
 
 const narrow = matchMedia("(max-width: 560px)");
@@ -174,6 +175,21 @@ function smallPictures(members, label) {
   return el("div", { className: "near", role: "img", "aria-label": `${label}: ${some.map(called).join(", ")}` }, ...some.map((member) => picture(member.picture)));
 }
 
+/* The name of a row, which pins it, with the buttons that mark it. */
+function nameCell(item, ...notes) {
+  return el("th", { scope: "row" }, el("div", {}, pickButton(item, dataText(called(item))), ...notes, markButtons(item.row)));
+}
+
+function whyCell(text) {
+  return el("td", { className: "why", textContent: text, title: text });
+}
+
+/* The cells that make a row an outlier, with their columns. */
+function oddCell({ cells, faults }) {
+  const parts = faults.flatMap((c) => [dataText(facts.columns[c], "of"), dataText(cells[c] || "missing", "fault")]);
+  return el("td", { className: "odd-cell", title: faults.map((c) => `${facts.columns[c]} ${cells[c] || "missing"}`).join(", ") }, ...parts);
+}
+
 function buildPicks() {
   if (!maxK) return;
   ranking.forEach((pick, j) => {
@@ -192,18 +208,23 @@ function buildPicks() {
       entry.node = el(
         "tr", { className: "pick" },
         el("td", { className: "num rank", textContent: j + 1 }),
-        el("th", { scope: "row", className: shortness(called(pick)) }, pickButton(pick, dataText(called(pick))), entry.note, markButtons(pick.row)),
-        el("td", { className: "num" }, entry.stands, bar),
-        el("td", { className: "why", textContent: pick.reason || mostLike(pick.members) }),
+        nameCell(pick, entry.note),
+        el("td", { className: "num stands" }, entry.stands, bar),
+        whyCell(pick.reason || mostLike(pick.members)),
         ...cellNodes(pick),
       );
     }
     pointAt(entry.node, pick.row);
     entries.push(entry);
   });
-  const nodes = entries.map((entry) => entry.node);
-  const head = [["Rank", "num"], ["Name", ""], ["Stands for", "num"], ["Why", ""], ...columnHeads()];
-  byId("picks-list").replaceChildren(...listed("ol", "picks-title", head, nodes, texts.not_printed.picks));
+  const heads = [
+    { label: "Rank", kind: "num", value: (pick) => rankOf.get(pick.row) },
+    { label: "Name", kind: "", value: called },
+    { label: "Stands for", kind: "num", value: (pick) => now.rows[rankOf.get(pick.row)] },
+    { label: "Why", kind: "", value: (pick) => pick.reason },
+    ...columnHeads(),
+  ];
+  byId("picks-list").replaceChildren(...listed("picks", "ol", heads));
 }
 
 /* What the pointer is over in a list is marked on the map, too. */
@@ -220,10 +241,10 @@ unfold.addEventListener("click", () => ((isUnfolded = !isUnfolded), paintFold())
 function paintFold() {
   const section = document.querySelector(".first");
   section.classList.toggle("unfolded", isUnfolded);
-  if (!unfold.isConnected) section.append(unfold);
   const box = section.querySelector(".scroll");
+  if (box && !unfold.isConnected) box.after(unfold);
   unfold.hidden = !box || !(isUnfolded || box.scrollHeight > box.clientHeight + 2);
-  unfold.textContent = isUnfolded ? "Show less" : "Show all";
+  unfold.textContent = isUnfolded ? "Fold the list" : "Unfold the list";
   unfold.setAttribute("aria-expanded", String(isUnfolded));
 }
 
@@ -237,33 +258,30 @@ function bringIntoSight(node) {
 
 function paintPickList() {
   if (!maxK) return;
-  entries.forEach(({ node, stands, bar, note }, j) => {
-    node.hidden = j >= state.k;
-    if (node.hidden) return;
+  entries.slice(0, state.k).forEach(({ node, stands, bar, note }, j) => {
     const isOut = now.struck[j] === 1;
     node.classList.toggle("struck", isOut);
     note.hidden = !isOut;
     put(stands, isOut ? "–" : hasPictures ? `stands for ${about(now.rows[j], "row")}` : about(now.rows[j]));
     bar.style.transform = `scaleX(${isOut ? 0 : Math.max(0.01, now.rows[j] / now.most)})`;
   });
+  fill(lists.picks.body, arranged(lists.picks, ranking.slice(0, state.k)).map((pick) => entries[rankOf.get(pick.row)].node));
   byId("picks-tally").textContent = whole(now.shown.length);
   allow("save-picks", now.shown.length > 0);
+  paintLit();
 }
 
 // ---------------------------------------------------------------- outliers
 
 const oddities = facts.lowest.filter((item) => !item.safe); // lowest first, so that outliers are the first of them at any threshold
-const oddEntries = []; // their nodes, made when they are first shown
-const oddList = { tag: null, more: null, notes: null, none: null };
+const oddEntries = new Map(); // their nodes, made when they are first shown
+const oddList = { box: null, more: null, notes: null, none: null, shown: [] };
+const opened = new Set(); // causes of which all rows are shown
 let showsAll = false;
 
 function nOutliersListed() {
   const end = oddities.findIndex((item) => item.bin >= state.t);
   return end < 0 ? oddities.length : end;
-}
-
-function nShownOutliers() {
-  return showsAll || isPrinting() ? nOutliersListed() : Math.min(nOutliersListed(), FEW_OUTLIERS);
 }
 
 /* What depends on k and the threshold. */
@@ -288,13 +306,27 @@ function oddEntry(item) {
       )
     : el(
         "tr", { className: "odd" },
-        el("th", { scope: "row", className: shortness(called(item)) }, pickButton(item, dataText(called(item))), copies, markButtons(item.row)),
-        el("td", { className: "num", textContent: significant(item.count) }),
+        nameCell(item, copies),
+        oddCell(item),
         why,
+        el("td", { className: "num", textContent: significant(item.count) }),
         ...cellNodes(item),
       );
   pointAt(node, item.row);
   return { node, why, fold: parts.some((part, p) => p && part) ? null : why.parentElement };
+}
+
+/* The line above the rows of a cause: how many they are, and whether all of them are shown. */
+function causeLine(cause, number, few) {
+  const label = `${whole(number)} × ${cause}`;
+  const isOpen = showsAll || opened.has(cause);
+  const line = el("th", { scope: "rowgroup", colSpan: lists.outliers.heads.length }, dataText(label, ""));
+  if (number > few) {
+    const button = el("button", { type: "button", className: "link", tabIndex: -1, "data-cause": cause, "aria-expanded": String(isOpen) }, dataText(label, ""));
+    button.addEventListener("click", () => (opened.delete(cause) || opened.add(cause), repaint("outliers", "fold")));
+    line.replaceChildren(button);
+  }
+  return el("tr", { className: "cause" }, line);
 }
 
 /* What is said where the page or the list does not have all outliers. Equal rows are one point. */
@@ -323,36 +355,68 @@ function noOutliersText() {
 }
 
 function buildOutliers() {
-  const head = [["Name", ""], ["Effective count", "num"], ["Why", ""], ...columnHeads()];
-  const [box, ...notes] = listed("ul", "outliers-title", head, [], texts.not_printed.outliers);
+  const heads = [
+    { label: "Name", kind: "", value: called },
+    { label: "Odd cell", kind: "", value: ({ cells, faults }) => cells[faults[0]] ?? "" },
+    { label: "Why", kind: "", value: (item) => item.reason },
+    { label: "Effective count", kind: "num", value: (item) => item.count },
+    ...columnHeads(),
+  ];
+  const nodes = listed("outliers", "ul", heads);
   Object.assign(oddList, {
-    box, tag: box.querySelector("tbody, ul"), none: el("p", { className: "fine" }), notes: el("div", {}),
+    box: nodes.find((node) => node.matches(".scroll")), none: el("p", { className: "fine" }), notes: el("div", {}),
     more: el("button", { type: "button", id: "more-outliers", className: "screen-only" }),
   });
-  oddList.more.addEventListener("click", () => ((showsAll = !showsAll), repaint("outliers")));
-  byId("outliers-list").replaceChildren(oddList.none, box, ...notes, oddList.more, oddList.notes);
+  oddList.more.addEventListener("click", () => ((showsAll = !showsAll), opened.clear(), repaint("outliers", "fold")));
+  byId("outliers-list").replaceChildren(oddList.none, ...nodes, oddList.more, oddList.notes);
 }
 
-/* All outliers, or the lowest; rows that would be next come after the last one only. */
+function oddLine(item, isNext) {
+  if (!oddEntries.has(item)) oddEntries.set(item, oddEntry(item));
+  const { node, why, fold } = oddEntries.get(item);
+  const text = whyOdd(item, isNext, item.reason || (hasPictures ? "" : `${alike(item)}.`));
+  node.classList.toggle("next", isNext);
+  put(why, text);
+  if (!hasPictures) why.title = text;
+  if (fold) fold.hidden = !text;
+  return node;
+}
+
+/* The most frequent causes, each with the number of its rows. */
+function causesText(parts) {
+  const told = [...parts].sort(([, a], [, b]) => b.length - a.length).map(([cause, items]) => `${whole(items.length)} × ${cause}`);
+  const left = told.length > MOST_CAUSES ? [`${counted(told.length - MOST_CAUSES, "other cause")}`] : [];
+  return `${[...told.slice(0, MOST_CAUSES), ...left].join(", ")}.`;
+}
+
+/* Outliers by cause, all or the lowest of each; rows that would be next come after the last one only. */
 function paintOutliers() {
-  const [nListed, nShown] = [nOutliersListed(), nShownOutliers()];
-  const nNodes = nShown < nListed ? nShown : Math.min(nShown + NEXT_OUTLIERS, oddities.length);
-  while (oddEntries.length < nNodes) oddEntries.push(oddEntry(oddities[oddEntries.length]));
-  const { tag, box, none, more, notes } = oddList;
-  while (tag.childElementCount > nNodes) tag.lastElementChild.remove();
-  while (tag.childElementCount < nNodes) tag.append(oddEntries[tag.childElementCount].node);
-  for (let o = 0; o < nNodes; o++) {
-    const [item, { node, why, fold }] = [oddities[o], oddEntries[o]];
-    const text = whyOdd(item, o >= nShown, item.reason || (hasPictures ? "" : `${alike(item)}.`));
-    node.classList.toggle("next", o >= nShown);
-    put(why, text);
-    if (fold) fold.hidden = !text;
+  const nListed = nOutliersListed();
+  const asked = isAsked(lists.outliers);
+  const found = arranged(lists.outliers, oddities.slice(0, nListed));
+  const parts = hasPictures || lists.outliers.by !== null ? [["", found]] : byCause(found);
+  const showsEach = showsAll || isPrinting() || asked;
+  const few = showsEach ? Infinity : Math.max(Math.floor(FEW_OUTLIERS / parts.length), 1);
+  const nodes = [];
+  oddList.shown = [];
+  for (const [cause, items] of parts) {
+    const some = opened.has(cause) ? items : items.slice(0, few);
+    if (cause) nodes.push(causeLine(cause, items.length, few));
+    nodes.push(...some.map((item) => oddLine(item, false)));
+    oddList.shown.push(...some);
   }
-  box.hidden = !nNodes;
-  none.hidden = nListed > 0;
-  none.textContent = noOutliersText();
-  more.hidden = nListed <= FEW_OUTLIERS;
-  more.textContent = showsAll ? `Show only the lowest ${FEW_OUTLIERS}` : `Show all ${whole(nListed)}`;
+  if (!asked && oddList.shown.length === nListed) {
+    const next = oddities.slice(nListed, nListed + NEXT_OUTLIERS);
+    nodes.push(...next.map((item) => oddLine(item, true)));
+  }
+  if (parts.some(([cause]) => cause)) put(byId("causes"), causesText(parts));
+  const { box, none, more, notes } = oddList;
+  fill(lists.outliers.body, nodes);
+  box.hidden = !nodes.length;
+  none.hidden = found.length > 0;
+  none.textContent = asked && nListed ? "No outlier has this." : noOutliersText();
+  more.hidden = asked || nListed <= FEW_OUTLIERS;
+  more.textContent = showsAll ? "Show only the lowest" : `Show all ${whole(nListed)}`;
   notes.replaceChildren(...outlierTexts(nListed));
   byId("outliers-tally").textContent = `${isEstimate() && now.outliers ? "about " : ""}${whole(now.outliers)}`;
   byId("outliers-tally").hidden = !detects && state.t === first.t;
@@ -365,10 +429,10 @@ function paintLit() {
   const light = ({ node }, item) => {
     const isLit = item.row === state.pin;
     node.classList.toggle("lit", isLit);
-    if (isLit && !node.hidden) bringIntoSight(node);
+    if (isLit && node.isConnected) bringIntoSight(node);
   };
   entries.forEach((entry, j) => light(entry, ranking[j]));
-  oddEntries.forEach((entry, o) => light(entry, oddities[o]));
+  oddEntries.forEach(light);
 }
 
 function paintGroups() {
@@ -385,14 +449,4 @@ function paintGroups() {
     ];
     cells.forEach((text, c) => put(body.rows[g].cells[c + 1], text));
   });
-}
-
-/* Arrow keys move between the names in a list that are shown. */
-function stepInList(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step || !event.target.matches("button.link")) return;
-  const names = [...event.currentTarget.querySelectorAll("button.link")].filter((button) => button.offsetParent);
-  const next = names[names.indexOf(event.target) + step];
-  event.preventDefault();
-  next?.focus();
 }

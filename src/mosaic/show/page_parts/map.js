@@ -3,7 +3,6 @@
 const COLOURS = 12;
 const HUES = Array.from({ length: COLOURS }, (_, c) => `hue-${c}`);
 const DEEPEST = 60; // zoom
-const MOST_RAYS = 600; // lines from a representative to its rows
 const LABELLED = 60; // representatives that are numbered, if there is room
 
 const map = {
@@ -232,19 +231,20 @@ function paintMarks() {
   }
 }
 
+/* Lines to the rows that a representative is most similar to: those that the panel lists. */
 function paintRays(context, lit) {
   const from = lit < 0 ? undefined : points.at.get(ranking[lit].row);
   if (from === undefined) return;
   const [x0, y0] = place(from);
   context.strokeStyle = map.palette.ink;
-  context.globalAlpha = 0.22;
-  context.lineWidth = 0.75;
+  context.globalAlpha = 0.6;
+  context.lineWidth = 1;
   context.beginPath();
-  for (let i = 0, left = MOST_RAYS; i < points.n && left > 0; i++) {
-    if (now.rep[i] !== lit) continue;
+  for (const { row } of membersOf(lit, ranking[lit].row)) {
+    const to = points.at.get(row);
+    if (to === undefined) continue;
     context.moveTo(x0, y0);
-    context.lineTo(...place(i));
-    left--;
+    context.lineTo(...place(to));
   }
   context.stroke();
   context.globalAlpha = 1;

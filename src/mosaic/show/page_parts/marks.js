@@ -37,7 +37,7 @@ function rowName(row) {
 function markButtons(row, hasWords = false) {
   const buttons = MARKS.map(([mark, sign, words]) => {
     const button = el("button", {
-      type: "button", className: `mark mark-${mark}`, textContent: hasWords ? words : sign, title: `Mark as ${mark}`, "data-mark": `${mark} ${row}`,
+      type: "button", tabIndex: hasWords ? 0 : -1, className: `mark mark-${mark}`, textContent: hasWords ? words : sign, title: `Mark as ${mark}`, "data-mark": `${mark} ${row}`,
       "aria-label": `Mark ${rowName(row)} as ${mark}`, "aria-pressed": String(marks.get(row) === mark),
     });
     button.addEventListener("click", () => setMark(row, mark));
@@ -57,9 +57,8 @@ function paintPressed() {
 function paintMarked() {
   byId("marked").hidden = !marks.size;
   byId("marked-tally").textContent = whole(marks.size);
-  byId("marked-text").textContent = keepsMarks
-    ? "This browser keeps them for this page. Save them to use them elsewhere."
-    : "This browser does not keep them. Save them before you close the page.";
+  const kept = keepsMarks ? "This browser keeps them for this page." : "This browser does not keep them.";
+  byId("marked-text").textContent = `${kept} Save them for the next run: with marks.csv rows that are fine are no outliers.`;
   const rows = [...marks].map(([row, mark]) => {
     const button = el("button", { type: "button", className: "chip", "data-row": row });
     button.append(MARKS.find(([name]) => name === mark)[1], dataText(rowName(row)));
@@ -75,13 +74,35 @@ function removeMarks() {
   say("All marks are removed.");
 }
 
+const DRAWN = 30; // outliers that are drawn at random, which bound how many of the list are wrong
+
+/* Some of a list, drawn at random; from the same list of the same page always the same, in the order of the list. */
+function drawnFrom(items) {
+  let seed = 1 + (parseInt(packedFacts.dataset.key.slice(0, 12), 16) % 2147483646);
+  const random = () => (seed = (48271 * seed) % 2147483647); // Lehmer's generator
+  for (let warm = 0; warm < 9; warm++) random();
+  const keys = new Map(items.map((item) => [item, random()]));
+  const drawn = new Set([...items].sort((a, b) => keys.get(a) - keys.get(b)).slice(0, DRAWN));
+  return items.filter((item) => drawn.has(item));
+}
+
+function toggleDrawn() {
+  lists.outliers.isDrawn = !lists.outliers.isDrawn;
+  byId("draw").setAttribute("aria-pressed", String(lists.outliers.isDrawn));
+  repaint("outliers", "fold");
+}
+
 function marksCsv() {
+  const list = oddities.slice(0, nOutliersListed());
+  const drawn = drawnFrom(list);
+  const drawnRows = new Set(drawn.map((item) => item.row));
   const lines = [...marks].map(([row, mark]) => {
     const [item, i] = [itemOf(row), points.at.get(row)];
-    const status = i !== undefined && now.out[i] ? "outlier" : rankOf.get(row) < state.k ? "representative" : "";
-    return [row, item?.full ?? rowId(row), mark, status, item?.reason, ...inFileOrder(cellsOf(row))];
+    const status = (lowOf.has(row) && isOutlier(lowOf.get(row))) || now.out[i] ? "outlier" : rankOf.get(row) < state.k ? "representative" : "";
+    const draw = drawnRows.has(row) ? `${drawn.length} of ${list.length}` : "";
+    return [row, item?.full ?? rowId(row), mark, status, draw, item?.reason, ...inFileOrder(cellsOf(row))];
   });
-  return csv(["row", "id", "mark", "status", "reason", ...inFileOrder(facts.columns)], lines);
+  return csv(["row", "id", "mark", "status", "drawn", "reason", ...inFileOrder(facts.columns)], lines);
 }
 
 function rowId(row) {

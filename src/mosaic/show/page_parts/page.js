@@ -58,7 +58,7 @@ function safeText() {
   const reasons = [];
   const some = (number) => `${facts.scaled ? "about " : ""}${counted(number, "row")}`;
   if (bins.grouped) reasons.push(`${some(bins.grouped)} near other rows or in a group`);
-  if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included`);
+  if (bins.must) reasons.push(`${counted(bins.must, "row")} marked as fine or to be included`);
   return ` Never outliers, however low their count: ${reasons.join(", ")}.`;
 }
 
@@ -222,13 +222,17 @@ function wire() {
   on("save-outliers", "click", saveOutliers);
   on("save-all", "click", () => save("selection.json", "application/json", selectionJson()));
   on("save-marks", "click", () => save("marks.csv", "text/csv;charset=utf-8", marksCsv()));
+  on("draw", "click", toggleDrawn);
   on("remove-marks", "click", removeMarks);
   on("copy", "click", copyCommand);
   on("theme", "click", nextTheme);
   for (const button of document.querySelectorAll("[data-view]")) {
     button.addEventListener("click", () => setView(Number(button.dataset.view)));
   }
-  for (const list of document.querySelectorAll("#picks-list, #outliers-list")) list.addEventListener("keydown", stepInList);
+  for (const list of document.querySelectorAll("#picks-list, #outliers-list")) {
+    list.addEventListener("keydown", stepInList);
+    list.addEventListener("focusin", keepStop);
+  }
   narrow.addEventListener("change", () => {
     for (const box of document.querySelectorAll(".fold-why")) box.open = !narrow.matches;
   });

@@ -1,4 +1,4 @@
-// Search by name or row number: matches are listed below the field, and chosen with arrow keys and Enter, or with a click.
+// Search by name, row number or any cell: matches are listed below the field, and chosen with arrow keys and Enter, or with a click.
 
 const MOST_MATCHES = 8;
 const search = { field: document.getElementById("search"), list: document.getElementById("matches"), rows: [], at: -1, index: null };
@@ -14,15 +14,22 @@ function searchIndex() {
   return search.index;
 }
 
-/* Rows whose name or number is the text, then those whose name begins with it, then those that contain it. */
+/* The cells of a row in lower case; made when no name has the text. */
+function cellTextOf(entry) {
+  entry.cells ??= cellsOf(entry.row).join("\n").toLowerCase();
+  return entry.cells;
+}
+
+/* Rows whose name or number is the text, then those whose name begins with it, contains it, and those with a cell that does. */
 function matchesOf(text) {
   const wanted = text.trim().toLowerCase();
   if (!wanted) return [];
-  const found = [[], [], []];
+  const found = [[], [], [], []];
   for (const entry of searchIndex()) {
     const place = entry.low.indexOf(wanted);
     if (entry.low === wanted || String(entry.row) === wanted) found[0].push(entry);
     else if (place >= 0) found[place ? 2 : 1].push(entry);
+    else if (cellTextOf(entry).includes(wanted)) found[3].push(entry);
   }
   return found.flat();
 }
@@ -40,7 +47,7 @@ function paintMatches() {
   const isAsked = search.field.value.trim() !== "" && document.activeElement === search.field;
   const left = found.length - search.rows.length;
   const missing = points.n < facts.n && !found.length ? ` The page has ${counted(searchIndex().length, "row")} of ${whole(facts.n)}.` : "";
-  const note = found.length ? (left ? `${whole(left)} more` : "") : `No row has this name.${missing}`;
+  const note = found.length ? (left ? `${whole(left)} more` : "") : `No row has this.${missing}`;
   if (note) nodes.push(el("li", { className: "fine", role: "presentation", textContent: note }));
   search.list.replaceChildren(...nodes);
   search.list.hidden = !isAsked;

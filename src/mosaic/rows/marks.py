@@ -1,0 +1,70 @@
+"""What a reader of a report marked as fine or wrong, and what that proves of the list of outliers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from mosaic.choosing.certificate import counted
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows.rows import Rows
+from mosaic.text import at_least, listed
+
+TextArray: TypeAlias = NDArray[np.object_]
+
+#: Columns of marks.csv that are read; it has those of the rows, too.
+COLUMNS = ("row", "id", "mark", "status", "drawn")
+
+
+def read_marks(marks: object, rows: Rows) -> dict[str, Any]:
+    """The arguments of ``Constraints.read`` for what a page saved as marks.csv: the rows that are called fine, and sentences."""
+    table = Rows.of(marks).table
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        fault = f"has no column {listed(missing)}"
+        raise InvalidInputError(fault, "Save marks from a report.", parameter="marks")
+    cells = {name: np.array(table.texts(name), object) for name in COLUMNS}
+    strange = set(cells["mark"]) - {"fine", "wrong"}
+    if strange:
+        fault = f"has the mark {min(strange)!r}"
+        raise InvalidInputError(fault, "A mark is fine or wrong.", parameter="marks")
+    is_fine = cells["mark"] == "fine"
+    names = rows.row_names()
+    if names is None:
+        found = np.array([int(row) for row in cells["row"]], np.intp)
+    else:
+        place = {name: row for row, name in reversed(list(enumerate(names.names)))}
+        found = np.array([place.get(name, -1) for name in cells["id"]], np.intp)
+    is_there = (found >= 0) & (found < rows.n)
+    n_fine = int((is_fine & is_there).sum())
+    told = [f"Marked as fine, and so no outliers: {counted(n_fine, 'row')}."]
+    if not is_there.all():
+        told.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")
+    is_listed = cells["status"] == "outlier"
+    if is_listed.any():
+        told.append(precision(*(cells[name][is_listed] for name in ("row", "mark", "drawn"))))
+    return {"fine": np.unique(found[is_fine & is_there]), "told": tuple(told)}
+
+
+def precision(rows: TextArray, marks: TextArray, drawn: TextArray) -> str:
+    """What marked outliers say of their list: if x of m that were drawn at random are wrong, with 95 % confidence at least the
+    share p of the list is, where x or more of m have the probability 5 %, I_p(x, m − x + 1) = 0.05. ``drawn`` is "30 of 129" for
+    rows of the draw; unless all of it is marked, marks are no random draw, and only their numbers are told.
+    """
+    is_wrong = marks == "wrong"
+    is_drawn = drawn != ""
+    draw = re.fullmatch(r"(\d+) of (\d+)", "; ".join(set(drawn[is_drawn])))
+    if draw is None or not int(draw[1]) == len(set(rows[is_drawn])) == is_drawn.sum():
+        told = f"Of {len(marks):,} marked outliers {is_wrong.sum():,} are wrong."
+        return f"{told} They are no random draw, so this says nothing of the others."
+    m, n = map(int, draw.groups())
+    x = int(is_wrong[is_drawn].sum())
+    if m == n:
+        return f"All {n:,} outliers of the list are marked, {x:,} as wrong."
+    share = float(betaincinv(x, m - x + 1, 0.05)) if x else 0.0
+    told = f"Of {m:,} outliers that were drawn at random from the list of {n:,}, {x:,} are marked as wrong"
+    return f"{told}: with 95 % confidence at least {at_least(share)} of the list are."
