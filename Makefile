@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per worker: small matrices, several workers, and timings that can be compared.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-all test-oldest lint format docs dist licences lock audit bench fuzz experiments experiments-all clean
+.PHONY: setup demo test test-all test-oldest lint format docs dist test-wheel licences lock audit bench fuzz experiments experiments-all clean
 
 setup: $(VENV)/.dev
 
@@ -80,11 +80,21 @@ audit: $(VENV)/.dev  # known faults in the tested versions; asks the database of
 	$(PIP) pip-audit
 	$(BIN)/python -m pip_audit --requirement tests/tested.txt --no-deps --disable-pip
 
-dist: $(VENV)/.docs  # what is uploaded for a release, built and checked
+dist:  # what is uploaded for a release, built and checked
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) build twine
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+
+test-wheel:  # the wheel in dist/ in an environment of its own, by the tests of the sdist
+	rm -rf .venv-wheel dist/unpacked
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[dev]"
+	mkdir dist/unpacked
+	tar -xzf dist/*.tar.gz -C dist/unpacked --strip-components 1
+	cd dist/unpacked && ../../.venv-wheel/bin/python -c "import mosaic; assert 'site-packages' in mosaic.__file__"
+	cd dist/unpacked && ../../.venv-wheel/bin/python -m pytest tests -n auto --dist loadgroup
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
@@ -97,6 +107,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py
 	$(BIN)/python benchmarks/labels.py
+	$(BIN)/python benchmarks/next_batch.py
+	$(BIN)/python benchmarks/weights.py
 	$(BIN)/python benchmarks/errors.py
 	$(BIN)/python benchmarks/drift.py
 	$(BIN)/python benchmarks/copies.py
@@ -120,4 +132,4 @@ experiments-all: $(VENV)/.bench
 	$(BIN)/python -m experiments.paper.page --folder experiments/results --keep
 
 clean:
-	rm -rf $(VENV) .venv-oldest docs/_build docs/_generated .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) .venv-oldest .venv-wheel docs/_build docs/_generated .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

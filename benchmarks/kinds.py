@@ -1,7 +1,9 @@
 """Data with a similarity of their own: what picks reach beside what users of such data take today.
 
-Molecules need rdkit, whose 5000 of the NCI are used; series need tslearn. What is not installed is left out. Places are made up:
-120 towns of unequal size on both sides of the date line. Strings are made up: 40 words with typing errors. k = 30, five seeds.
+Molecules need rdkit, whose 5000 of the NCI are used; series need tslearn, texts umap-learn and ``MOSAIC_DATA``, the folder
+of the word counts. What is not installed is left out. BitBIRCH (bblean) and topics are clusters, whose number is not chosen:
+the medoids of the 30 largest, at the threshold or smallest size that is best for them. Places are made up: 120 towns of
+unequal size on both sides of the date line. Strings are made up: 40 words with typing errors. k = 30, five seeds.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from report import header, table, write  # sets the number of threads, so it com
 
 # isort: split
 import argparse
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
@@ -39,6 +42,12 @@ def random(n: int, seed: int) -> Any:
     return np.random.default_rng(seed).choice(n, K, replace=False)
 
 
+def medoids_of(clusters: Any, D: Any) -> Any:
+    """The medoids of the largest clusters."""
+    largest = sorted(clusters, key=len, reverse=True)[:K]
+    return [members[D[np.ix_(members, members)].sum(axis=1).argmin()] for members in map(np.asarray, largest)]
+
+
 Choice = dict[str, Callable[[int], Any]]
 
 
@@ -61,6 +70,16 @@ def molecules() -> Iterator[tuple[str, str, Any, Choice]]:
     def max_min(seed: int) -> Any:
         return list(MaxMinPicker().LazyBitVectorPick(bits, len(bits), K, seed=seed))
 
+    def bit_birch(seed: int) -> Any:
+        from bblean import BitBirch
+
+        order = np.random.default_rng(seed).permutation(len(X))
+        found = []
+        for threshold in (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.65):
+            tree = BitBirch(threshold=threshold).fit(X[order], input_is_packed=False)
+            found.append(medoids_of([order[members] for members in tree.get_cluster_mol_ids()], D))
+        return min(found, key=lambda picks: nearest(D, picks))
+
     yield (
         f"molecules, {len(X):,} fingerprints",
         "1 − Tanimoto similarity",
@@ -69,6 +88,52 @@ def molecules() -> Iterator[tuple[str, str, Any, Choice]]:
             "MOSAIC, tanimoto": lambda seed: MOSAIC(K, kernel="tanimoto", random_state=seed).fit(X).representative_indices_,
             "MOSAIC, rbf": lambda seed: MOSAIC(K, random_state=seed).fit(X).representative_indices_,
             "RDKit's MaxMin": max_min,
+            **({"BitBIRCH, 30 largest clusters": bit_birch} if find_spec("bblean") else {}),
+            "k-medoids": lambda seed: medoids(D, seed),
+            "random": lambda seed: random(len(X), seed),
+        },
+    )
+
+
+def texts() -> Iterator[tuple[str, str, Any, Choice]]:
+    """Posts of two newsgroups, as 100 directions of their weighted word counts, which all ways get as embeddings."""
+    from sklearn.cluster import HDBSCAN, KMeans
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+    from sklearn.preprocessing import normalize
+    from umap import UMAP
+
+    if "MOSAIC_DATA" not in os.environ:
+        return
+    with np.load(Path(os.environ["MOSAIC_DATA"]) / "text_basehock.npz") as file:
+        counts = file["X"]
+    weighted = TfidfTransformer().fit_transform(counts[counts.sum(axis=1) > 0])
+    X = normalize(TruncatedSVD(100, random_state=0).fit_transform(weighted))
+    D = np.clip(1.0 - X @ X.T, 0.0, None)
+
+    def plane(seed: int) -> Any:
+        return UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed).fit_transform(X)
+
+    def topics(seed: int) -> Any:
+        points = plane(seed)
+        found = []
+        for size in (5, 10, 15, 20):
+            labels = HDBSCAN(min_cluster_size=size).fit_predict(points)
+            found.append(medoids_of([np.flatnonzero(labels == label) for label in range(labels.max() + 1)], D))
+        return min(found, key=lambda picks: nearest(D, picks))
+
+    def means(seed: int) -> Any:
+        labels = KMeans(K, random_state=seed).fit_predict(plane(seed))
+        return medoids_of([np.flatnonzero(labels == label) for label in range(K)], D)
+
+    yield (
+        f"texts, {len(X):,} posts as embeddings",
+        "1 − cosine",
+        D,
+        {
+            "MOSAIC": lambda seed: MOSAIC(K, random_state=seed).fit(X).representative_indices_,
+            "topics: UMAP, HDBSCAN": topics,
+            "topics: UMAP, k-means": means,
             "k-medoids": lambda seed: medoids(D, seed),
             "random": lambda seed: random(len(X), seed),
         },
@@ -149,7 +214,7 @@ def series() -> Iterator[tuple[str, str, Any, Choice]]:
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     warnings.simplefilter("ignore")
-    found, needs = [], {molecules: "rdkit", places: "kmedoids", strings: "kmedoids", series: "tslearn"}
+    found, needs = [], {molecules: "rdkit", texts: "umap", places: "kmedoids", strings: "kmedoids", series: "tslearn"}
     for data, package in needs.items():
         if find_spec(package) is None:
             print(f"{data.__name__}: {package} is not installed")
@@ -160,7 +225,9 @@ def main() -> None:
                 found.append([name, unit, how, f"{np.mean(values):.4g}", f"{min(values):.4g} to {max(values):.4g}"])
                 print(*found[-1], flush=True)
     columns = ["data", "distance to the nearest of 30 picks", "chosen by", "mean", "five seeds"]
-    write("kinds.md", "\n\n".join([header("Data with a similarity of their own", ["numpy", "kmedoids"]), table(columns, found)]))
+    packages = ["numpy", "kmedoids", "rdkit", "bblean", "tslearn", "umap-learn"]
+    text = [header("Data with a similarity of their own", packages), table(columns, found)]
+    write("kinds.md", "\n\n".join(text))
 
 
 if __name__ == "__main__":

@@ -14,44 +14,23 @@ from report import header, table, write  # sets the number of threads, so it com
 import os
 import warnings
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cleanlab.filter import find_label_issues
 from imblearn.under_sampling import ClusterCentroids, NearMiss, RandomUnderSampler
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
 
+from labelled import FILES, loaded
 from mosaic import MOSAICSampler
 
-FILES = {
-    "isolet": "isolet_1560.npz",
-    "magic": "adbench/22_magic.gamma.npz",
-    "MNIST": "mnist_t10k.npz",
-    "spam": "adbench/35_SpamBase.npz",
-}
-#: Sets whose columns have units of their own; all ways see them divided by their spread.
-TABLES = ("magic", "spam")
 SETS = ("digits", *(FILES if "MOSAIC_DATA" in os.environ else ()))
 DRAWS, MOST_ROWS, RATIO, SHARE_KEPT, SHARE_WRONG = 3, 3000, 30, 0.05, 0.1
 WAYS_TO_NAME = ("suspects_", "cleanlab, neighbours", "cleanlab, logistic")
 WAYS_TO_KEEP = ("MOSAICSampler", "suspects='keep'", "random", "NearMiss", "ClusterCentroids", "all rows")
-
-
-def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-    else:
-        with np.load(Path(os.environ["MOSAIC_DATA"]) / FILES[name]) as file:
-            X, y = file[next(iter(file))], file["y"]
-    X = X.reshape(len(X), -1).astype(float)
-    X = StandardScaler().fit_transform(X) if name in TABLES else X / np.abs(X).max()
-    return X, y.astype(int)
 
 
 def drawn(name: str, is_rare: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:

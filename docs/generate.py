@@ -2,6 +2,7 @@
 
 - the gallery: every example is run; its code, what it prints, a picture and its report become a page;
 - the demo's report, for the first page;
+- llms.txt;
 - the benchmark results, CHANGELOG.md and CONTRIBUTING.md, with links that lead to pages of the site.
 
 An example that has not changed since its page was made is not run again.
@@ -13,6 +14,7 @@ import ast
 import contextlib
 import io
 import os
+import re
 import runpy
 import shutil
 import sys
@@ -43,6 +45,7 @@ def main() -> None:
     for name in ("CHANGELOG", "CONTRIBUTING"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         (OUT / f"{name}.md").write_text(_site_text(text, PurePosixPath(f"{name}.md")), encoding="utf-8")
+    write_llms()
     if _changed(SITE / "demo.html", Path(__file__)):
         write_demo()
 
@@ -159,6 +162,14 @@ def write_benchmarks() -> None:
     pages = "\n".join(file.stem for file in files)
     index = f"# Measurements\n\nWritten by `make bench`, one page for each question.\n\n```{{toctree}}\n{pages}\n```\n"
     (OUT / "benchmarks" / "index.md").write_text(index, encoding="utf-8")
+
+
+def write_llms() -> None:
+    """The list of pages for programs, with links to the pages of the site."""
+    import make_llms
+
+    text = _site_text(make_llms.text(), PurePosixPath("llms.txt"))
+    (SITE / "llms.txt").write_text(re.sub(r"\]\(/([^)#]+)\.md", r"](\1.html", text), encoding="utf-8")
 
 
 def write_demo() -> None:

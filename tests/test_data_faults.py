@@ -164,7 +164,7 @@ def test_missing_numbers_are_encoded_and_so_are_infinite_ones_with_a_note(budget
         (b'{"n": "\xc3\xb6\xfc", "x": 1}\n', "is not UTF-8"),
         ('{"v": [1, 2]}\n', "no column of numbers"),
         ("\n\n", "has no records"),
-        (('{"a": ' * 3000 + "1" + "}" * 3000 + "\n") * 3, "too deeply"),
+        *(pytest.param(('{"a": ' * n + "1" + "}" * n + "\n") * 3, "is nested too deeply", id=f"{n} levels") for n in (300, 3000)),
     ],
 )
 @BUDGETS

@@ -56,6 +56,18 @@ def test_facts_agree_with_the_estimator(model):
     assert set(plain(facts)) >= {"picks", "outliers", "certificate", "curve", "map", "decisions", "settings"}
 
 
+def test_representatives_stand_for_all_rows_that_are_not_rejected_and_of_a_sample_for_about_as_many(rng):
+    model = MOSAIC(12).fit(BLOBS.X)
+    np.testing.assert_array_equal(model.stands_for_, np.bincount(model.labels_[model.labels_ >= 0]))
+    assert MOSAIC(12, outliers="report").fit(BLOBS.X).stands_for_.sum() == 400
+    X = np.append(rng.normal(size=(15_000, 2)), rng.normal(50.0, 1.0, size=(5_000, 2)), axis=0)
+    some = MOSAIC(6, outliers="keep").fit(X)
+    assert some.selection_.is_sampled
+    assert some.stands_for_.sum() == pytest.approx(20_000)
+    far = X[some.representative_indices_, 0] > 25
+    assert some.stands_for_[far].sum() == pytest.approx(5_000, rel=0.05)
+
+
 def test_facts_of_many_rows_have_the_lowest_of_all_outliers_and_their_number():
     X = np.random.default_rng(0).normal(size=(17_000, 3))
     X[::500] *= 1000.0

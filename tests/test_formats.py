@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -304,7 +305,7 @@ def by_pipe(message: str, query: str) -> list[str]:
 @pytest.mark.parametrize("address", ["people.db", "sqlite:///people.db", "sqlite:///{here}/of people.sqlite3"])
 def test_the_pipe_that_is_named_brings_the_rows_of_sqlite(address, here, capsys, mosaic_on_path):
     address = address.format(here=here)
-    with sqlite3.connect(address.removeprefix("sqlite:///")) as base:
+    with closing(sqlite3.connect(address.removeprefix("sqlite:///"))) as base:
         FRAME.to_sql("people", base, index=False)
     ran = run(capsys, "select", address)
     assert ran.code == 3

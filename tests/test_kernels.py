@@ -201,6 +201,23 @@ def test_latitude_and_longitude_are_found_by_their_names_and_never_divided_by_th
         MOSAIC(3, kernel="haversine", scale=True).fit(places)
 
 
+def test_the_default_kernel_notes_columns_that_seem_to_be_places_and_compares_them_as_numbers(rng):
+    n = 60
+    here, there, others = rng.uniform(-60, 60, n), rng.uniform(-170, 170, n), rng.choice(["a", "b"], n)
+    for columns in ({"lat": here, "lon": there}, {"LNG": there, "kind": others, "Latitude": here}):
+        plain = MOSAIC(3).fit(pl.DataFrame(columns))
+        assert "seem to be places: kernel='haversine'" in plain.encoder_.notes[0]
+        assert len(plain.encoder_.names) == len(columns)  # nothing is left out
+        assert MOSAIC(3, kernel="haversine").fit(pl.DataFrame(columns)).encoder_.notes == ()
+    for columns in (
+        {"latency": 10 * here, "longest": there},  # not degrees
+        {"lat": others, "lon": there},
+        {"lat": here, "late": here**2, "lon": there},
+        {"x": here, "y": there},
+    ):
+        assert MOSAIC(3).fit(pl.DataFrame(columns)).encoder_.notes == ()
+
+
 def test_sets_are_compared_by_what_they_share(rng):
     B = rng.random((40, 30)) < 0.2
     B[:2] = False
@@ -232,6 +249,11 @@ def test_what_is_chosen_from_distances_is_what_is_chosen_from_points(rng):
     np.testing.assert_array_equal(by_distance.predict(D[:, :]), by_points.predict(X))
     with pytest.raises(InvalidInputError, match="distances are not negative; the smallest is -"):
         by_distance.predict(-D)
+    np.fill_diagonal(D, 1e-16)  # as cosine distances of SciPy have
+    with pytest.raises(InvalidInputError, match="Clear what rounding left"):
+        MOSAIC(6, kernel="distances").fit(D)
+    np.fill_diagonal(D.clip(0, out=D), 0)
+    np.testing.assert_array_equal(by_distance.predict(D), by_distance.labels_)
 
 
 def test_a_similarity_that_is_not_positive_semidefinite_is_chosen_from_and_its_program_refused(rng):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mosaic.program.solve import solve
     from mosaic.rows import columns, read
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "MOSAIC", "Certificate", "ConvergenceWarning", "Diffusion", "EffectiveCount", "Encoding", "InvalidInputError",

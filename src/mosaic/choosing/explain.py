@@ -24,7 +24,7 @@ from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.parameters import is_whole
-from mosaic.text import NO_NAMES, html_card, listed
+from mosaic.text import NO_NAMES, html_card, html_table, listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.selection import Selection
@@ -82,8 +82,10 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        cells = [(column, cell, f"{share:.0%}") for column, cell, share in self.columns]
         return html_card(
             f"{self.called}: {self.status}",
+            html_table(("column", "cell", "share"), cells),
             text=[f"{self.reason[0].upper()}{self.reason[1:]}", self.proven],
         )
 
@@ -249,7 +251,7 @@ class _Pick(NamedTuple):
             return None
         rank = int(np.flatnonzero(selection.members == found.place)[0])
         members = np.flatnonzero(selection.labels_in_memory == rank)
-        stands_for = round(float(selection.rows_for[members].sum()))
+        stands_for = round(float(selection.stands_for[rank]))
         point_of = selection.data.points.point_of
         weighted = members[point_of[members] >= 0]
         points = point_of[weighted]

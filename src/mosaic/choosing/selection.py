@@ -208,6 +208,14 @@ class Selection:
             weights[group] / np.bincount(group)[group] * (self.n_rows / weights.sum())
         )
 
+    @cached_property
+    def stands_for(self) -> FloatArray:
+        """For each representative, how many rows of the data it stands for, itself included."""
+        labels = self.labels_in_memory
+        belongs = labels >= 0
+        sums = np.bincount(labels[belongs], self.rows_for[belongs], len(self.rows))
+        return np.asarray(sums, np.float64)
+
     # Rows of the data
 
     def _of_rows(self, values: NDArray[Value], at: Question) -> NDArray[Value]:

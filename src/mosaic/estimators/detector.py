@@ -17,7 +17,7 @@ from mosaic.choosing import Selection, Settings, flag_only
 from mosaic.choosing.answers import kept_at
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, known
-from mosaic.estimators.progress import computing_in_threads, telling
+from mosaic.estimators.progress import computing_in_threads, reporting, telling
 from mosaic.parameters import Named
 
 
@@ -85,6 +85,7 @@ class MOSAICOutlierDetector(
     array([-1])
     """
 
+    @reporting
     def fit(
         self,
         X: object,

@@ -62,6 +62,8 @@ def take(
     encoder = Encoder.fit(rows, as_given=settings.takes_as_given)
     if settings.kernel == "haversine":
         encoder = encoder.of_places()
+    elif settings.kernel == "rbf":
+        encoder = encoder.noting_places(rows)
     surprising = [
         f"{column.name!r} {column.why} ({column.remedy})"
         for column in encoder.left_out

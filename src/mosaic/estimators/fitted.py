@@ -29,7 +29,7 @@ from mosaic.choosing.answers import answers_by_pass, answers_task, places_at
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.explain import warnings_of, why_odd
 from mosaic.estimators.fit import numbers_of
-from mosaic.estimators.progress import computing_in_threads
+from mosaic.estimators.progress import Callbacks, computing_in_threads
 from mosaic.exceptions import warn
 from mosaic.facts import Facts
 from mosaic.parameters import PAIRWISE
@@ -119,7 +119,7 @@ class NewRows:
 
 
 @computing_in_threads
-class FittedAttributes:
+class FittedAttributes(Callbacks):
     """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
     selection_: Selection
@@ -285,21 +285,14 @@ class FittedAttributes:
         if not hasattr(self, "selection_"):
             return diagram
         facts = self.facts_
-        words = [COVERAGE]
-        head = ("", "row", "stands for")
-        rows = [(p.rank, p.name or p.row, f"{p.stands_for:,}") for p in facts.picks]
-        if facts.detects:
-            lowest = enumerate(facts.outliers.lowest, 1)
-            words = []
-            head = ("", "row", "effective count")
-            rows = [(i, o.name or o.row, f"{o.effective_count:.3g}") for i, o in lowest]
-        return html_card(str(facts), html_table(head, rows, 6), text=words) + diagram
+        table = facts.outliers_html() if facts.detects else facts.picks_html()
+        return html_card(str(facts), table, text=[] if facts.detects else [COVERAGE]) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
         return ""  # the diagram would read all attributes, of which some take long; the card has what matters
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel in PAIRWISE
         tags.input_tags.sparse = True
         return tags

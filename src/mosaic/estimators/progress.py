@@ -18,12 +18,25 @@ from mosaic.arrays.threads import available_threads, using_threads
 from mosaic.arrays.xp import work_on_devices
 from mosaic.parameters import as_bytes, check_jobs
 
+try:
+    from sklearn import callback
+except ImportError:  # before 1.9
+    callback = None
+Callbacks: Any = object if callback is None else callback.CallbackSupportMixin
+
 #: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
 Listener: TypeAlias = Callable[[str, str, float | None], None]
 Say: TypeAlias = Callable[..., None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 Estimator = TypeVar("Estimator", bound=type[Any])
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def reporting(fit: Fit) -> Fit:
+    """A fit whose stages are tasks for the callbacks of scikit-learn, where its version has them."""
+    reported: Fit = fit if callback is None else callback.with_callbacks(fit)
+    return reported
 
 
 @contextmanager
@@ -37,9 +50,15 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def telling(estimator: BaseEstimator) -> Iterator[Say]:
-    """Yields what reports the progress of a fit to a listener or, if ``verbose``, on stderr. An error leaves all as it was."""
+def telling(estimator: BaseEstimator, *, has_tasks: bool = True) -> Iterator[Say]:
+    """Yields what reports the progress of a fit to a listener or, if ``verbose``, on stderr, and its stages as tasks to callbacks
+    of scikit-learn. An error leaves all as it was.
+    """
     listener = _LISTENER.get()
+    tasks = []
+    if has_tasks and hasattr(estimator, "set_callbacks"):
+        tasks.append(estimator._init_callback_context(max_subtasks=None))
+        tasks[0].call_on_fit_task_begin(estimator=estimator)
     stage_before = ""
     started = time.monotonic()
     before = dict(estimator.__dict__)
@@ -48,10 +67,17 @@ def telling(estimator: BaseEstimator) -> Iterator[Say]:
     def say(stage: str, text: str | None = None, share: float | None = None) -> None:
         nonlocal stage_before, written
         now = time.monotonic()
+        is_new = stage != stage_before
+        stage_before = stage
+        if tasks and is_new and stage != "done":
+            for task in tasks[1:]:
+                tasks.remove(task)
+                task.call_on_fit_task_end(estimator=estimator)
+            tasks.append(tasks[0].subcontext(stage))
+            tasks[1].call_on_fit_task_begin(estimator=estimator)
         if listener is not None:
             listener(stage, text or stage, share)
-        elif estimator.verbose and (stage != stage_before or now - written >= 5.0):
-            stage_before = stage
+        elif estimator.verbose and (is_new or now - written >= 5.0):
             written = now
             sys.stderr.write(
                 f"[{type(estimator).__name__}] {now - started:5.1f} s  {text or stage}\n"
@@ -60,6 +86,8 @@ def telling(estimator: BaseEstimator) -> Iterator[Say]:
 
     try:
         yield say
+        for task in reversed(tasks):
+            task.call_on_fit_task_end(estimator=estimator)
     except BaseException:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)

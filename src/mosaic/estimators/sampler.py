@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from numbers import Real
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from mosaic.choosing import Settings, counted
 from mosaic.choosing.budget import budget_of, may_load
 from mosaic.choosing.settings import whole_numbers
 from mosaic.estimators.fit import numbers_of
-from mosaic.estimators.progress import computing_in_threads, telling
+from mosaic.estimators.progress import computing_in_threads, reporting, telling
 from mosaic.estimators.selector import MOSAIC, BaseSelector
 from mosaic.exceptions import InvalidInputError, warn
 from mosaic.parameters import CHOICES, PAIRWISE, as_bytes, fields_of, is_whole, one_of, real_number
@@ -248,9 +247,10 @@ verbose : as for ``MOSAIC``
     sampling_strategy: Any = "proportional"
     suspects: str = "drop"
 
+    @reporting
     def fit(self, X: object, y: object = None, **constraints: Any) -> Self:
         """Find the suspects, and choose within each class; without labels as ``MOSAIC`` does, with its arguments."""
-        with telling(self):
+        with telling(self, has_tasks=y is not None):
             for name in ("sampling_strategy_", "suspects_"):  # of an earlier fit with labels
                 if hasattr(self, name):
                     delattr(self, name)
@@ -321,7 +321,8 @@ verbose : as for ``MOSAIC``
 
     def _fitted(self, rows: Rows, number: int, **constraints: Any) -> Self:
         """A copy that chooses so many of all rows."""
-        model = copy(self).set_params(n_representatives=number, coverage=None)
+        model = type(self)(**self.get_params(deep=False))
+        model.set_params(n_representatives=number, coverage=None)
         return super(MOSAICSampler, model).fit(rows, **constraints)
 
     def _chosen_of(self, rows: Any, number: int | None) -> IntArray:

@@ -23,7 +23,7 @@ from mosaic.choosing.answers import counts_at, errors_of_belonging_at, labels_at
 from mosaic.door import as_indices
 from mosaic.estimators.fit import fit_data, take
 from mosaic.estimators.fitted import FittedAttributes, ask, found, known, with_cells
-from mosaic.estimators.progress import computing_in_threads, telling
+from mosaic.estimators.progress import computing_in_threads, reporting, telling
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
@@ -59,6 +59,7 @@ class SelectorParameters:
 class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
+    @reporting
     def fit(
         self,
         X: object,
@@ -146,6 +147,7 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
     representation_error_: FloatArray = found("errors_of_rows", per_row=True)
     outlier_threshold_: float = known("cut.count")
     coverage_: float = found("coverage")
+    stands_for_: FloatArray = found("stands_for", per_row=True)
     influence_: FloatArray = found("influence", per_row=True)
     alpha_: float = found("program.alpha")
     lam_: float = found("program.lam")
@@ -301,6 +303,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSelector):
     is_outlier_ : mask of the rows that are outliers
     outlier_threshold_ : effective count below which rows are outliers
     labels_ : representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers
+    stands_for_ : number of rows that each representative stands for, itself included; of a sample, scaled up
     representation_error_ : distance of each row to its representative, in units of the mean distance to the best single row
     coverage_ : 1 − mean distance of the rows that belong to their representative / their mean distance to the best single row;
         0 is no better than one row, 1 is every row. It is 1 − the mean of ``representation_error_`` over these rows

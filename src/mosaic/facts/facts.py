@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, lowest_first
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, lowest_first
 from mosaic.arrays.threads import one_thread
+from mosaic.arrays.xp import rows_of
 from mosaic.choosing import (
+    COVERAGE,
     CoverCertificate,
     Explanation,
     Ranking,
@@ -41,10 +43,13 @@ from mosaic.facts.ranks import (
 )
 from mosaic.program.encoding import Certificate
 from mosaic.rows import Rows
-from mosaic.text import jsonable
+from mosaic.text import html_card, html_table, jsonable
 
 #: Largest number of points on the map.
 MOST_POINTS = 20_000
+#: Picks, outliers and columns in the tables of notebooks, at most.
+TABLE_ROWS = 6
+TABLE_COLUMNS = 6
 #: What all of the facts are, in an order in which the certificate is known before the sentence is made.
 PARTS = (
     "certificate",
@@ -397,6 +402,36 @@ class Facts:
         return self.sentence if proof == NOT_COMPUTED else f"{self.sentence} {proof}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if self.detects:
+            return html_card(str(self), self.outliers_html(), text=[])
+        # Those of a sample are looked for by a pass, which nobody has asked for.
+        parts = [self.picks_html()] if self.scaled else [self.picks_html(), self.outliers_html()]
+        return html_card(str(self), *parts, text=[COVERAGE])
+
+    def picks_html(self) -> str:
+        """The first picks as a table, with their cells in the first columns that are compared, where these have names."""
+        head = ["", "row", "stands for"]
+        rows = [[p.rank, p.name or p.row, f"{p.stands_for:,}"] for p in self.picks]
+        selection = self.selection
+        columns = self.columns
+        if columns is not None and selection.usual is not None:
+            numbers = in_double(rows_of(selection.kernel.X, selection.chosen[:TABLE_ROWS]))
+            Z = selection.data.geometry.prepare.undone(numbers)
+            shown = list(columns.blocks.items())[:TABLE_COLUMNS]
+            head += [name for name, _ in shown]
+            for row, pick, z in zip(rows, self.picks, Z, strict=False):
+                row += [columns.reading(name, z[block], pick.row)[0] for name, block in shown]
+        return html_table(head, rows, TABLE_ROWS)
+
+    def outliers_html(self) -> str:
+        """The oddest outliers as a table, with the cells that make them odd."""
+        rows = []
+        for place, odd in enumerate(self.outliers.lowest, 1):
+            cells = "; ".join(f"{column} {cell}" for column, cell, _ in odd.columns)
+            rows.append([place, odd.name or odd.row, f"{odd.effective_count:.3g}", cells])
+        return html_table(("", "row", "effective count", "odd cells"), rows, TABLE_ROWS)
 
     @one_thread()
     def to_dict(self, *parts: str) -> dict[str, Any]:

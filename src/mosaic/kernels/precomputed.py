@@ -122,7 +122,8 @@ class Distances(Precomputed):
         if D.min() < 0 or D.diagonal().any():
             got = f"{D.min():g}, and {abs(D.diagonal()).max():g}"
             fault = f"distances are not negative, and 0 between a row and itself; got {got}"
-            raise InvalidInputError(fault, "To pass similarities, use `kernel='precomputed'`.")
+            remedy = "Clear what rounding left: `np.fill_diagonal(D.clip(0, out=D), 0)`. To pass similarities, use "
+            raise InvalidInputError(fault, f"{remedy}`kernel='precomputed'`.")
         check_similarities(largest_entry(D), self.dtype)
 
     def _check_new(self, Y: Matrix) -> None:

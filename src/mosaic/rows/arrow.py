@@ -20,7 +20,7 @@ from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room, may_load
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.rows.faults import FileFault, damaged, no_rows, readable
+from mosaic.rows.faults import FileFault, damaged, nested, no_rows, readable
 from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
@@ -39,6 +39,8 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 PAGES = 2 << 20
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
+#: Columns in columns of JSON, at most, as in Parquet.
+MOST_LEVELS = 100
 
 
 class OtherEncoding(FileFault):
@@ -372,6 +374,11 @@ def open_json_lines(request: Request) -> Rows:
     blocks = list(islice(batches(), None if is_small else 1))
     if not blocks or not blocks[0].num_rows:
         raise no_rows(request.path, "has no records")
+    level = blocks[0].schema.types
+    for _ in range(MOST_LEVELS):
+        level = [kind.field(i).type for kind in level for i in range(kind.num_fields)]
+    if level:
+        raise nested(request.path)
     schema = pa.schema([(column.name, kind_of(column)) for column in blocks[0].schema])
     found: Iterable[Any] = blocks
     if not is_small or not schema.equals(blocks[0].schema):

@@ -217,6 +217,20 @@ class Encoder:
         ]
         return replace(self, features=places, width=2, left_out=(*self.left_out, *others))
 
+    def noting_places(self, rows: Rows) -> Encoder:
+        """The same, with a note where two columns seem to be latitude and longitude, by their names and values."""
+        places = self.of_places()
+        if places is self or not isinstance(rows.table, InMemory):
+            return self
+        cells = rows.table.cells(places.features or ())
+        if len(cells.numbers()) < 2:
+            return self
+        latitude, longitude = np.nanmax(np.abs(cells.matrix()), axis=0)
+        if not (latitude <= 90.0 and longitude <= 360.0):
+            return self
+        note = f"{listed(list(map(repr, cells)))} seem to be places: kernel='haversine' compares them alone, on the sphere."
+        return replace(self, notes=(*self.notes, note))
+
     @property
     def blocks(self) -> dict[str, slice]:
         ends = np.cumsum([column.width for column in self.columns]).tolist()

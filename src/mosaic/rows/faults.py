@@ -91,6 +91,10 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
     return FileFault(file, fault, "Write it again with its rows, or name another one.")
 
 
+def nested(file: str | Path) -> FileFault:
+    return FileFault(file, "is nested too deeply", "Write it again as a flat table.")
+
+
 #: Commands that write rows to a pipe, by the address or the name of the database that holds them.
 PIPES = {
     r"(?:sqlite:///)?(.+\.(?:db|sqlite3?))": "sqlite3 -csv -header {} 'select * from …'",

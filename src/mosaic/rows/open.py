@@ -21,7 +21,7 @@ from mosaic.rows.arrow import (
     open_json_lines,
     open_parquet,
 )
-from mosaic.rows.faults import FileFault, check_there, refuse_address
+from mosaic.rows.faults import FileFault, check_there, nested, refuse_address
 from mosaic.rows.images import PICTURES, open_images
 from mosaic.rows.packed import PACKED, STANDARD_INPUT, files_of, spooled
 from mosaic.rows.roles import Progress, Request
@@ -241,7 +241,7 @@ def _open(request: Request) -> Rows:
                 said = f"{file.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}."
                 warn(f"{said} If it is another one, name it with `encoding`.")
     except RecursionError as error:  # of libraries that look at its types
-        raise FileFault(file, "is nested too deeply", "Write it again as a flat table.") from error
+        raise nested(file) from error
     if "pyarrow" in sys.modules:  # it keeps what reading took for a while
         library("pyarrow", file).default_memory_pool().release_unused()
     return rows
