@@ -382,8 +382,8 @@ PROVEN: tuple[Proven, ...] = (
         "Pruning keeps what is far apart in a metric.",
         {"2.3": "in terms of a metric called shared information distance"},
         "not as stated",
-        "With similarities in place of information, k_xx + k_yy − 2 k_xy is the square of a distance, which is no metric. How far is "
-        "far enough the text does not say; `diversity` is our rule.",
+        "With similarities in place of information, k_xx + k_yy − 2 k_xy is the square of a distance, which is no metric. How "
+        "far is far enough the text does not say; `diversity` is our rule.",
     ),
     Proven(
         "Rows of larger norm are the more influential ones.",

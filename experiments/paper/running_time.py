@@ -43,10 +43,10 @@ Median processor seconds of one thread for picking 20 of n points; methods have 
 pixels in colour of MSRA-B photographs, pictures are those of MNIST. As published: every ADMM ends when the two sides of its
 constraint, and its last step, differ by at most 10⁻³ of its norm; K-medoids is PAM; Algorithm 3 has 100 random candidates and
 adds 10 in each of two further rounds. With this library's solver: the same programs by working set and interior point, DS3 by a
-linear program, K-medoids by FasterPAM; above 1000 points MOSAIC (paper) is not the program of the whole kernel but of a factor of
-rank 500, and the scalable variant has the same candidates as published.
-The processors are Intel Xeon; six runs went on at a time, each on one thread. The load, a mean over the minute before, was above
-that while CVX reference ran on threads of its own, up to n = 250: these runs were made again, on one thread.
+linear program, K-medoids by FasterPAM. Above 1000 points MOSAIC (paper) is not the program of the whole kernel but of a factor of
+rank 500. The scalable variant has as many candidates as published.
+The processors are Intel Xeon; six runs went on at a time, each on one thread. CVX reference ran on threads of its own at first,
+which raised the load, a mean of a minute, to 29 at n = 100 to 500; its runs were made again on one thread.
 Below a hundredth of a second the clock is too coarse to compare."""
 #: Seconds.
 COARSE = 0.01
