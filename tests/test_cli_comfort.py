@@ -105,6 +105,17 @@ def test_what_was_assumed_about_the_file_is_one_line_unless_all_is_asked_for(fol
     assert any("the certified gap is" in note for note in warned)
 
 
+def test_a_cell_that_cannot_be_read_is_told_in_one_line_too(folder, capsys, monkeypatch):
+    frame = clean(np.random.default_rng(0), 60).astype({"x": object})
+    frame.loc[6, "x"] = "oops"
+    frame.to_csv(folder / "odd.csv", index=False)
+    words = ("select", "odd.csv", "-k", 3)
+    told = "is not a number and counts as missing: 'oops' in line 8."
+    assert told in run(capsys, *words).err
+    assert told in " ".join(run_on_terminal(capsys, monkeypatch, *words).out.split())
+    assert told not in run(capsys, *words, "--quiet").err
+
+
 def test_progress_moves_while_a_stage_takes_long(monkeypatch):
     screen = io.StringIO()
     screen.isatty = lambda: True

@@ -85,8 +85,12 @@ FAULTS = [
         "usage",
         ["--quotas must be 'proportional', 'equal', a whole number", "'[1]'"],
     ),
-    ("select points.csv -k 2 --colour", "input", ["points.csv", "has no pictures (--colour)"]),
-    ("outliers points.npy --image-size 8", "input", ["points.npy", "has no pictures (--image-size)"]),
+    ("select points.csv -k 2 --colour", "input", ["points.csv", "--colour means nothing for this kind of file (CSV file)"]),
+    (
+        "outliers points.npy --image-size 8",
+        "input",
+        ["points.npy", "--image-size means nothing for this kind of file (NumPy array)"],
+    ),
     ("select parts -k 1 -o parts/two.parquet", "output", ["parts/two.parquet", "lies in the input, "]),
     ("report array.zarr -o array.zarr/report.html", "output", ["lies in the input, "]),
 ]

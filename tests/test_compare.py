@@ -90,6 +90,22 @@ def test_what_has_no_rows_and_columns_of_numbers_is_refused(bad):
         mosaic.columns(bad)
 
 
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"x": [1.0]}, r"is a dict\. Pass a data frame: pandas\.DataFrame\({}\)"),
+        (pd.Series([1.0, 2.0]), r"is a single column\. Pass a data frame: {}\.to_frame\(\)"),
+        (["one text"], r"is a list of texts\."),
+        (two_clusters([3, 3])[:0], r"has no rows\."),
+        (two_clusters([3, 3])[:0].assign(city=[]), r"has no rows\."),
+    ],
+)
+def test_what_is_no_table_with_rows_is_refused_by_its_name(bad, said):
+    for name, pair in {"X": (bad, two_clusters([30, 30])), "other": (two_clusters([30, 30]), bad)}.items():
+        with pytest.raises(InvalidInputError, match=f"^{name} {said.format(name)}"):
+            mosaic.compare(*pair)
+
+
 def test_what_is_no_change_of_one_column_is_told_in_a_pipe_too(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     signs = np.repeat([-8.0, 8.0], 100)
@@ -136,10 +152,39 @@ def test_dedup_finds_copies_of_copies_once_and_names_the_first():
         mosaic.dedup(X, near=0)
 
 
-def test_dedup_refuses_rows_that_are_read_in_passes(tmp_path):
+def test_dedup_refuses_rows_that_are_read_in_passes(tmp_path, capsys):
     np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(200_000, 30)))
-    with pytest.raises((InvalidInputError, MemoryBudgetError), match="memory_budget"):
+    with pytest.raises(MemoryBudgetError, match="Raise memory_budget"):
         mosaic.dedup(str(tmp_path / "many.npy"), memory_budget="40MB")
+    pd.DataFrame(np.random.default_rng(0).normal(size=(20_000, 8))).to_csv(tmp_path / "many.csv", index=False)
+    with pytest.raises(MemoryBudgetError, match=r"this CSV file are not\. Raise memory_budget"):
+        mosaic.dedup(str(tmp_path / "many.csv"), memory_budget="1MB")
+    ran = run(capsys, "dedup", str(tmp_path / "many.csv"), "--memory-budget", "1MB")
+    assert (ran.code, "Raise --memory-budget" in ran.err) == (5, True)
+
+
+def test_the_file_without_its_copies_may_go_to_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,5\n1,2\n2,9\n")
+    for more in ((), ("-o", "copies.csv", "-q")):
+        assert run(capsys, "dedup", "x.csv", "--keep", "-", *more).out == "a,b\n1,2\n3,5\n2,9\n"
+    assert (tmp_path / "copies.csv").read_text().startswith("a,b,mosaic_row")
+    for more in (("-o", "-"), ("--json",)):
+        ran = run(capsys, "dedup", "x.csv", "--keep", "-", *more)
+        assert (ran.code, "is written to standard output, too" in ran.err + ran.out) == (4, True)
+
+
+@pytest.mark.parametrize("column", [[7.0] * 4, ["the same text in every row of the table"] * 4])
+def test_rows_that_are_all_equal_are_copies_of_the_first(column):
+    found = mosaic.dedup(pd.DataFrame({"a": column, "b": ["u"] * 4}))
+    assert (found.copy_of.tolist(), found.is_exact.all(), found.equal_cells[0]) == ([0, 0, 0], True, "2 of 2")
+
+
+def test_whole_numbers_that_are_near_are_no_exact_copies():
+    numbers = np.random.default_rng(0).integers(0, 10**9, (300, 3))
+    numbers[-1] = numbers[5] + 1
+    found = mosaic.dedup(pd.DataFrame(numbers, columns=list("abc")))
+    assert (found.copy_of.tolist(), found.is_exact.tolist(), found.equal_cells) == ([5], [False], ())
 
 
 @pytest.mark.filterwarnings("ignore:Not compared:mosaic.SelectionWarning")

@@ -88,6 +88,12 @@ def test_a_fault_of_standard_input_names_it(piped, scratch, data):
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.parametrize("path", [{}, 3, None])
+def test_what_is_no_name_of_a_file_is_refused(path):
+    with pytest.raises(InvalidInputError, match=r"^path must be the name of a file, and is of type"):
+        read(path)
+
+
 def test_a_format_tells_what_a_name_does_not_and_an_address_is_no_name(csv):
     odd = csv.rename(csv.with_suffix(".dat"))
     with read(odd, format="csv") as table:
@@ -96,7 +102,7 @@ def test_a_format_tells_what_a_name_does_not_and_an_address_is_no_name(csv):
         read(odd, format="parquet")
     with pytest.raises(InvalidInputError, match="format must be the ending of a known kind"):
         read(odd, format="word")
-    with pytest.raises(FileFault, match="no sheets"):
+    with pytest.raises(FileFault, match="sheet means nothing for this kind of file"):
         read(odd, format="csv", sheet="A")
     for address in ("https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"):
         with pytest.raises(FileFault, match=r"nothing is fetched from there.*\| mosaic select -") as told:

@@ -107,7 +107,7 @@ OPTIONS = {
     "negative": ({"weight": "w"}, "line 3, column 'w'", "a weight is -1", "0 or larger"),
     "all out": ({"exclude_columns": ["height", "w"]}, None, "no column of numbers to compare rows by", "Convert"),
     "embedding": ({"embedding": "city"}, "column 'city'", "no lists of numbers (`embedding`)", "column of lists"),
-    "array": ({"array": "X"}, None, "has no arrays to choose from", "Leave it out"),
+    "array": ({"array": "X"}, None, "`array` means nothing for this kind of file", "Leave it out"),
 }
 
 
@@ -191,7 +191,7 @@ def test_columns_of_lists_are_embeddings_of_one_length_or_nothing_to_compare_by(
 @pytest.mark.parametrize(
     ("array", "said", "remedy"),
     [
-        (np.array([[1, "a"]], dtype=object), "object", "."),
+        (np.array([[1, "a"]], dtype=object), "must hold real numbers; got dtype object", "Convert"),
         (np.array([["a", "b"]]), "must hold real numbers; got dtype <U1", "Convert"),
         (np.arange(3.0), "two dimensions (points × features); got shape (3,)", "reshape(-1, 1)"),
         (np.zeros((0, 3)), "at least one point and one feature; got shape (0, 3)", "Save it again"),

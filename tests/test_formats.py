@@ -1,5 +1,6 @@
 """Formats of every day: the same rows give the same picks and outliers, however they are written, packed and brought here."""
 
+import codecs
 import gzip
 import io
 import lzma
@@ -137,7 +138,7 @@ def test_a_guess_of_the_encoding_is_told_with_a_word_and_a_name_is_believed(here
     with pytest.raises(InvalidInputError, match=r"encoding .*no encoding.*'klingon'"):
         read("people.csv", encoding="klingon")
     np.save("points.npy", X)
-    with pytest.raises(FileFault, match=r"has no text \(encoding\)"):
+    with pytest.raises(FileFault, match="encoding means nothing for this kind of file"):
         read("points.npy", encoding="cp1251")
 
 
@@ -213,9 +214,23 @@ def test_a_pattern_stands_for_its_files_in_the_order_of_their_names(ending, budg
     assert "is the input, too" in run(capsys, "select", f"parts/*.{ending}", "-o", f"parts/1.{ending}", "-f").err
 
 
+def test_each_file_of_a_pattern_has_an_encoding_of_its_own(here):
+    for name, encoding in {"1.csv": "utf-8", "2.csv": "utf-16", "3.csv": "cp1252"}.items():
+        write(here, f"n,x\nKöln {name},1\n".encode(encoding), name)
+    with pytest.warns(SelectionWarning, match="3.csv is not UTF-8"), read("?.csv") as rows:
+        assert rows.table.texts("n") == ["Köln 1.csv", "Köln 2.csv", "Köln 3.csv"]
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+def test_a_file_with_nothing_but_the_mark_of_its_encoding_is_empty(mark, here):
+    with pytest.raises(FileFault, match=r"odd\.csv: holds nothing but empty lines"):
+        read(write(here, mark, "odd.csv"))
+
+
 def test_patterns_that_cannot_be_read_say_why(here, capsys):
     texts = {"a1": "x,y\n1,2\n", "a2": "x,z\n1,2\n", "b1": "x;y\n1,5;2\n", "b2": "x,y\n1.5,2\n", "[odd]": "x,y\n1,2\n2,3\n"}
-    texts |= {"e1": "x,y\n1,2\n", "e2": "x,y\n1,2,3\n", "k1": b"n,x\nK\xf6ln,1\n", "k2": "n,x\nKöln,1\n"}
+    texts |= {"e1": "x,y\n1,2\n", "e2": "x,y\n1,2,3\n", "k1": "n,x\nKöln,1\n"}
+    texts["k2"] = b"n,x\n" + b"Ulm,1\n" * 100_000 + b"K\xf6ln,1\n"
     for name, text in texts.items():
         write(here, text, f"{name}.csv")
     (here / "folder").mkdir()
@@ -228,7 +243,7 @@ def test_patterns_that_cannot_be_read_say_why(here, capsys):
         ("b*.csv", r"b2\.csv: has other columns or another decimal sign"),
         ("[cd].jsonl", "neither text tables nor Parquet"),
         ("[ac]*", "is of another kind than"),
-        ("k*.csv", r"k1\.csv, line 2: byte .* is not UTF-8. Name the encoding"),
+        ("k*.csv", r"k2\.csv, line 100,002: byte .* is not UTF-8. Name the encoding"),
         ("e*.csv", r"e2\.csv, line 2: has 3 cells"),
     ):
         with pytest.raises(FileFault, match=said):

@@ -110,6 +110,11 @@ def test_precomputed_faults_are_named():
     for faulty, said in ((distances - 1, "got -1, and 1"), (sp.csr_array(distances), "dense matrix"), (distances[:3], "square")):
         with pytest.raises(InvalidInputError, match=said):
             make_kernel(faulty, "distances")
+    crooked = distances.copy()
+    crooked[0, 1] = 3.0
+    with pytest.raises(InvalidInputError, match=r"D\[0, 1\] = 3 but D\[1, 0\] = 1\. Use \(D \+ D\.T\) / 2") as told:
+        make_kernel(crooked, "distances")
+    assert not isinstance(told.value, NotPositiveSemidefiniteError)
     with pytest.raises(NotPositiveSemidefiniteError, match="diagonal entry 2 is -1"):
         make_kernel(np.diag([1.0, 1.0, -1.0]), "precomputed")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together, merge_all, part_of
+from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together, merge_all
 from mosaic.arrays.sources import LocalSource, map_part
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
@@ -123,5 +123,5 @@ def test_rows_that_are_gone_are_noticed(n_jobs):
 def test_several_tasks_share_a_pass_and_give_what_each_gives_alone():
     numbers = np.array([3, BLOCK_ROWS])
     found = open_source(X).run(Together({"sums": Sums(), "rows": TakeRows(numbers)}))
-    agree(part_of(found, "sums"))
-    np.testing.assert_array_equal(part_of(found, "rows")["rows"], X[numbers])
+    agree(found["sums"])
+    np.testing.assert_array_equal(found["rows"]["rows"], X[numbers])

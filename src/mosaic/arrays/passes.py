@@ -17,7 +17,7 @@ import numpy as np
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.xp import is_on_device, rows_of
 
-#: The result for the rows of one block or several: named arrays, which can be sent and saved directly.
+#: The result for the rows of one block or several: arrays by name, or the results of several tasks.
 BlockResult: TypeAlias = dict[str, Any]
 #: Rows of a block: few enough that memory holds a few, and enough that merging costs little compared with mapping.
 BLOCK_ROWS = 8192
@@ -77,29 +77,12 @@ class TakeRows:
 
 @dataclass(frozen=True)
 class Together:
-    """Several tasks in one pass. The value ``key`` of task ``name`` is stored as ``name:key``."""
+    """Several tasks in one pass; the result has that of each by its name."""
 
     tasks: dict[str, Task]
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        found = {name: task.map_block(rows, start) for name, task in self.tasks.items()}
-        return {
-            f"{name}:{key}": value for name, small in found.items() for key, value in small.items()
-        }
+        return {name: task.map_block(rows, start) for name, task in self.tasks.items()}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        found = {
-            name: task.merge(part_of(left, name), part_of(right, name))
-            for name, task in self.tasks.items()
-        }
-        return {
-            f"{name}:{key}": value for name, small in found.items() for key, value in small.items()
-        }
-
-
-def part_of(small: BlockResult, name: str) -> BlockResult:
-    return {
-        key.removeprefix(f"{name}:"): value
-        for key, value in small.items()
-        if key.startswith(f"{name}:")
-    }
+        return {name: task.merge(left[name], right[name]) for name, task in self.tasks.items()}

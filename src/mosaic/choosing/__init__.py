@@ -15,6 +15,7 @@ from mosaic.choosing.choose import (
 from mosaic.choosing.cover_certificate import CoverCertificate, NamedExchange, certificate_of
 from mosaic.choosing.draw import Drawn
 from mosaic.choosing.explain import (
+    PICK_COLUMNS,
     Decisions,
     Explanation,
     cause,
@@ -32,6 +33,7 @@ from mosaic.choosing.settings import Constraints, Settings, is_auto
 __all__ = [
     "COVERAGE",
     "MOST_AUTOMATIC",
+    "PICK_COLUMNS",
     "Constraints",
     "CoverCertificate",
     "Decisions",

@@ -26,7 +26,7 @@ from mosaic.arrays.blocks import (
     row_blocks,
 )
 from mosaic.arrays.codes import priority, row_codes
-from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
+from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together
 from mosaic.arrays.xp import Matrix, rows_of
 from mosaic.choosing.settings import Constraints
 
@@ -197,11 +197,9 @@ def drawn_before(task: Task, found: BlockResult, size: int) -> BlockResult | Non
     is_whole = len(found["priority"]) >= few or found.get("complete", HIGHEST) == HIGHEST
     if draw.kinds is not None or few > size or len(named.numbers) or not is_whole:
         return None
-    kept = {
-        f"draw:{name}": found[name][:few]
-        for name in ("kinds", "priority", "first", "copies", "rows")
-    }
-    return kept | {"draw:buckets": found["buckets"], "named:rows": found["rows"][:0]}
+    kept = {name: found[name][:few] for name in ("kinds", "priority", "first", "copies", "rows")}
+    kept["buckets"] = found["buckets"]
+    return {"draw": kept, "named": {"rows": found["rows"][:0]}}
 
 
 def draw_by_passes(
@@ -215,17 +213,17 @@ def draw_by_passes(
 ) -> Drawn:
     """The sample of rows that are read in passes; ``run`` makes a pass, given its name and its task."""
     kinds, sizes, named = _named(n, size, larger, constraints)
-    looked: BlockResult = {}
+    looked: dict[str, BlockResult] = {}
 
     def look(task: Draw) -> BlockResult:
         if task.among is not None:
             return run("frequent rows", task)
         looked.update(run("look", Together({"draw": task, "named": TakeRows(named)})))
-        return part_of(looked, "draw")
+        return looked["draw"]
 
     found, enough = _find(look, n, size, Draw(sizes, kinds, check=check, n=n))
     numbers, places = np.unique(np.concatenate([found["first"], named]), return_index=True)
-    rows = np.concatenate([found["rows"], part_of(looked, "named")["rows"]])[places]
+    rows = np.concatenate([found["rows"], looked["named"]["rows"]])[places]
     return _drawn(found, numbers, rows, enough, size, named, constraints)
 
 

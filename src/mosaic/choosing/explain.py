@@ -43,6 +43,10 @@ RULES = {
 }
 
 
+#: What tables of picks say of each, in columns that begin with ``mosaic_``.
+PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
+
+
 @dataclass(frozen=True)
 class Explanation:
     """One row and its part in the answer; a detector has no representatives.

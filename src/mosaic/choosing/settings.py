@@ -331,11 +331,14 @@ class Constraints:
             outliers = (members & rejected).sum()
             forbidden = (members & ~self.allowed & ~rejected).sum()
             copies = members.sum() - outliers - forbidden - available
+            remedy = "Ask for fewer"
+            remedy += ", or set `outliers='keep'`" if outliers else ""
+            remedy += ", or allow more rows" if forbidden else ""
             raise InvalidInputError(
                 f"{int(room)} representatives of {self._name_of(slot)} are asked for, but {available} are available: "
                 f"{members.sum()} rows − {outliers} outliers − {forbidden} not allowed − {copies} copies or without weight "
                 f"= {available}",
-                "Ask for fewer, or set `outliers='keep'`, or allow more rows.",
+                f"{remedy}.",
             )
         must = np.bincount(slots.of[np.isin(candidates, self.must)], minlength=len(slots.room))
         over = np.flatnonzero(must > slots.room)

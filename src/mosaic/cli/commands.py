@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from scipy.stats import false_discovery_control
 
 import mosaic
 from mosaic.arrays.blocks import IntArray, lowest_first
-from mosaic.choosing import MOST_AUTOMATIC, counted
+from mosaic.choosing import MOST_AUTOMATIC, PICK_COLUMNS, counted
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
-from mosaic.cli.run import Run, check_outputs, opened, rows_of_model
-from mosaic.cli.terminal import ProgressBar, write, write_wrapped
+from mosaic.cli.run import Part, Run, check_outputs, opened, rows_of_model
+from mosaic.cli.terminal import ProgressBar
 from mosaic.door import as_indices, as_points
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.estimators.fitted import FittedAttributes
@@ -43,9 +42,8 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
     check_outputs(args)
     with opened(args, open_) as run:
         model = run.fit()
-        wanted = (
-            args.report is not None or args.save is not None or run.prints_answer
-        )  # a saved model keeps its certificate
+        # A saved model keeps its certificate.
+        wanted = args.report is not None or args.save is not None or run.prints_answer
         if args.labels is not None:
             run.bar.update("looking at all rows")
             model.labels_  # noqa: B018 - from now on the number of outliers is exact
@@ -56,11 +54,10 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
         if facts.scaled:
             run.notes.append("Counts of represented rows are estimated from a sample.")
         cells = run.table.cells([] if facts.detects else facts.selection.rows)
-        names = ("rank", "row", "stands_for", "effective_count", "reason")
-        picks = with_columns(
-            cells,
-            {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in names},
-        )
+        told = {
+            f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS
+        }
+        picks = with_columns(cells, told)
         answer: dict[str, Any] = {}
         if run.prints_answer:
             answer = facts.to_dict(
@@ -91,8 +88,8 @@ def run_select(args: Namespace, open_: Callable[[ProgressBar], Rows] | None = No
             odd = model.is_outlier_
             found = f"{(noise & odd).sum()} of {noise.sum()} images of noise and {(odd & ~noise).sum()} digits are outliers"
             run.notes.append(f"{found}. MOSAIC was not told which is which. Look at {args.report}.")
-    show = partial(show_selected, run, answer) if answer else lambda: None
-    return run.finish(show, picks if args.command == "select" else None, **answer)
+    parts = selected_parts(answer) if answer else []
+    return run.finish(picks if args.command == "select" else None, *parts, **answer)
 
 
 run_report = run_select
@@ -144,27 +141,21 @@ def _placed(run: Run, fitted: Rows, picks: IntArray) -> dict[str, Any]:
     }
 
 
-def show_selected(run: Run, answer: dict[str, Any]) -> None:
-    write_wrapped(answer["sentence"])
-    write()
+def selected_parts(answer: dict[str, Any]) -> list[Part]:
     picks = answer["picks"]
     n = answer["outliers"]["n"]
     lowest = answer["outliers"]["lowest"]
-    if picks:
-        columns = {
-            name.replace("_", " "): [pick[name] for pick in picks]
-            for name in ("rank", "row", "name", "stands_for")
-        }
-        # A reason begins with rank and number of rows, which have their own columns.
-        columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
-        run.write_table(columns)
+    columns = {
+        name.replace("_", " "): [pick[name] for pick in picks]
+        for name in ("rank", "row", "name", "stands_for")
+    }
+    # A reason begins with rank and number of rows, which have their own columns.
+    columns["why"] = [pick["reason"].partition("; ")[2] or pick["reason"] for pick in picks]
     called = [one["name"] or f"row {one['row']}" for one in lowest[:8]]
-    if called:
-        others = f" and {n - len(called):,} more" if n > len(called) else ""
-        write()
-        write_wrapped(f"{counted(n, 'outlier')}, oddest first: {', '.join(called)}{others}.")
-    write()
-    write_wrapped(answer["certificate"]["sentence"])
+    others = f" and {n - len(called):,} more" if n > len(called) else ""
+    outliers = f"{counted(n, 'outlier')}, oddest first: {', '.join(called)}{others}."
+    proof = answer["certificate"]["sentence"]
+    return [answer["sentence"], columns if picks else {}, outliers if called else "", proof]
 
 
 def run_outliers(args: Namespace) -> int:
@@ -202,22 +193,10 @@ def run_outliers(args: Namespace) -> int:
         f"{counted(n, 'outlier') if n else 'No outliers'} among {counted(run.table.n, 'row')}."
     )
 
-    def show() -> None:
-        write(sentence)
-        if n:
-            write()
-            # The columns that a reason names, without how many rows look like the row, which has a column of its own.
-            why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
-            columns = {
-                "row": found,
-                "name": ids,
-                "effective count": counts[found].astype(float).tolist(),
-                "why": why,
-            }
-            run.write_table(columns)
-            write()
-        write_wrapped(facts.decisions[-1])
-
+    # The columns that a reason names, without how many rows look like the row, which has a column of its own.
+    why = [reason.partition(": ")[2].rpartition(". ")[0] for reason in told]
+    effective = counts[found].astype(float).tolist()
+    columns = {"row": found, "name": ids, "effective count": effective, "why": why}
     answer: dict[str, Any] = {"sentence": sentence, "n_outliers": n, "rule": cut.rule}
     answer |= {
         "threshold": float(cut.count) if cut.count > 0 else None,
@@ -226,7 +205,7 @@ def run_outliers(args: Namespace) -> int:
     answer |= facts.to_dict("decisions", "settings") | {
         "rows": records_of(without_lists(table)) if args.json else []
     }
-    return run.finish(show, table, **answer)
+    return run.finish(table, sentence, columns if n else {}, facts.decisions[-1], **answer)
 
 
 def _detector(run: Run) -> Any:
@@ -271,24 +250,11 @@ def run_predict(args: Namespace) -> int:
     by = f", represented by {counted(len(picks), 'row')} of the model" if len(picks) else ""
     sentence = f"{counted(len(new), 'new row')}{by}; {counted(len(odd), 'outlier') if len(odd) else 'no outliers'}."
 
-    def show() -> None:
-        write_wrapped(sentence)
-        if len(picks):
-            order = np.argsort(-n_new, kind="stable")
-            names = fitted.ids(picks[order])
-            write()
-            run.write_table(
-                {"row of the model": picks[order], "name": names, "new rows": n_new[order]}
-            )
-        if len(odd):
-            columns = {
-                "new row": odd,
-                "name": ids,
-                "effective count": new.effective_count[odd].tolist(),
-            }
-            write()
-            run.write_table(columns | {"why it is an outlier": [new.reason[row] for row in odd]})
-
+    order = np.argsort(-n_new, kind="stable")
+    names = fitted.ids(picks[order])
+    by_pick = {"row of the model": picks[order], "name": names, "new rows": n_new[order]}
+    columns = {"new row": odd, "name": ids, "effective count": new.effective_count[odd].tolist()}
+    columns["why it is an outlier"] = [new.reason[row] for row in odd]
     saved = model.selection_
     about = {
         "path": args.model,
@@ -297,7 +263,14 @@ def run_predict(args: Namespace) -> int:
         "n_representatives": len(saved.rows),
     }
     return run.finish(
-        show, table, sentence=sentence, model=about, n_outliers=len(odd), rows=records_of(table)
+        table,
+        sentence,
+        by_pick if len(picks) else {},
+        columns if len(odd) else {},
+        sentence=sentence,
+        model=about,
+        n_outliers=len(odd),
+        rows=records_of(table),
     )
 
 
@@ -343,14 +316,9 @@ def run_check(args: Namespace) -> int:
         few = f"Fewer than {least:,} odd rows among {n:,} cannot be told from chance"
         run.notes.append(f"{few}; with more rows held out, fewer can.")
 
-    def show() -> None:
-        write_wrapped(sentence)
-        if len(odd):
-            write()
-            run.write_table(shown)
-
     about = {"false_alarms": level, "n_held_out": n_held, "n_outliers": len(odd)}
-    return run.finish(show, table, sentence=sentence, **about, rows=records_of(table))
+    parts = sentence, shown if len(odd) else {}
+    return run.finish(table, *parts, sentence=sentence, **about, rows=records_of(table))
 
 
 def check_held_out(path: str, n_held: int, level: float) -> None:
@@ -371,11 +339,9 @@ def halves(rows: Rows) -> list[Any]:
         rows.take(np.sort(half))
         for half in np.array_split(np.random.default_rng(0).permutation(rows.n), 2)
     ]
-    return (
-        some
-        if rows.array is not None
-        else [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
-    )
+    if rows.array is not None:
+        return some
+    return [Rows.of_table(rows.request, InMemory.of_arrow(half)) for half in some]
 
 
 def open_new_rows(model: FittedAttributes | None, args: Namespace, bar: ProgressBar) -> Rows:
@@ -398,10 +364,9 @@ def run_explain(args: Namespace) -> int:
         sentence = Facts(model, run.table).sentence
         run.notes = [note for note in run.notes if note not in decisions]
 
-    show = partial(run.write_lines, list(map(str, explained)) or decisions)
-    return run.finish(
-        show, sentence=sentence, decisions=decisions, rows=[asdict(each) for each in explained]
-    )
+    rows_told = [asdict(each) for each in explained]
+    lines = list(map(str, explained)) or decisions
+    return run.finish(None, lines, sentence=sentence, decisions=decisions, rows=rows_told)
 
 
 def run_certify(args: Namespace) -> int:
@@ -420,12 +385,9 @@ def run_certify(args: Namespace) -> int:
             )
     told = known_of(certificate)
 
-    def show() -> None:
-        write_wrapped(told.sentence)
-        write()
-        write_wrapped(told.details.removeprefix(told.sentence).strip())
-
-    return run.finish(show, sentence=told.sentence, certificate=jsonable(vars(told)))
+    details = told.details.removeprefix(told.sentence).strip()
+    about = {"sentence": told.sentence, "certificate": jsonable(vars(told))}
+    return run.finish(None, told.sentence, details, **about)
 
 
 def picked_rows(run: Run) -> list[int]:
@@ -456,9 +418,10 @@ def run_path(args: Namespace) -> int:
         curve = mosaic.path(
             run.table, max_representatives=limit, fit_params=run.constraints(), **run.settings()
         )
+        run.known(curve.model)
         rows = curve.indices[:most]
         names = pa.array([name or None for name in run.table.ids(rows)], pa.string())
-        columns = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
+        numbered = {"k": np.arange(1, len(rows) + 1), "row": rows, "name": names}
         bound = (
             pa.nulls(len(rows), pa.float64()) if curve.bound is None else curve.bound[: len(rows)]
         )
@@ -467,7 +430,7 @@ def run_path(args: Namespace) -> int:
             "coverage": curve.coverage[: len(rows)],
             "bound": bound,
         }
-        table = pa.table(columns | shares)
+        table = pa.table(numbered | shares)
         run.write_rows("curve", args.output, table)
 
     def told(k: int) -> str:
@@ -484,25 +447,17 @@ def run_path(args: Namespace) -> int:
         if number is not None
     ]
 
-    def show() -> None:
-        write_wrapped(sentence)
-        if least:
-            write_wrapped(f"A coverage of {', '.join(least)}.")
-        write()
-        shown = [
-            number
-            for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)})
-            if number <= len(rows)
-        ]
-        bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in shown]
-        run.write_table({"k": shown, "coverage": [told(number) for number in shown], "": bars})
-
-    return run.finish(show, table, sentence=sentence, suggested=k, curve=table.to_pylist())
+    needs = f" A coverage of {', '.join(least)}." if least else ""
+    ks = [
+        number for number in sorted({1, 2, 5, 10, 20, 50, 100, k, len(rows)}) if number <= len(rows)
+    ]
+    bars = ["█" * round(40 * max(float(curve.coverage[number - 1]), 0.0)) for number in ks]
+    columns = {"k": ks, "coverage": [told(number) for number in ks], "": bars}
+    about = {"sentence": sentence, "suggested": k, "curve": table.to_pylist()}
+    return run.finish(table, sentence + needs, columns, **about)
 
 
 def run_estimate(args: Namespace) -> int:
     with opened(args) as run:
         cost = mosaic.estimate(run.table, **run.settings())
-    return run.finish(
-        partial(run.write_lines, [str(cost)]), sentence=str(cost), estimate=asdict(cost)
-    )
+    return run.finish(None, [str(cost)], sentence=str(cost), estimate=asdict(cost))

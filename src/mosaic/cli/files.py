@@ -8,11 +8,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import mosaic
-from mosaic.choosing import percent
+from mosaic.choosing import counted, percent
 from mosaic.cli.commands import open_new_rows
 from mosaic.cli.run import check_outputs, opened
-from mosaic.cli.terminal import write, write_wrapped
-from mosaic.cli.terminal import write_table as write_columns
 from mosaic.estimators.comparison import p_text
 from mosaic.rows import Encoder
 from mosaic.rows.drift import Change
@@ -35,11 +33,8 @@ def run_columns(args: Namespace) -> int:
         )
         run.write_rows("columns", args.output, table)
 
-    def show() -> None:
-        shown = {name.replace("_", " "): values for name, values in table.to_pydict().items()}
-        run.write_table(shown)
-
-    return run.finish(show, table, columns=found)
+    shown = {name.replace("_", " "): values for name, values in table.to_pydict().items()}
+    return run.finish(table, shown, columns=found)
 
 
 def run_compare(args: Namespace) -> int:
@@ -64,38 +59,22 @@ def run_compare(args: Namespace) -> int:
         if not run.prints_answer:  # rows alone do not say what differs beyond single columns
             run.notes.append(str(found))
 
-    def show() -> None:
-        write_wrapped(str(found))
-        if found.changes:
-            write()
-            shown = {
-                "column": changes["column"],
-                "changed": changes["what"],
-                "p": list(map(p_text, changes["p_value"])),
-            }
-            run.write_table(shown | {name: changes[name] for name in ("before", "after")})
-        write()
-        placed = picks.to_pydict()
-        stands_for = {"stands for": "share", f"in {args.other}": "share_in_other"}
-        percents = {
-            title: [percent(share) for share in placed[name]] for title, name in stands_for.items()
-        }
-        write_columns(
-            {"row": placed["row"], "name": placed["name"], **percents},
-            "; --json has them all",
-            most=8,
-        )
-
-    about = {
+    p_values = list(map(p_text, changes["p_value"]))
+    moved = {"column": changes["column"], "changed": changes["what"], "p": p_values}
+    moved |= {name: changes[name] for name in ("before", "after")}
+    first = picks.slice(0, 8).to_pydict()
+    placed = {"row": first["row"], "name": first["name"]}
+    placed["stands for"] = list(map(percent, first["share"]))
+    placed[f"in {args.other}"] = list(map(percent, first["share_in_other"]))
+    told = f"Of {counted(len(found.rows), 'representative')}, those that changed most:"
+    about: dict[str, Any] = {
         "p_value": found.p_value,
         "moves_on": found.moves_on,
         "outlier_shares": found.outlier_shares,
     }
-    told = {
-        "changes": [asdict(change) for change in found.changes],
-        "picks": records_of(without_lists(picks)),
-    }
-    return run.finish(show, table, sentence=str(found), **about, **told)
+    about["changes"] = [asdict(change) for change in found.changes]
+    about |= {"sentence": str(found), "picks": records_of(without_lists(picks))}
+    return run.finish(table, str(found), moved if found.changes else {}, told, placed, **about)
 
 
 def run_dedup(args: Namespace) -> int:
@@ -120,19 +99,14 @@ def run_dedup(args: Namespace) -> int:
             {f"mosaic_{name}": values for name, values in names.items()},
         )
         run.write_rows("copies", args.output, table)
-        if args.keep is not None:
-            run.write_rows("kept", args.keep, run.table.cells(found.kept))
+        kept = run.table.cells(found.kept)
+        if args.keep != "-":
+            run.write_rows("kept", args.keep, kept)
         shown = {"row": names.pop("row"), "name": run.table.ids(found.rows)}
         del names["copy_of_row"]
         shown |= {name.replace("_", " "): list(values) for name, values in names.items()}
 
-    def show() -> None:
-        write(str(found))
-        if found:
-            write()
-            run.write_table(shown)
-
     n_exact = int(found.is_exact.sum())
-    return run.finish(
-        show, table, sentence=str(found), n_exact=n_exact, copies=records_of(without_lists(table))
-    )
+    rows = kept if args.keep == "-" else table
+    about = {"sentence": str(found), "n_exact": n_exact, "copies": records_of(without_lists(table))}
+    return run.finish(rows, str(found), shown if found else {}, **about)

@@ -209,11 +209,10 @@ def parse(words: list[str]) -> argparse.Namespace | None:
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     asked = words[0] if words and words[0] in COMMANDS else None
-    parser = (
-        _list_of_commands()
-        if asked is None
-        else command_parser(asked, everything="--help-all" in words)
-    )
+    if asked is None:
+        parser = _list_of_commands()
+    else:
+        parser = command_parser(asked, everything="--help-all" in words)
     if asked is None and words and not words[0].startswith("-"):
         raise UsageError(_fault_of_command(words[0]), parser)
     given = words if asked is None else words[1:]
@@ -312,11 +311,10 @@ def command_parser(name: str, *, everything: bool = False) -> Parser:
         group = parser.add_argument_group(title) if everything else main
         if title == "output" and command.output is not None:
             is_page = command.output == "report.html"
-            what = (
-                "the page (default: report.html)"
-                if is_page
-                else "csv, tsv, parquet, feather, json or jsonl file"
-            )
+            if is_page:
+                what = "the page (default: report.html)"
+            else:
+                what = "csv, tsv, parquet, feather, json or jsonl file"
             dest, usual = ("report", command.output) if is_page else ("output", None)
             group.add_argument(
                 "-o", "--output", dest=dest, metavar=command.output, default=usual, help=what

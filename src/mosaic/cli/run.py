@@ -7,12 +7,12 @@ import shlex
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Exit codes where pictures were left out because they cannot be read, and where rows do not belong.
 UNREADABLE, ODD_ROWS = 7, 8
+#: Of an answer on a terminal: a sentence, lines, or a table by its columns; nothing where it is empty.
+Part: TypeAlias = str | list[str] | Mapping[str, Any]
 
 
 class Run:
@@ -103,10 +105,11 @@ class Run:
     def known(self, model: FittedAttributes) -> Any:
         """A fitted model; what it decided about columns is noted."""
         self.encoder = model.encoder_
-        told = [self.wording(note) for note in model.encoder_.describe()]
-        self.assumed += [note for note in told if note not in self.assumed]
-        self.notes = [*self.assumed, *(note for note in self.notes if note not in self.assumed)]
-        self.notes += model.selection_.data.constraints.told
+        told = [self.wording(note) for note in self.encoder.describe()]
+        of_columns = told[: len(told) - len(self.encoder.notes)]  # then come strange cells
+        self.assumed = list(dict.fromkeys([*self.assumed, *of_columns]))
+        told += model.selection_.data.constraints.told
+        self.notes = list(dict.fromkeys([*self.assumed, *told, *self.notes]))
         return model
 
     def _fit_classes(self) -> Any:
@@ -122,11 +125,10 @@ class Run:
             told = [
                 f"{self.called(row)} is labelled {a!r}, its neighbours {b!r}" for row, a, b in found
             ]
-            fate = (
-                "s have labels that do not fit"
-                if len(rows) > 1
-                else " has a label that does not fit"
-            )
+            if len(rows) > 1:
+                fate = "s have labels that do not fit"
+            else:
+                fate = " has a label that does not fit"
             self.notes.append(f"{len(rows):,} row{fate}: {listed(told)}.")
         copies = len(model.sample_indices_) - len(model.selection_.rows)
         if copies:
@@ -175,36 +177,29 @@ class Run:
         """Whether the answer is printed, and not only rows as CSV."""
         return bool(self.args.json) or sys.stdout.isatty()
 
-    def finish(
-        self, show: Callable[[], None], rows: pyarrow.Table | None = None, /, **answer: Any
-    ) -> int:
-        """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
-        if self.args.json:
-            table = self.table
+    def finish(self, rows: pyarrow.Table | None, /, *parts: Part, **answer: Any) -> int:
+        """Give the answer: as JSON, as parts of text, or the rows as CSV in a pipe, unless they went to a file."""
+        args = self.args
+        table = self.table
+        if args.json:
             encoder = Encoder.fit(table) if self.encoder is None else self.encoder
             names = encoder.names
             file: dict[str, Any] = {"path": str(table.path), "kind": table.kind, "rows": table.n}
-            file |= {
-                "features": encoder.width if names is None else len(names),
-                "feature_names": names,
-            }
+            file["features"] = encoder.width if names is None else len(names)
+            file["feature_names"] = names
             file |= {"unreadable": table.unreadable} if table.unreadable else {}
-            write_json(
-                self.args.command,
-                {"file": file, "notes": self.notes, "outputs": self.outputs, **answer},
-            )
-        elif self.args.quiet and (self.args.output or (rows is None and self.outputs)):
-            pass  # all is in files
-        elif rows is None or (sys.stdout.isatty() and not self.args.to_stdout):
-            show()
+            about = {"file": file, "notes": self.notes, "outputs": self.outputs}
+            write_json(args.command, {**about, **answer})
+        elif rows is not None and (args.to_stdout or not sys.stdout.isatty()):
+            self.say_notes()
+            if args.to_stdout or args.output is None:
+                write_bytes(csv_bytes(rows, *table.request.dialect))
+        elif not args.quiet or not (args.output or (rows is None and self.outputs)):
+            self.write_parts(parts)
             if sys.stdout.isatty():
                 self.write_end()
             else:
                 self.say_notes()
-        else:
-            self.say_notes()
-            if self.args.output is None:
-                write_bytes(csv_bytes(rows, *self.table.request.dialect))
         if not self.table.unreadable:
             fails = self.args.command == "check" or getattr(self.args, "fail_on_outliers", False)
             return ODD_ROWS if fails and answer["n_outliers"] else 0
@@ -219,13 +214,10 @@ class Run:
             return [] if self.args.quiet else self.notes
         first, _, more = self.assumed[0].partition(". ")
         n_more = len(self.assumed) - 1
-        more = (
-            f" ({counted(n_more, 'more note')} with --verbose)"
-            if n_more
-            else " (more with --verbose)"
-            if more
-            else ""
-        )
+        if n_more:
+            more = f" ({counted(n_more, 'more note')} with --verbose)"
+        else:
+            more = " (more with --verbose)" if more else ""
         return [
             first.removesuffix(".") + more + ".",
             *(note for note in self.notes if note not in self.assumed),
@@ -237,16 +229,18 @@ class Run:
         for what, path in self.outputs.items():
             write(f"{what}: {visible(path)}")
 
-    def write_table(self, columns: Mapping[str, Any]) -> None:
-        """Write the first rows of a table, and which option keeps all of them."""
-        args = self.args
-        write_table(
-            columns, "" if args.output else f"; -o {COMMANDS[args.command].output} keeps them all"
-        )
-
-    def write_lines(self, lines: list[str]) -> None:
-        for line in lines:
-            write(visible(line))
+    def write_parts(self, parts: Iterable[Part]) -> None:
+        """Write sentences, lists of lines, and the first rows of tables, with which option keeps all of them."""
+        for number, part in enumerate(filter(len, parts)):
+            if number:
+                write()
+            if isinstance(part, str):
+                write_wrapped(part)
+            elif isinstance(part, list):
+                write("\n".join(map(visible, part)))
+            else:
+                name = COMMANDS[self.args.command].output
+                write_table(part, "" if self.args.output else f"; -o {name} keeps them all")
 
     def say_notes(self) -> None:
         """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
@@ -259,11 +253,10 @@ class Run:
         """Context in which warnings become notes, each once; warnings for developers are dropped."""
 
         def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            said = (
-                message.message(self.wording)
-                if isinstance(message, MosaicWarning)
-                else str(message)
-            )
+            if isinstance(message, MosaicWarning):
+                said = message.message(self.wording)
+            else:
+                said = str(message)
             text = " ".join(said.split())
             if issubclass(category, (UserWarning, RuntimeWarning)) and text not in self.notes:
                 self.notes.append(text)
@@ -333,12 +326,13 @@ def rows_of_model(model: FittedAttributes, path: str) -> Rows:
 
 def check_outputs(args: Namespace) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
-    args.to_stdout = args.output == "-"
-    if args.to_stdout:
-        if args.json:
-            raise OutputFault(
-                "-", "--json is written to standard output, too", "Leave one of them out."
-            )
+    to_stdout = [name for name in ("output", "keep") if getattr(args, name) == "-"]
+    args.to_stdout = bool(to_stdout)
+    to_stdout += ["json"] * args.json
+    if args.to_stdout and len(to_stdout) > 1:
+        fault = f"--{to_stdout[1]} is written to standard output, too"
+        raise OutputFault("-", fault, "Leave one of them out.")
+    if args.output == "-":
         args.output = None
     inputs = {
         "the input": "file",
@@ -366,7 +360,7 @@ def check_outputs(args: Namespace) -> None:
         "keep": WRITERS,
     }.items():
         path = getattr(args, name)
-        if path is None:
+        if path in (None, "-"):
             continue
         place = os.path.realpath(path)
         for folder in folders:

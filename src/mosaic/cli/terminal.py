@@ -15,6 +15,8 @@ from typing import Any, Self, TextIO
 
 from mosaic.text import json_text, jsonable, printable, readable_size
 
+#: Rows of a table that a terminal shows.
+MOST_SHOWN = 20
 #: Exit code if the output is no longer read: 128 plus the number of SIGPIPE.
 BROKEN_PIPE = 141
 
@@ -81,7 +83,7 @@ def write_wrapped(text: str, start: str = "") -> None:
     )
 
 
-def write_table(columns: Mapping[str, Sequence[Any]], more: str = "", most: int = 20) -> None:
+def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
     """Write the first rows of a table, by column, without columns that say nothing; ``more`` says where further rows are."""
     columns = {
         name: values
@@ -90,9 +92,9 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str = "", most: int 
     }
     last = list(columns)[-1]
     n = len(columns[last])
-    lines = [""] * (min(n, most) + 1)
+    lines = [""] * (min(n, MOST_SHOWN) + 1)
     for name, values in columns.items():
-        cells = [name, *map(_cell, values[:most])]
+        cells = [name, *map(_cell, values[:MOST_SHOWN])]
         room = width() - len(lines[0]) if name == last else width() // 3
         size = min(max(map(len, cells)), max(room, 8))
         shown = [cell if len(cell) <= size else f"{cell[: size - 1]}…" for cell in cells]
@@ -100,8 +102,8 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str = "", most: int 
         lines = [f"{line}{padded(cell, size)}  " for line, cell in zip(lines, shown, strict=True)]
     for line in lines:
         write(line.rstrip())
-    if n > most:
-        write(f"… and {n - most:,} more{more}.")
+    if n > MOST_SHOWN:
+        write(f"… and {n - MOST_SHOWN:,} more{more}.")
 
 
 def _cell(value: object) -> str:

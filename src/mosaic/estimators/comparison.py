@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from mosaic.door import as_points
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.fitted import NewRows
 from mosaic.estimators.selector import MOSAIC
-from mosaic.exceptions import PYTHON, InvalidInputError
+from mosaic.exceptions import PYTHON, InvalidInputError, MemoryBudgetError
 from mosaic.parameters import as_bytes, real_number
 from mosaic.rows import Encoder, Rows
 from mosaic.rows.copies import NEAR_NUMBERS, ComparedCells, copies_of_pictures, settled
@@ -107,7 +108,9 @@ def compare(
     The other rows differ, most in x0 (p < 0.001). Outliers: 0 % of 300 rows, 0 % of ... other rows.
     """
     budget = as_bytes(settings.get("memory_budget"))
-    rows, others = (Rows.of(each, memory_budget=budget) for each in (X, other))
+    rows = Rows.of(X, memory_budget=budget)
+    with faults_of("other"):
+        others = Rows.of(other, memory_budget=budget)
     drift = moved_columns(rows, others)
     rows = drift.staying(rows)
     model = MOSAIC(**settings).fit(rows, **(fit_params or {}))
@@ -154,17 +157,18 @@ def moved_columns(rows: Rows, others: Rows) -> Drift:
 
 
 @contextmanager
-def faults_of(name: str, rows: Rows) -> Iterator[None]:
-    """Context in which faults of X are those of these rows: of their file, or of the parameter with this name."""
+def faults_of(name: str, rows: Rows | None = None) -> Iterator[None]:
+    """Context in which faults of X are those of other rows: of their file, or of the parameter with this name."""
     try:
         yield
     except InvalidInputError as error:
         if error.parameter not in ("X", name):
             raise
         fault = PYTHON(error.fault)
-        if rows.request.is_of_file:
-            raise rows.request.fault(fault, error.remedy or "") from error
-        raise InvalidInputError(fault, error.remedy, parameter=name) from error
+        remedy = re.sub(r"\bX\b", name, error.remedy or "")
+        if rows is not None and rows.request.is_of_file:
+            raise rows.request.fault(fault, remedy) from error
+        raise InvalidInputError(fault, remedy or None, parameter=name) from error
 
 
 @dataclass(frozen=True)
@@ -231,24 +235,20 @@ def dedup(
     1 copy among 301 rows: 0 exact, 1 near. [300] [7]
     """
     rows = Rows.of(X, memory_budget=as_bytes(memory_budget))
-    encoder = Encoder.fit(rows)
-    is_of_numbers = (
-        all(isinstance(column, Embedding) for column in encoder.columns)
-        and rows.pictures_of is None
-    )
-    if near is not None:
-        real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
-    if rows.stays:
-        if rows.request.is_of_file:
-            remedy = "Raise `memory_budget`."
-        else:
-            remedy = "Take them there first: X.compute(), X.to_pandas()."
-        raise InvalidInputError(
-            f"copies are looked for in memory, where the rows of this {rows.kind} are not", remedy
-        )
     compared = None
     if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
         compared = ComparedCells(rows.table.cells(rows.roles.compared))
+    is_constant = compared is not None and compared.is_constant
+    encoder = Encoder() if is_constant else Encoder.fit(rows)
+    is_of_numbers = not is_constant and rows.pictures_of is None
+    is_of_numbers &= all(isinstance(column, Embedding) for column in encoder.columns)
+    if near is not None:
+        real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
+    if rows.stays:
+        fault = f"copies are looked for in memory, where the rows of this {rows.kind} are not"
+        if rows.request.is_of_file:
+            raise MemoryBudgetError(fault, "Raise `memory_budget`.")
+        raise InvalidInputError(fault, "Take them there first: X.compute(), X.to_pandas().")
     original = np.full(rows.n, -1)
     numbers: Any = None
     if compared is not None:
@@ -263,7 +263,7 @@ def dedup(
         original = settled(original, _near_numbers(numbers, near))
     copies = np.flatnonzero(original >= 0)
     of = original[copies]
-    if compared is None:
+    if compared is None or not compared.names:
         return Copies(copies, of, rows_equal(numbers[copies], numbers[of]), (), (), rows.n, encoder)
     unlike, m = compared.unlike(copies, of), len(compared.names)
     both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)

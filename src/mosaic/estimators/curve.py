@@ -27,7 +27,8 @@ class CoverageCurve:
     ----------
     indices : row numbers, ranked by their gain
     similarity : mean similarity of the points that belong to their nearest representative, for each k
-    coverage : that of the first k, for each k (``MOSAIC.coverage_``)
+    coverage : that of the first k, for each k (``MOSAIC.coverage_``); below 0 where the first row is farther from the others, on
+        average, than the best single row: one that must be included, or that was chosen for its similarity
     bound : for each k, what no k rows exceed that may be chosen; None for more than about 3000 distinct rows, which are not all
         compared
     suggested : the k that n_representatives="auto" takes

@@ -167,13 +167,13 @@ def checked_numbers(
             fault = " ".join(
                 dict.fromkeys((said[0], said[-1]))
             ).strip()  # between the first and the last line are numbers of X
+            remedy = "Convert it, or pass a data frame."
             if "is expecting" in fault:
                 remedy = "Pass the same columns."
+                fault = fault.removeprefix("X ")
             else:
-                remedy = "Convert it, or pass a data frame."
-            raise InvalidInputError(
-                f"is no table of numbers: {fault}", remedy, parameter="X"
-            ) from error
+                fault = f"is no table of numbers: {fault}"
+            raise InvalidInputError(fault, remedy, parameter="X") from error
         matrix = canonical(matrix) if sp.issparse(matrix) else matrix
         check_entries(matrix, encoder.number_names)
     if is_fit:

@@ -32,6 +32,7 @@ from mosaic.estimators.sampler import MOSAICSampler, Suspects
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, Distances, EffectiveCount, Precomputed
+from mosaic.kernels.precomputed import WholeMatrix
 from mosaic.parameters import BY_NAME, Sketch
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.solvers import Status
@@ -72,7 +73,7 @@ CLASSES: dict[str, type[Any]] = {
         EffectiveCount, CountingPrograms, AllInMemory, KeptGroups,
         SavedRows,
         KnownRows, LeftOut, Number, Distances, Precomputed, Prepare, RowNames, Status, Suspects, Encoder, Text,
-        Values, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
+        Values, WholeMatrix, Written, *POINT_KERNELS.values(), *BY_NAME.values(), Sketch,
     )
 }  # fmt: skip
 

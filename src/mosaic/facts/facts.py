@@ -239,11 +239,9 @@ class Facts:
 
     @property
     def known_certificate(self) -> SimpleNamespace:
-        return (
-            self.certificate
-            if self.detects or self.selection.is_proven
-            else known_of(None, NOT_COMPUTED)
-        )
+        if self.detects or self.selection.is_proven:
+            return self.certificate
+        return known_of(None, NOT_COMPUTED)
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -323,11 +321,9 @@ class Facts:
     @one_thread()
     def bound(self) -> FloatArray | None:
         """The coverage that no 1, 2, 3, … rows exceed; of a sample that would be no answer."""
-        return (
-            None
-            if self.detects or self.scaled
-            else coverage_bounds(self.selection, self.ranking.members)
-        )
+        if self.detects or self.scaled:
+            return None
+        return coverage_bounds(self.selection, self.ranking.members)
 
     @cached_property
     def row_of_point(self) -> IntArray:
@@ -508,11 +504,9 @@ def sentence(templates: dict[str, str], k: int, share: str, outliers: str) -> st
 
 def coverage_text(share: float, bound: float | None) -> str:
     """The coverage of k rows beside what no k rows exceed, where that is known."""
-    return (
-        share_text(share)
-        if bound is None
-        else f"{share_text(share)} of at most {bound_text(bound)}"
-    )
+    if bound is None:
+        return share_text(share)
+    return f"{share_text(share)} of at most {bound_text(bound)}"
 
 
 def share_text(share: float) -> str:

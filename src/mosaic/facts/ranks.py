@@ -51,10 +51,8 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
     first = int(np.floor((low - start) / width))
     last = int(np.ceil((high - start) / width))
     edges = start + width * np.arange(first, max(last, first + 1) + 1)
-    edges[0], edges[-1] = (
-        min(edges[0], low),
-        max(edges[-1], high),
-    )  # rounding must not lose the extremes
+    # Rounding must not lose the extremes.
+    edges[0], edges[-1] = (min(edges[0], low), max(edges[-1], high))
     return np.asarray(edges)
 
 
@@ -168,9 +166,8 @@ def changes_of(
     firsts = np.searchsorted(to[order], np.arange(n_ranks + 1))
     members = []
     for j, point in enumerate(ranked.tolist()):
-        near = at[
-            order[firsts[j] : firsts[j + 1]][:7]
-        ]  # six are listed, and one may be the ranked point itself
+        # Six are listed, and one may be the ranked point itself.
+        near = at[order[firsts[j] : firsts[j + 1]][:7]]
         members.append(near[near != place[point]][:6])
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))

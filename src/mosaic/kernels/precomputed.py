@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,14 @@ POINTS = "To pass points instead, choose a kernel such as `kernel='rbf'`."
 DISTANCES = "If these are distances, use `kernel='distances'`."
 
 
+class WholeMatrix(NamedTuple):
+    """The matrix that points are a part of: their places in it, its diagonal, and its rows, unless the diagonal is constant."""
+
+    places: IntArray
+    diagonal: FloatArray
+    known: KnownRows | None
+
+
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """A similarity matrix given by the user. A new point is given by its similarities to all points of the matrix, also after
@@ -28,17 +36,15 @@ class Precomputed(Kernel):
     is constant. Rows of the matrix are recognised and get their own entry.
     """
 
-    #: ``_whole`` of the matrix that this is a part of. A part is not checked again: it passes up to rounding.
-    taken_from: tuple[IntArray, FloatArray, KnownRows | None] | None = field(
-        default=None, repr=False
-    )
+    #: The matrix that this is a part of. A part is not checked again: it passes up to rounding.
+    taken_from: WholeMatrix | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.taken_from is None:
             self._check()
 
     def _check(self) -> None:
-        _check_square_and_symmetric(self.X, "similarity", POINTS)
+        _check_square_and_symmetric(self.X, "K", NotPositiveSemidefiniteError)
         diagonal = self.diagonal()
         if diagonal.min() < 0:
             j = int(diagonal.argmin())
@@ -61,38 +67,34 @@ class Precomputed(Kernel):
         return np.asarray(self.X.diagonal(), dtype=np.float64)
 
     def take(self, indices: IntArray) -> Self:
-        chosen, (places, diagonal, known) = np.arange(self.n)[indices], self._whole
-        return replace(
-            self, X=self.X[chosen][:, chosen], taken_from=(places[chosen], diagonal, known)
-        )
+        chosen = np.arange(self.n)[indices]
+        whole = self._whole
+        part = whole._replace(places=whole.places[chosen])
+        return replace(self, X=self.X[chosen][:, chosen], taken_from=part)
 
     def device_cross(self, Y: Matrix) -> FloatArray:
         self._check_new(Y)
-        return in_double(Y[:, self._whole[0]])
+        return in_double(Y[:, self._whole.places])
 
     def diagonal_at(self, Y: Matrix) -> FloatArray:
         self._check_new(Y)
-        _, diagonal, known = self._whole
-        own = np.full(Y.shape[0], float(np.median(diagonal)))
-        if known is not None:
-            found = known.find(row_codes(Y))
-            own[found >= 0] = diagonal[found[found >= 0]]
+        whole = self._whole
+        own = np.full(Y.shape[0], float(np.median(whole.diagonal)))
+        if whole.known is not None:
+            found = whole.known.find(row_codes(Y))
+            own[found >= 0] = whole.diagonal[found[found >= 0]]
         return own
 
     @cached_property
-    def _whole(self) -> tuple[IntArray, FloatArray, KnownRows | None]:
-        """Places of these points in the matrix that was given, its diagonal, and, unless that is constant, its rows."""
+    def _whole(self) -> WholeMatrix:
         if self.taken_from is not None:
             return self.taken_from
         diagonal = self.diagonal()
-        return (
-            np.arange(self.n),
-            diagonal,
-            KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None,
-        )
+        known = KnownRows.of(row_codes(self.X)) if np.ptp(diagonal) else None
+        return WholeMatrix(np.arange(self.n), diagonal, known)
 
     def _check_new(self, Y: Matrix) -> None:
-        n = len(self._whole[1])
+        n = len(self._whole.diagonal)
         if Y.shape[1] != n:
             raise InvalidInputError(
                 f"with `kernel='precomputed'` new points are given by their similarities to all {n} points of the matrix, "
@@ -118,7 +120,7 @@ class Distances(Precomputed):
                 "distances are a dense matrix; got a sparse one",
                 "Pass `D.toarray()`, if absent entries are 0.",
             )
-        _check_square_and_symmetric(D, "matrix of distances", POINTS)
+        _check_square_and_symmetric(D, "D", InvalidInputError)
         if D.min() < 0 or D.diagonal().any():
             got = f"{D.min():g}, and {abs(D.diagonal()).max():g}"
             fault = f"distances are not negative, and 0 between a row and itself; got {got}"
@@ -161,19 +163,21 @@ class Distances(Precomputed):
         return np.asarray(zero_below(np.exp(-self.gamma * D), SMALLEST_SIMILARITY))
 
 
-def _check_square_and_symmetric(K: Matrix, what: str, remedy: str) -> None:
-    """Refuse |K_ij − K_ji| above rounding."""
+def _check_square_and_symmetric(K: Matrix, name: str, error: type[InvalidInputError]) -> None:
+    """Refuse |K_ij − K_ji| above rounding; ``name`` is what the matrix is called."""
+    what = "matrix of distances" if name == "D" else "similarity"
     if K.shape[0] != K.shape[1]:
-        raise InvalidInputError(f"a precomputed {what} must be square; got shape {K.shape}", remedy)
+        raise InvalidInputError(f"a precomputed {what} must be square; got shape {K.shape}", POINTS)
     allowed = 100 * np.finfo(K.dtype).eps * largest_entry(K)
     for rows in row_blocks(K.shape[0], K.shape[1]):
         difference = abs(K[rows] - K[:, rows].T)
         if float(difference.max()) > allowed:
             row, j = divmod(int(difference.argmax()), K.shape[1])
             i, j = sorted((rows.start + row, j))
-            raise NotPositiveSemidefiniteError(
-                f"a precomputed {what} must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}",
-                "Use (K + K.T) / 2 if the difference is noise.",
+            got = f"{name}[{i}, {j}] = {K[i, j]:g} but {name}[{j}, {i}] = {K[j, i]:g}"
+            raise error(
+                f"a precomputed {what} must be symmetric; {got}",
+                f"Use ({name} + {name}.T) / 2 if the difference is noise.",
             )
 
 

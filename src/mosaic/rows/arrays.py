@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,14 +41,11 @@ def owner_of(X: object) -> str:
 
 def arrow_kind(X: object) -> str | None:
     """What X of pyarrow is called if its rows are still to be read; None for all else."""
-    kinds = (
-        ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader")
-        if owner_of(X) == "pyarrow"
-        else ()
-    )
-    return next(
-        (f"pyarrow {each.__name__}" for each in type(X).__mro__ if each.__name__ in kinds), None
-    )
+    kinds = ("Dataset", "Scanner", "ParquetFile", "RecordBatchReader")
+    for each in type(X).__mro__:
+        if owner_of(X) == "pyarrow" and each.__name__ in kinds:
+            return f"pyarrow {each.__name__}"
+    return None
 
 
 def is_stored(X: object) -> bool:
@@ -115,34 +112,12 @@ class StoredArray(ArraySource):
 
     def read(self, start: int, stop: int) -> Any:
         with readable(self.where):
-            if isinstance(self.X, InFile):
-                self.X = self.X.open()
             return super().read(start, stop)
 
     def close(self) -> None:
         handle = getattr(self.X, "group", self.X)  # sparse data sets of AnnData are groups
         if hasattr(handle, "file"):
             handle.file.close()
-
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        handle = getattr(self.X, "group", self.X)
-        # HDF5 handles belong to a process; another one opens the file itself when it reads.
-        return (
-            state | {"X": InFile(handle.file.filename, handle.name)}
-            if owner_of(handle) == "h5py"
-            else state
-        )
-
-
-@dataclass(frozen=True)
-class InFile:
-    path: str
-    name: str
-
-    def open(self) -> Any:
-        stored = h5py.File(self.path, "r")[self.name]
-        return stored if isinstance(stored, h5py.Dataset) else io.sparse_dataset(stored)
 
 
 def check_array(shape: Sequence[int], dtype: DTypeLike, path: Path) -> None:
@@ -158,8 +133,9 @@ def check_array(shape: Sequence[int], dtype: DTypeLike, path: Path) -> None:
 def open_npy(request: Request) -> Rows:
     """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
     with readable(request.path):
+        with request.path.open("rb") as file:
+            check_array(*header_of(file), request.path)
         X = np.load(request.path, mmap_mode="r", allow_pickle=False)
-        check_array(X.shape, X.dtype, request.path)
         # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
         # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
         if X.dtype.kind == "f" and may_load(X.nbytes, request.budget):
@@ -255,11 +231,10 @@ def _as_csr(request: Request, X: Any) -> Any:
 def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a .npy file. Versions 2 and 3 differ in names of fields only, which numbers have not."""
     version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
+    if version == (1, 0):
+        read = np.lib.format.read_array_header_1_0
+    else:
+        read = np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
 
@@ -301,15 +276,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         if name not in arrays:
             raise request.unknown("array", name, arrays)
         obs = _table_of_obs(io.read_elem(store["obs"]))
-    if (
-        request.columns is not None
-        or request.exclude_columns is not None
-        or request.embedding is not None
-    ):
-        fault = "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)"
-        raise FileFault(
-            path, fault, "Name another array with `array`, for example `array='obsm/X_pca'`."
-        )
+    of_obs = replace(request, id=None, group=(), weight=None)
+    refuse_columns(of_obs, "its numbers are an array, of which no columns are chosen")
     check_names(request, obs.columns, "column of obs")
     check_weight(request, obs)
     with readable(path):
@@ -324,8 +292,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
             if path.is_file():
-                node = InFile(str(path), name).open()
-            elif not hasattr(node, "chunks"):
+                node = h5py.File(path, "r")[name]
+            if not hasattr(node, "chunks"):
                 node = io.sparse_dataset(node)
             X = StoredArray(node, kind, path, names)
     notes = [f"The numbers are those of {name}."]

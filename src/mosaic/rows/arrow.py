@@ -10,16 +10,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room, may_load
-from mosaic.exceptions import MemoryBudgetError
+from mosaic.exceptions import MemoryBudgetError, warn
 from mosaic.rows.faults import FileFault, damaged, nested, no_rows, readable
 from mosaic.rows.frames import Cells, cells_of
 from mosaic.rows.roles import Request, check_names
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 pyarrow_json = Library("pyarrow.json")
+
+Result = TypeVar("Result")
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
@@ -147,10 +150,6 @@ class InParquet(Outside):
             .combine_chunks()
         )
 
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        return state | {"scratch": None}
-
 
 def open_parquet(request: Request) -> Rows:
     """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
@@ -233,39 +232,33 @@ def rows_of_arrow(X: Any, request: Request) -> Rows:
     """The rows of a Dataset, Scanner, ParquetFile or RecordBatchReader, which are read once."""
     if hasattr(X, "scanner"):  # a few ahead of what is looked at, wherever they are stored
         X = X.scanner(batch_readahead=4, fragment_readahead=2)
-    batches = (
-        X.to_batches()
-        if hasattr(X, "to_batches")
-        else X.iter_batches()
-        if hasattr(X, "iter_batches")
-        else X
-    )
-
-    def read() -> Iterator[Any]:
-        remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
-        with readable(f"the {request.kind}", remedy):
-            for batch in batches:
-                yield valid(batch).cast(without_views(batch.schema))
-
-    return rows_of_batches(request, read())
+    batches = X
+    if hasattr(X, "to_batches"):
+        batches = X.to_batches()
+    elif hasattr(X, "iter_batches"):
+        batches = X.iter_batches()
+    remedy = "A file is damaged, or has other types than the first; then open all with the schema of all."
+    return rows_of_batches(request, _checked(batches, f"the {request.kind}", remedy))
 
 
 def open_feather(request: Request) -> Rows:
-    def batches() -> Iterator[Any]:
-        with (
-            readable(request.path),
-            pa.OSFile(os.fsencode(request.path)) as file,
-        ):  # not every name is UTF-8
-            indexed = file.read(6) == b"ARROW1"
-            file.seek(0)
-            reader = ipc.open_file(file) if indexed else ipc.open_stream(file)
-            schema = without_views(reader.schema)
-            for batch in (
-                map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader
-            ):
-                yield valid(batch).cast(schema)
+    path = request.path
+    with readable(path):
+        file = pa.OSFile(os.fsencode(path))  # not every name is UTF-8
+        is_indexed = file.read(6) == b"ARROW1"
+        file.seek(0)
+        reader = ipc.open_file(file) if is_indexed else ipc.open_stream(file)
+    if is_indexed:
+        reader = map(reader.get_batch, range(reader.num_record_batches))
+    with file:
+        return rows_of_batches(request, _checked(reader, path))
 
-    return rows_of_batches(request, batches())
+
+def _checked(batches: Any, file: str | Path, remedy: str | None = None) -> Iterator[Any]:
+    """Batches that are valid, without views of text."""
+    with readable(file, remedy):
+        for batch in batches:
+            yield valid(batch).cast(without_views(batch.schema))
 
 
 def without_views(schema: pyarrow.Schema) -> Any:
@@ -288,11 +281,22 @@ def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
     # A name in bytes, since not every one is UTF-8.
     stream = pa.OSFile(os.fsencode(request.path)) if raw is None else pa.PythonFile(raw, mode="r")
     stream = stream if compression is None else pa.CompressedInputStream(stream, compression)
-    return (
-        stream
-        if request.encoding is None
-        else pa.transcoding_input_stream(stream, request.encoding, "utf-8")
-    )
+    encoding = request.encoding
+    return stream if encoding is None else pa.transcoding_input_stream(stream, encoding, "utf-8")
+
+
+def in_its_encoding(request: Request, read: Callable[[Request], Result]) -> Result:
+    """What is read from a file, again in the encoding that it turns out to have."""
+    try:
+        return read(request)
+    except OtherEncoding as other:
+        if other.file != str(request.path):
+            raise
+        found = read(replace(request, encoding=other.encoding))
+        if other.word:
+            said = f"{request.path.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}."
+            warn(f"{said} If it is another one, name it with `encoding`.")
+        return found
 
 
 def check_text(request: Request, most: float = float("inf")) -> None:
@@ -309,20 +313,17 @@ def check_text(request: Request, most: float = float("inf")) -> None:
         block = b"."
         while block and done < most:
             block = stream.read(min(most, 1 << 20))
+            wide = "" if done else json.detect_encoding(block)
+            if wide in ("utf-16", "utf-32"):  # it begins with the mark of such texts
+                raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
             if not done and b"\0" in block:
-                if (wide := json.detect_encoding(block)) in (
-                    "utf-16",
-                    "utf-32",
-                ):  # with the mark that such texts begin with
-                    raise OtherEncoding(path, f"is written in {wide}", None, encoding=wide)
                 remedy = "Give it the ending of what it is, such as .parquet or .npy, or name the `encoding` of UTF-16."
                 line = block[: block.index(b"\0")].count(b"\n") + 1
                 raise FileFault(
                     path, "holds zero bytes: it is no text but a binary file", remedy, line=line
                 )
-            pending = decoder.getstate()[
-                0
-            ]  # the beginning of a letter, left over from the block before
+            # The beginning of a letter, left over from the block before.
+            pending = decoder.getstate()[0]
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:

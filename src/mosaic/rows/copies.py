@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
 from mosaic.rows.frames import Cells, Values
-from mosaic.rows.kinds import Number, is_long
+from mosaic.rows.kinds import Column, Number, is_long
 from mosaic.rows.rules import LeftOut, rule_of
 
 #: How much near copies may differ: in a share of the cells, 1 − the cosine of long texts, 1 − the correlation of pictures; and of
@@ -27,47 +26,35 @@ NEAR_CELLS, NEAR_TEXTS, NEAR_PICTURES, NEAR_NUMBERS = 0.2, 0.4, 0.03, 0.1
 MOST_ALIKE = 500
 #: Random pairs of texts, and the share of these, or of few texts 1 − 2/n, that copies are more alike than.
 PAIRS, ALIKE_BY_CHANCE = 100_000, 0.998
+NO_PAIRS = np.empty((0, 2), np.intp)
 _SIGNS = re.compile(r"[\W_]+")
 
 
 class ComparedCells:
     """The cells of a table as they are compared: of every row and column the place of its cell among the different ones, −1 where
-    missing. Columns that are the same or different in every row are left out, but for long ``texts`` and vectors.
+    missing. Columns that are the same or different in every row are left out, but for long ``texts`` and vectors; those that are
+    the same are compared where there are no others (``is_constant``).
     """
 
     def __init__(self, cells: Cells):
         self.n = len(cells.frame)
         self.names: list[str] = []
         self.texts: dict[int, list[str]] = {}
-        codes = []
-        for name in cells:
+        codes = [np.zeros((self.n, 0), np.intp)]
+        known = [name for name in cells if cells[name].kind != "other"]
+        rules = {name: rule_of(name, cells[name], forced=True) for name in known}
+        telling = [name for name, rule in rules.items() if not isinstance(rule, LeftOut)]
+        self.is_constant = bool(known) and not telling
+        for name in telling or known:
             values = cells[name]
-            rule = rule_of(name, values, forced=True)
-            if isinstance(rule, LeftOut) or values.kind == "other":
-                continue
-            if values.kind == "vector":
-                there, places = ~values.missing, np.full(self.n, -1, np.intp)
-                places[there] = np.unique(
-                    np.asarray(values.numbers)[there], axis=0, return_inverse=True
-                )[1].ravel()
-                self.names.append(name)
-                codes.append(places)
-                continue
-            levels, places = _levels_of(values, rule)
-            is_text = values.kind == "text" and is_long(values.levels)
-            if (
-                len(levels) == self.n
-                and not is_text
-                and not (isinstance(rule, Number) and any("." in x for x in levels))
-            ):
+            levels, places = _levels_of(values, rules[name])
+            if values.kind == "text" and is_long(values.levels):
+                self.texts[len(self.names)] = np.array([*levels, ""], object)[places].tolist()
+            elif len(levels) == self.n and not _has_fractions(rules[name], levels):
                 continue  # names, ids, counters
-            if is_text:
-                self.texts[len(self.names)] = [
-                    levels[place] if place >= 0 else "" for place in places.tolist()
-                ]
             self.names.append(name)
-            codes.append(places)
-        self.codes = np.column_stack(codes) if codes else np.zeros((self.n, 0), np.intp)
+            codes.append(places[:, None])
+        self.codes = np.concatenate(codes, axis=1)
 
     def unlike(self, rows: IntArray, others: IntArray) -> list[list[str]]:
         """The columns in which each of the rows differs from the other one."""
@@ -76,26 +63,32 @@ class ComparedCells:
 
     def copies(self, near: float | None) -> IntArray:
         """Of every row the first that it is a copy of, or −1."""
-        n, codes = self.n, self.codes
         if not self.names:
-            return np.full(n, -1, np.intp)
-        _, first, group = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+            return np.full(self.n, -1, np.intp)
+        _, first, group = np.unique(self.codes, axis=0, return_index=True, return_inverse=True)
         original = first[group.ravel()]
         original[first] = -1
         if len(self.names) == len(self.texts) == 1:
-            return settled(original, _alike(self.texts[0], NEAR_TEXTS if near is None else near))
-        alike = [_alike(texts, NEAR_TEXTS) for texts in self.texts.values()]
-        most = int((NEAR_CELLS if near is None else near) * len(self.names) + 1e-9)
-        surprise = np.column_stack([_surprise(column, n) for column in codes.T])
-        pairs = np.concatenate(
-            [np.empty((0, 2), np.intp), *alike, *_candidates(codes, surprise, np.sort(first), most)]
-        )
-        i, j = np.unique(pairs, axis=0).T
-        equal, telling = codes[i] == codes[j], surprise[j]
-        for column, known in zip(self.texts, alike, strict=True):
-            equal[:, column] |= np.isin(i * n + j, known @ (n, 1))
-        is_copy = ((~equal).sum(axis=1) <= most) & ((equal * telling).sum(axis=1) >= 2 * np.log(n))
-        return settled(original, np.column_stack([i, j])[is_copy])
+            pairs = _alike(self.texts[0], NEAR_TEXTS if near is None else near)
+        else:
+            pairs = self._near(np.sort(first), NEAR_CELLS if near is None else near)
+        return settled(original, pairs)
+
+    def _near(self, rows: IntArray, share: float) -> IntArray:
+        """Pairs of rows, the earlier first, that differ in at most this share of the cells and are equal in telling ones."""
+        n = self.n
+        most = int(share * len(self.names) + 1e-9)
+        surprise = np.column_stack([_surprise(column, n) for column in self.codes.T])
+        alike = {column: _alike(texts, NEAR_TEXTS) for column, texts in self.texts.items()}
+        candidates = [*alike.values(), *_candidates(self.codes, surprise, rows, most)]
+        pairs = np.unique(np.concatenate([NO_PAIRS, *candidates]), axis=0)
+        i, j = pairs.T
+        equal = self.codes[i] == self.codes[j]
+        for column, known in alike.items():
+            equal[:, column] |= np.isin(pairs @ (n, 1), known @ (n, 1))
+        differing = (~equal).sum(axis=1)
+        told = (equal * surprise[j]).sum(axis=1)
+        return np.asarray(pairs[(differing <= most) & (told >= 2 * np.log(n))])
 
 
 def settled(original: IntArray, pairs: IntArray) -> IntArray:
@@ -107,8 +100,15 @@ def settled(original: IntArray, pairs: IntArray) -> IntArray:
     return np.where((original >= 0) & (of >= 0), of, original)
 
 
-def _levels_of(values: Values, rule: Any) -> tuple[list[str], IntArray]:
-    """The different cells of a column as they are compared, and for each row its place among them; −1 where missing."""
+def _levels_of(values: Values, rule: Column | LeftOut) -> tuple[list[str], IntArray]:
+    """The different cells of a column as they are compared (none of vectors), and for each row its place among them; −1 where
+    missing.
+    """
+    if values.kind == "vector":
+        places = np.full(len(values), -1, np.intp)
+        vectors = np.asarray(values.numbers)[~values.missing]
+        places[~values.missing] = np.unique(vectors, axis=0, return_inverse=True)[1].ravel()
+        return [], places
     written, codes = values.as_levels()
     same = list(written)
     if values.codes is not None:
@@ -120,6 +120,10 @@ def _levels_of(values: Values, rule: Any) -> tuple[list[str], IntArray]:
         ]
     levels, places = np.unique(np.array(same, object), return_inverse=True)
     return levels.tolist(), np.append(places, -1)[codes]
+
+
+def _has_fractions(rule: Column | LeftOut, levels: list[str]) -> bool:
+    return isinstance(rule, Number) and any("." in level for level in levels)
 
 
 def _surprise(codes: IntArray, n: int) -> FloatArray:
@@ -150,9 +154,9 @@ def _alike(texts: list[str], share: float) -> IntArray:
     """Pairs of rows, the earlier first, whose texts are alike, and more so than nearly all others are."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    found = [np.empty((0, 2), np.intp)]
+    found = [NO_PAIRS]
     if not any(map(re.compile(r"\w\w").search, texts)):
-        return found[0]
+        return NO_PAIRS
     X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
     a, b = np.random.default_rng(0).integers(0, len(texts), (2, PAIRS))
     by_chance = np.asarray(X[a].multiply(X[b]).sum(axis=1)).ravel()[a != b]
@@ -183,7 +187,7 @@ def copies_of_pictures(pixels: FloatArray, near: float | None) -> IntArray:
         for each in (pixels, pixels[:, :, ::-1])
         for times in range(4)
     ]
-    pairs = [np.empty((0, 2), np.intp)]
+    pairs = [NO_PAIRS]
     for part in row_blocks(n, n):
         alike = np.max([turned[0][part] @ one.T for one in turned], axis=0)
         pairs.append(

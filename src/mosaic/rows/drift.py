@@ -78,42 +78,37 @@ def columns_tested(rows: Rows) -> Sequence[str]:
 def drift_of(rows: Rows, others: Rows) -> Drift:
     """What moved from ``rows`` to ``others``, which have the same columns."""
     names = columns_tested(rows)
-    found: list[Change] = []
-    moves_on: list[str] = []
-    parts: dict[str, list[IntArray]] = {}
     deciding = rows.deciding_cells(names)[0] if names else {}
+    single: list[Change] = []
+    moves_on: list[str] = []
+    parts: dict[str, tuple[IntArray, IntArray]] = {}
     for name, values in deciding.items():
         rule = rule_of(name, values, forced=True)
         if isinstance(rule, Embedding) or values.kind == "other":
             continue
         if isinstance(rule, LeftOut):  # the same in every row
             rule = Category(name, (), ())
-        both = [_read(rule, each) for each in (rows, others)]
+        old = _read(rule, rows)
+        new = _read(rule, others)
         if isinstance(rule, Number) and rule.has_time:
-            x, y = ((24 * (_there(each) % 1)).astype(int) for each in both)
-            found.append(_of_levels(name, "hour of the day", x, y))
-        if _only_moves_on(rule, *both):
+            single.append(_of_levels(name, "hour of the day", _hours(old), _hours(new)))
+        if _only_moves_on(rule, old, new):
             moves_on.append(name)
             continue
-        found += _changes(rule, *both)
+        single += _changes(rule, old, new)
         if not isinstance(rule, Text):
-            parts[name] = [_parts(rule, each, both[0]) for each in both]
-    found = corrected(found)
-    moved = {change.column for change in found if change.p_value < LEVEL}
-    together = []
-    for a, b in combinations([name for name in parts if name not in moved][:PAIRED_COLUMNS], 2):
-        cells = [
-            np.bincount(4 * first + second, minlength=16)
-            for first, second in zip(parts[a], parts[b], strict=True)
-        ]
-        together.append(Change(f"{a} with {b}", "how they go together", "", "", *chi2(*cells)))
-    found += corrected(together)
-    told = sorted(
-        (change for change in found if change.p_value < LEVEL), key=lambda change: -change.share
-    )
-    p_value = min((change.p_value for change in found), default=1.0)
+            parts[name] = _parts(rule, old, old), _parts(rule, new, old)
+    single = corrected(single)
+    moved = {change.column for change in single if change.p_value < LEVEL}
+    still = [name for name in parts if name not in moved][:PAIRED_COLUMNS]
+    pairs = corrected([_of_pair(a, b, parts) for a, b in combinations(still, 2)])
+    tests = [*single, *pairs]
+    found = [change for change in tests if change.p_value < LEVEL]
     return Drift(
-        tuple(told), tuple(moves_on), p_value, is_all=bool(moves_on) and len(moves_on) == len(names)
+        tuple(sorted(found, key=lambda change: -change.share)),
+        tuple(moves_on),
+        min((change.p_value for change in tests), default=1.0),
+        is_all=bool(moves_on) and len(moves_on) == len(names),
     )
 
 
@@ -194,6 +189,17 @@ def _changes(
     )
     if test.pvalue >= LEVEL:  # else other values repeat, too
         yield _of_levels(name, "single values", x, y, lambda x: rule.shown(float(x)))
+
+
+def _hours(cells: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray((24 * (_there(cells) % 1)).astype(int))
+
+
+def _of_pair(a: str, b: str, parts: dict[str, tuple[IntArray, IntArray]]) -> Change:
+    """χ² of the sixteen combinations of the parts of two columns."""
+    of_both = (4 * first + second for first, second in zip(parts[a], parts[b], strict=True))
+    counts = [np.bincount(each, minlength=16) for each in of_both]
+    return Change(f"{a} with {b}", "how they go together", "", "", *chi2(*counts))
 
 
 def _of_shares(name: str, what: str, old: BoolArray, new: BoolArray) -> Change:

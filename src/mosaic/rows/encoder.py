@@ -29,7 +29,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, warn
-from mosaic.rows.frames import Cells, Values, features_of, holds_vectors, is_feature_name
+from mosaic.rows.frames import Cells, Values, holds_vectors, is_feature_name
 from mosaic.rows.kinds import APART, Column, Number
 from mosaic.rows.parts import InParts
 from mosaic.rows.rules import LeftOut, are_copies, notes_of, rule_of, signature_of
@@ -90,48 +90,43 @@ class Encoder:
             said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
             return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
+        asked_for = roles.asked_for
         plain = [
             name
             for name in cells.numbers()
-            if as_given or name in roles.asked_for or is_feature_name(name)
+            if as_given or name in asked_for or is_feature_name(name)
         ]
         gaps, empty = gaps_of(table, plain)
         others = [name for name in roles.compared if name not in (*plain, *empty)]
-        left_out = (
-            None
-            if gaps and not as_given
-            else all_left_out(cells, [*others, *empty], roles.asked_for)
-        )
+        left_out = None
+        if as_given or not gaps:
+            left_out = all_left_out(cells, [*others, *empty], asked_for)
         if as_given or left_out is not None:
-            features = [name for name in plain if name not in empty]
             left_out = left_out or []
+            features = [name for name in plain if name not in empty]
             if not features:
                 raise nothing_left(rows, left_out)
+            left_out = [*roles.left_out, *left_out]
             # scikit-learn knows names that are texts only.
-            named = (
-                tuple(features)
-                if all(isinstance(cells.columns[name].name, str) for name in features)
-                else None
-            )
-            return cls((), named, len(features), left_out=(*roles.left_out, *left_out))
-        weights = (
-            as_weights(rows.weights, rows.n) if complete and rows.weights is not None else None
-        )
-        weights = None if weights is None or not weights.any() else weights
+            are_texts = all(isinstance(cells.columns[name].name, str) for name in features)
+            names = tuple(features) if are_texts else None
+            return cls((), names, len(features), left_out=tuple(left_out))
+        weights = rows.weights if complete else None
+        if weights is not None:
+            weights = as_weights(weights, rows.n)
+            weights = weights if weights.any() else None
         encoder = cls.of(
             cells,
-            keep=list(roles.asked_for),
+            keep=list(asked_for),
             place=lambda row: rows.place(int(numbers[row])),
             weights=weights,
         )
+        left_out = [*roles.left_out, *encoder.left_out]
         if not encoder.columns:
-            shown = listed(
-                [f"{column.name!r} {column.why}" for column in (*encoder.left_out, *roles.left_out)]
-            )
-            raise rows.request.fault(
-                f"has no column that says anything about a row: {shown}", "Pass other columns."
-            )
-        encoder = replace(encoder, left_out=(*roles.left_out, *encoder.left_out))
+            shown = listed([f"{column.name!r} {column.why}" for column in left_out])
+            fault = f"has no column that says anything about a row: {shown}"
+            raise rows.request.fault(fault, "Pass other columns.")
+        encoder = replace(encoder, left_out=tuple(left_out))
         if complete:
             return encoder.with_texts(cells.only(encoder.unreadable))
         said = (
@@ -241,11 +236,9 @@ class Encoder:
     @cached_property
     def number_names(self) -> list[str] | None:
         """For each number of a row the column that it comes from; None where columns have no names."""
-        return (
-            [column.name for column in self.columns for _ in range(column.width)]
-            if self.columns
-            else self.names
-        )
+        if self.columns:
+            return [column.name for column in self.columns for _ in range(column.width)]
+        return self.names
 
     @property
     def read_columns(self) -> list[str]:
@@ -299,17 +292,16 @@ class Encoder:
         """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""
         if rows.array is None:
             table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
-            source: Source = (
-                table.encoded(
+            if isinstance(table, InParts):
+                source: Source = table.encoded(
                     of_cells,
                     self.known_columns(rows),
                     [*([] if rows.id_name is None else [rows.id_name]), *self.unreadable],
                     self.width,
                     has_rules=self.has_rules,
                 )
-                if isinstance(table, InParts)
-                else EncodedRows(self, rows, is_new)
-            )
+            else:
+                source = EncodedRows(self, rows, is_new)
         elif isinstance(array := self._array_of(rows), Source):
             source = copy(array)
         else:
@@ -345,7 +337,10 @@ class Encoder:
         """The columns of rows that are read, all of which must be there."""
         wanted = self.read_columns
         if not wanted and isinstance(rows.table, InMemory):  # fit was given an array
-            wanted = features_of(rows.table.cells(rows.roles.compared))
+            numbers = rows.table.cells(rows.roles.compared).numbers()
+            wanted = [name for name in numbers if is_feature_name(name)]
+            if not wanted:
+                raise nothing_left(rows, [])
         missing = [name for name in wanted if name not in rows.table.columns]
         if missing:
             has = listed([repr(name) for name in rows.table.columns]) or "no columns"
@@ -466,11 +461,9 @@ class EncodedRows(LocalSource):
 
 
 def not_compared(columns: Sequence[LeftOut]) -> list[str]:
-    return (
-        [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."]
-        if columns
-        else []
-    )
+    if columns:
+        return [f"Not compared: {listed([f'{column.name} ({column.why})' for column in columns])}."]
+    return []
 
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:

@@ -113,11 +113,10 @@ def refuse_address(path: str | PathLike[str]) -> None:
     for pattern, pipe in PIPES.items():
         if found := re.fullmatch(pattern, str(path)):
             ending = Path(path).suffix[1:]
-            format = (
-                f" --format {ending}"
-                if ending in ("parquet", "jsonl", "json", "xlsx", "npy", "zip")
-                else ""
-            )
+            if ending in ("parquet", "jsonl", "json", "xlsx", "npy", "zip"):
+                format = f" --format {ending}"
+            else:
+                format = ""
             command = f"{pipe.format(shlex.quote(found[1]))} | mosaic select -{format}"
             remedy = f"Pipe the rows into the command ({command})."
             if is_address and not pipe.endswith("…'"):

@@ -348,19 +348,6 @@ def cells_if_frame(X: object, levels: Collection[str] = ()) -> Cells | None:
     return Cells(frame, {str(column.name): column for column in frame.iter_columns()}, levels)
 
 
-def features_of(cells: Cells) -> list[str]:
-    """The columns of numbers that are not called as ids are; refused if there is none."""
-    features = [name for name in cells.numbers() if is_feature_name(name)]
-    if not features:
-        shown = ", ".join(f"{name!r} ({column.dtype})" for name, column in cells.columns.items())
-        raise InvalidInputError(
-            f"X has no column of numbers to compare rows by; it has {shown or 'no columns'}",
-            "Convert columns that stand for numbers, for example with pandas.to_numeric, and rename numbers that have "
-            "the name of an id but say something about a row.",
-        )
-    return features
-
-
 def holds_vectors(dtype: DType) -> bool:
     """Whether a column of this type holds lists of numbers."""
     import narwhals.stable.v2 as nw
@@ -453,12 +440,12 @@ def _wrapped(X: Any) -> Any:
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
-        columns = getattr(X, "column_names", None) or list(
-            X.columns
-        )  # PyArrow's columns are its data
+        # PyArrow's columns are its data.
+        columns = getattr(X, "column_names", None) or list(X.columns)
         twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
-        fault = f"X must have columns of different names; more than one is called {twice}"
-        raise InvalidInputError(fault, "Rename them or drop all but one.") from error
+        fault = f"must have columns of different names; more than one is called {twice}"
+        remedy = "Rename them or drop all but one."
+        raise InvalidInputError(fault, remedy, parameter="X") from error
     if hasattr(X, "__arrow_c_stream__") and not isinstance(
         frame, nw.DataFrame | nw.Series
     ):  # the result of a query
@@ -466,10 +453,9 @@ def _wrapped(X: Any) -> Any:
 
         return nw.from_native(pa.table(X))
     if isinstance(frame, nw.LazyFrame):
-        fault = f"X is a {type(X).__name__}; all rows are needed in memory"
-        raise InvalidInputError(
-            fault, "Bring them there first, as with .collect(), .compute() or .toPandas()."
-        )
+        fault = f"is a {type(X).__name__}; all rows are needed in memory"
+        remedy = "Bring them there first, as with .collect(), .compute() or .toPandas()."
+        raise InvalidInputError(fault, remedy, parameter="X")
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
 
 

@@ -196,11 +196,10 @@ def _grey_or_colour(picture: PIL.Image.Image) -> Any:
     if picture.mode.startswith("I"):
         pixels = np.maximum(np.asarray(picture, np.int64), 0)
         # I;16 says how many bits there are; of I, which has room for 32, the largest value does.
-        bits = (
-            16
-            if picture.mode != "I"
-            else max(8, 16 * (pixels.max() > 255), int(pixels.max()).bit_length())
-        )
+        if picture.mode != "I":
+            bits = 16
+        else:
+            bits = max(8, 16 * (pixels.max() > 255), int(pixels.max()).bit_length())
         return image.fromarray((pixels >> (bits - 8)).astype(np.uint8))
     if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
         over = picture.convert("RGBA")

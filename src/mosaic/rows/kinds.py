@@ -198,17 +198,13 @@ class Number:
                 return f"{figure(100 * x)}%"
             if not unit or unit[-1] in CURRENCY:
                 return f"{unit}{figure(x)}"
-            return (
-                f"{unit} {figure(x)}"
-                if len(unit) == 3 and unit.isupper()
-                else f"{figure(x)} {unit}"
-            )
+            if len(unit) == 3 and unit.isupper():
+                return f"{unit} {figure(x)}"
+            return f"{figure(x)} {unit}"
         seconds = np.datetime64(0, "s") + np.timedelta64(round(x * 86400), "s")
-        return (
-            str(seconds).replace("T", " ")
-            if self.has_time
-            else str(seconds.astype("datetime64[D]"))
-        )
+        if self.has_time:
+            return str(seconds).replace("T", " ")
+        return str(seconds.astype("datetime64[D]"))
 
 
 def read_cells(values: Values, written: Written) -> tuple[FloatArray, FloatArray]:
@@ -339,12 +335,8 @@ class Category:
         """Levels that are rare or new are "other"."""
         known = {level: place for place, level in enumerate(self.levels)}
         levels, codes = values.as_levels()
-        otherwise = {
-            "true": "1",
-            "false": "0",
-            "1": "true",
-            "0": "false",
-        }  # as another table may write them
+        # As another table may write them.
+        otherwise = {"true": "1", "false": "0", "1": "true", "0": "false"}
         places = [
             known.get(level, known.get(otherwise.get(level, level), len(known))) for level in levels
         ]
@@ -445,9 +437,8 @@ class Text:
         centre = Z.mean(axis=0)
         scale = _scale_of(Z - centre, np.ones(len(Z)))
         missing = float(weights[codes < 0].sum() / weights.sum())
-        is_new = [
-            i == 0 or texts[i] != texts[i - 1] for i in range(len(texts))
-        ]  # a copy shares every word
+        # A copy shares every word.
+        is_new = [i == 0 or texts[i] != texts[i - 1] for i in range(len(texts))]
         different = words[np.flatnonzero(is_new)]
         in_texts = np.bincount(different.indices, minlength=WORD_PLACES)
         shared = np.flatnonzero(in_texts > max(1.0, HARDLY_EVER * different.shape[0]))
@@ -616,9 +607,8 @@ def quantiles(
         return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
-    place = np.maximum(
-        np.asarray(shares) * (ends[-1] - 1.0), 0.0
-    )  # in the numbers as often as they count, sorted
+    # In the numbers as often as they count, sorted.
+    place = np.maximum(np.asarray(shares) * (ends[-1] - 1.0), 0.0)
     low = np.rint(place) if nearest else np.floor(place)
 
     def at(places: FloatArray) -> FloatArray:

@@ -50,9 +50,6 @@ class RowNames:
             places.setdefault(name, []).append(place)
         return places
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 def only_row(name: str, rows: Sequence[int], origin: str, some: Sequence[str]) -> int:
     """The only one of the rows that are called so; ``some`` are names that there are, to suggest similar ones."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mosaic.choosing.budget import budget_of
-from mosaic.exceptions import InvalidInputError, warn
+from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import as_bytes
 from mosaic.rows.arrays import open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.rows.arrow import (
     COMPRESSIONS,
-    OtherEncoding,
+    in_its_encoding,
     open_feather,
     open_json_lines,
     open_parquet,
@@ -32,39 +32,46 @@ from mosaic.text import library
 
 
 class Kind(NamedTuple):
-    """A kind of file: its name as a person would say it, who reads it, the packages for that."""
+    """A kind of file: its name as a person would say it, who reads it, the packages for that, and arguments of ``read`` that only
+    some kinds take.
+    """
 
     name: str
     open: Callable[[Request], Rows]
     packages: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
 
+_CSV, _JSON = ("pyarrow.csv",), ("pyarrow.json",)
+_SHEETS, _ARROW, _PARQUET = ("python_calamine", "pyarrow"), ("pyarrow.ipc",), ("pyarrow.parquet",)
 #: Kinds of files by their ending. A further kind is a line here and a function that reads it.
 KINDS = {
-    ".csv": Kind("CSV file", open_text_table, ("pyarrow.csv",)),
-    ".tsv": Kind("tab-separated file", open_text_table, ("pyarrow.csv",)),
-    ".tab": Kind("tab-separated file", open_text_table, ("pyarrow.csv",)),
-    ".txt": Kind("text file", open_text_table, ("pyarrow.csv",)),
-    ".xlsx": Kind("Excel workbook", open_workbook, ("python_calamine", "pyarrow")),
-    ".xls": Kind("Excel workbook", open_workbook, ("python_calamine", "pyarrow")),
-    ".ods": Kind("OpenDocument sheets", open_workbook, ("python_calamine", "pyarrow")),
-    ".parquet": Kind("Parquet file", open_parquet, ("pyarrow.parquet",)),
-    ".feather": Kind("Feather file", open_feather, ("pyarrow.ipc",)),
-    ".arrow": Kind("Arrow file", open_feather, ("pyarrow.ipc",)),
-    ".jsonl": Kind("JSON lines", open_json_lines, ("pyarrow.json",)),
-    ".ndjson": Kind("JSON lines", open_json_lines, ("pyarrow.json",)),
+    ".csv": Kind("CSV file", open_text_table, _CSV, ("encoding",)),
+    ".tsv": Kind("tab-separated file", open_text_table, _CSV, ("encoding",)),
+    ".tab": Kind("tab-separated file", open_text_table, _CSV, ("encoding",)),
+    ".txt": Kind("text file", open_text_table, _CSV, ("encoding",)),
+    ".xlsx": Kind("Excel workbook", open_workbook, _SHEETS, ("sheet",)),
+    ".xls": Kind("Excel workbook", open_workbook, _SHEETS, ("sheet",)),
+    ".ods": Kind("OpenDocument sheets", open_workbook, _SHEETS, ("sheet",)),
+    ".parquet": Kind("Parquet file", open_parquet, _PARQUET),
+    ".feather": Kind("Feather file", open_feather, _ARROW),
+    ".arrow": Kind("Arrow file", open_feather, _ARROW),
+    ".jsonl": Kind("JSON lines", open_json_lines, _JSON, ("encoding",)),
+    ".ndjson": Kind("JSON lines", open_json_lines, _JSON, ("encoding",)),
     ".npy": Kind("NumPy array", open_npy),
-    ".npz": Kind("NumPy archive", open_npz),
-    ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
-    ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
+    ".npz": Kind("NumPy archive", open_npz, (), ("array",)),
+    ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow"), ("array",)),
+    ".zarr": Kind("Zarr array", open_zarr, ("zarr",), ("array",)),
 }
 #: All endings by which a file is known, with those of compressed text.
-TEXTS = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson")
+TEXTS = [ending for ending, kind in KINDS.items() if "encoding" in kind.takes]
 ENDINGS = (*KINDS, *PACKED, *(ending + packed for ending in TEXTS for packed in COMPRESSIONS))
 #: Kinds of folders; Zarr arrays are among the kinds above.
 FOLDERS = {
-    ".parquet": Kind("Parquet folder", open_parquet, ("pyarrow.parquet",)),
-    "images": Kind("images in a folder", open_images, ("PIL.Image", "pyarrow")),
+    ".parquet": Kind("Parquet folder", open_parquet, _PARQUET),
+    "images": Kind(
+        "images in a folder", open_images, ("PIL.Image", "pyarrow"), ("image_size", "colour")
+    ),
 }
 
 
@@ -141,6 +148,10 @@ def read(
     except LookupError as error:
         fault, remedy = "is the name of no encoding", "Write one as in 'cp1252'."
         raise InvalidInputError(fault, remedy, parameter="encoding", value=encoding) from error
+    if not isinstance(path, str | PathLike):
+        fault = f"must be the name of a file, and is of type {type(path).__name__}"
+        remedy = "Rows in memory are passed to a fit as they are."
+        raise InvalidInputError(fault, remedy, parameter="path")
     if path == "":  # as a variable of a shell that is not set
         raise FileFault(
             "''", "is the name of no file", "Name one, or '.' for the folder where you are."
@@ -211,17 +222,12 @@ def _open(request: Request) -> Rows:
     base = ending.rsplit(".", 1)[0] if ending.endswith(tuple(COMPRESSIONS)) else ending
     if base in PACKED:
         return _open_inside(request, lambda folder: PACKED[base](request, folder))
-    for name, (is_given, what, endings) in {
-        "array": (request.array is not None, "arrays to choose from", (".npz", ".zarr", ".h5ad")),
-        "sheet": (request.sheet is not None, "sheets to choose from", (".xlsx", ".xls", ".ods")),
-        "image_size": (request.image_size != Request.image_size, "pictures", ("images",)),
-        "colour": (request.colour, "pictures", ("images",)),
-        "encoding": (request.encoding is not None, "text", TEXTS),
-    }.items():
-        if is_given and base not in endings:
-            raise FileFault(file, f"has no {what} (`{name}`)", "Leave it out.")
     kind = FOLDERS.get(base, KINDS.get(base)) if file.is_dir() else KINDS[base]
     assert kind is not None
+    for name in ("array", "sheet", "encoding", "image_size", "colour"):
+        if name not in kind.takes and getattr(request, name) != getattr(Request, name):
+            fault = f"`{name}` means nothing for this kind of file ({kind.name})"
+            raise FileFault(file, fault, "Leave it out.")
     if request.files and kind.open not in (open_text_table, open_parquet):
         remedy = "Join them first, or name one of them."
         raise FileFault(
@@ -231,15 +237,7 @@ def _open(request: Request) -> Rows:
         library(package, file)
     request = replace(request, kind=kind.name)
     try:
-        try:
-            rows = kind.open(request)
-        except OtherEncoding as other:
-            if request.files:
-                raise
-            rows = kind.open(replace(request, encoding=other.encoding))
-            if other.word:
-                said = f"{file.name} is not UTF-8 and was read as Windows-1252, with words such as {other.word!r}."
-                warn(f"{said} If it is another one, name it with `encoding`.")
+        rows = in_its_encoding(request, kind.open)
     except RecursionError as error:  # of libraries that look at its types
         raise nested(file) from error
     if "pyarrow" in sys.modules:  # it keeps what reading took for a while

@@ -37,8 +37,6 @@ MARKED = 16
 SKEW = 4.0
 #: Rows of which all cells come with the first read, and from which the rules of columns are found where there are more.
 FEW_ROWS = 50_000
-#: The numbers of the rows that a draw gives, in what comes of a pass.
-DRAWN = "draw:first"
 
 
 class Job(Protocol):
@@ -107,7 +105,7 @@ class Look:
         start = number * APART
         draw = self.draw.fewest(map_part(self.draw, rows, start), SKEW / self.n_parts)
         ids = [] if cells is None else id_names_among(self.columns)
-        return replace(seen, draw=_with_cells(draw, "first", part, start, ids))
+        return replace(seen, draw=_with_cells(draw, part, start, ids))
 
     def merge(self, left: Seen, right: Seen) -> Seen:
         is_clean = left.is_clean and right.is_clean
@@ -128,28 +126,24 @@ class Look:
 
     def _merged(self, left: BlockResult, right: BlockResult) -> BlockResult:
         assert self.draw is not None
-        return joined_cells(self.draw.merge(left, right), "first", left, right)
+        return joined_cells(self.draw.merge(left, right), left, right)
 
 
-def _with_cells(
-    found: BlockResult, key: str, part: Any, start: int, columns: Sequence[str]
-) -> BlockResult:
-    """What was found, with cells of the rows of the part that it names, by their numbers under this key."""
-    if not columns or key not in found:
-        return found
-    return found | {"cells": InMemory(cells_of(part)).take(found[key] - start, columns)}
+def _with_cells(draw: BlockResult, part: Any, start: int, columns: Sequence[str]) -> BlockResult:
+    """A draw, with cells of its rows, which are of the part."""
+    if not columns:
+        return draw
+    return draw | {"cells": InMemory(cells_of(part)).take(draw["first"] - start, columns)}
 
 
-def joined_cells(
-    found: BlockResult, key: str, left: BlockResult, right: BlockResult
-) -> BlockResult:
-    """What was merged of both sides, with the cells of its rows if these have them."""
+def joined_cells(draw: BlockResult, left: BlockResult, right: BlockResult) -> BlockResult:
+    """A draw that was merged of both sides, with the cells of its rows if these have them."""
     if "cells" not in left:
-        return found
-    rows = np.concatenate([left[key], right[key]])
+        return draw
+    rows = np.concatenate([left["first"], right["first"]])
     order = np.argsort(rows)
-    places = order[np.searchsorted(rows, found[key], sorter=order)]
-    return found | {"cells": together(left["cells"], right["cells"]).take(places)}
+    places = order[np.searchsorted(rows, draw["first"], sorter=order)]
+    return draw | {"cells": together(left["cells"], right["cells"]).take(places)}
 
 
 class Loose(NamedTuple):
@@ -177,7 +171,9 @@ class Mapped:
         rows = self.numbers_of(part)
         if not isinstance(self.task, PerRow):
             found = map_part(self.task, rows, start)
-            return [_with_cells(found, DRAWN, part, start, self.columns)]
+            if "draw" in found:
+                found["draw"] = _with_cells(found["draw"], part, start, self.columns)
+            return [found]
         cuts = sorted({0, n, min(-start % BLOCK_ROWS, n), max(n - (start + n) % BLOCK_ROWS, 0)})
         return self.merge([], [Loose(start + a, rows[a:b]) for a, b in pairwise(cuts)])
 
@@ -206,7 +202,10 @@ class Mapped:
             piece = map_part(self.task, piece.rows, piece.start)
         if isinstance(last, dict):
             pieces.pop()
-            piece = joined_cells(self.task.merge(last, piece), DRAWN, last, piece)
+            merged = self.task.merge(last, piece)
+            if "draw" in merged:
+                merged["draw"] = joined_cells(merged["draw"], last["draw"], piece["draw"])
+            piece = merged
         pieces.append(piece)
 
 
@@ -373,18 +372,18 @@ class InParts(Outside):
         opened = Opened.of(self._collection, reads, len(columns), self._budget)
         check_shape((opened.layout.n, len(self.columns)))
         self._missing |= dict(zip(columns, opened.missing.tolist(), strict=True))
-        self.keep(opened.draw, "first")
+        self.keep(opened.draw)
         if opened.cells is not None:
             self._collection = InOnePart(self.kind, opened.cells)
             opened = replace(opened, layout=Layout.of([opened.layout.n]))
         self._opened, self._drawn_by = opened, list(columns)
         return opened
 
-    def keep(self, found: BlockResult | None, key: str) -> None:
+    def keep(self, draw: BlockResult | None) -> None:
         """Keep the cells that came with a draw."""
-        if found is not None and "cells" in found:
-            rows, places = np.unique(found[key], return_index=True)
-            self._kept = rows, found["cells"].take(places)
+        if draw is not None and "cells" in draw:
+            rows, places = np.unique(draw["first"], return_index=True)
+            self._kept = rows, draw["cells"].take(places)
 
     @property
     def layout(self) -> Layout:
@@ -464,7 +463,7 @@ class PartsSource(Source):
         self.kind, self.n, self.n_features = collection.kind, layout.n, width
         self.opened, self.itemsize = opened, itemsize
         self.quoted: Sequence[str] = ()
-        self.keep: Callable[[BlockResult, str], None] | None = None
+        self.keep: Callable[[BlockResult | None], None] | None = None
         check_shape((self.n, width))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
@@ -475,7 +474,7 @@ class PartsSource(Source):
         if result is None:
             (result,) = self.collection.run(Mapped(task, self.numbers_of, self.layout, self.quoted))
             if self.keep is not None:
-                self.keep(result, DRAWN)
+                self.keep(result.get("draw"))
         if watch is not None:
             watch(self.n)
         return result

@@ -77,8 +77,9 @@ class Request:
             remedy = f"{remedy} Or name another sheet (`sheet`): {listed(self.others)}."
         if self.is_of_file:
             return FileFault(self.path, said, remedy, column=column, **where)
-        subject = "X" if column is None else f"column {column!r}"
-        return InvalidInputError(f"{subject} {said}", remedy)
+        if column is None:
+            return InvalidInputError(said, remedy, parameter="X")
+        return InvalidInputError(f"column {column!r} {said}", remedy)
 
     def refuse_beyond_half(self, needed: float, said: str, remedy: str) -> None:
         """Refuse what is read at once, if that takes more than half of the budget."""
@@ -198,7 +199,7 @@ def refuse_columns(
     given |= {name: getattr(request, name) for name in ("columns", "exclude_columns")}
     for parameter, value in given.items():
         if value is not None:
-            remedy = "Save it with names, as CSV or Parquet, or leave this out."
+            remedy = "Leave this out, or save it with names of columns, as CSV or Parquet."
             raise request.fault(f"{what} (`{parameter}`)", remedy)
 
 
@@ -208,11 +209,10 @@ def _matching(request: Request, parameter: str, names: Sequence[str]) -> tuple[s
     matched: set[str] = set()
     there = set(names)
     for pattern in getattr(request, parameter) or ():
-        found = (
-            {pattern}
-            if pattern in there
-            else {name for name in names if fnmatchcase(name, pattern)}
-        )
+        if pattern in there:
+            found = {pattern}
+        else:
+            found = {name for name in names if fnmatchcase(name, pattern)}
         if not found:
             raise request.unknown("column", pattern, names, parameter)
         exact |= found & {pattern}

@@ -105,6 +105,8 @@ class Rows:
     @classmethod
     def of_table(cls, request: Request, table: Table, **more: Any) -> Rows:
         """The rows of a table of cells, which are compared by its columns."""
+        if isinstance(table, InMemory) and not table.n:
+            raise request.fault("has no rows", "Pass a table with rows.")
         roles = roles_of(request, table, has_names="index" in more)
         rows = cls(request, table, roles=roles, **more)
         if request.id is not None and isinstance(table, InMemory):
@@ -142,11 +144,10 @@ class Rows:
         if group or weight:
             request = replace(self.request, id=self.id_name, group=group or self.request.group)
             request = replace(request, weight=weight[0] if weight else request.weight)
-            roles = (
-                roles_of(request, self.table, has_names=self.index is not None)
-                if self.array is None
-                else self.roles
-            )
+            if self.array is None:
+                roles = roles_of(request, self.table, has_names=self.index is not None)
+            else:
+                roles = self.roles
             rows = replace(self, request=request, roles=roles)._with_values()
         if groups is not None and not group:
             rows = replace(rows, groups=groups)
@@ -156,13 +157,10 @@ class Rows:
 
     def _columns_named(self, given: object, parameter: str) -> list[str]:
         """The columns that a text or a list of texts names; of one text for each row are labels, unless all are columns."""
-        names = (
-            [given]
-            if isinstance(given, str)
-            else list(given)
-            if isinstance(given, list | tuple)
-            else []
-        )
+        if isinstance(given, str):
+            names = [given]
+        else:
+            names = list(given) if isinstance(given, list | tuple) else []
         if (
             not names
             or not all(isinstance(name, str) for name in names)
@@ -175,11 +173,10 @@ class Rows:
             return []
         if missing:
             fault = f"names the column {missing[0]!r}, which X does not have"
-            has = (
-                f"It has {listed(there)}."
-                if there
-                else "Its columns have no names: give one value for every row."
-            )
+            if there:
+                has = f"It has {listed(there)}."
+            else:
+                has = "Its columns have no names: give one value for every row."
             raise InvalidInputError(
                 fault, f"{close_to(missing[0], there)}{has}", parameter=parameter
             )
@@ -367,11 +364,10 @@ class Rows:
             if text and text not in first_rows:
                 first_rows[text] = row
                 continue
-            said = (
-                f"{text!r} is also the id of {self.place(first_rows[text])}"
-                if text
-                else "has no value"
-            )
+            if text:
+                said = f"{text!r} is also the id of {self.place(first_rows[text])}"
+            else:
+                said = "has no value"
             remedy = "Correct it, or name a column whose values are all different."
             raise self.request.fault(f"{said} (`id`)", remedy, column, where=self.place(row))
 
@@ -417,11 +413,9 @@ def groups_in(table: Table, columns: Sequence[str], *, as_text: bool) -> Any:
         np.concatenate([column.to_numpy() for column in parts])
         for parts in zip(*blocks, strict=True)
     ]
-    return (
-        values[0]
-        if len(columns) == 1
-        else np.stack([each.astype(object) for each in values], axis=1)
-    )
+    if len(columns) == 1:
+        return values[0]
+    return np.stack([each.astype(object) for each in values], axis=1)
 
 
 def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
@@ -451,10 +445,12 @@ def opened_rows(X: Any, memory_budget: float | None = None) -> Rows:
     if source is not None:
         return Rows.of_array(Request(kind=source.kind), source, array_names=source.names)
     if isinstance(X, Mapping):
-        raise InvalidInputError("X is a dict", "Pass a data frame: pandas.DataFrame(X).")
+        remedy = "Pass a data frame: pandas.DataFrame(X)."
+        raise InvalidInputError("is a dict", remedy, parameter="X")
     cells = cells_if_frame(X)
     if cells is None and hasattr(X, "to_frame"):
-        raise InvalidInputError("X is a single column", "Pass a data frame: X.to_frame().")
+        remedy = "Pass a data frame: X.to_frame()."
+        raise InvalidInputError("is a single column", remedy, parameter="X")
     if cells is None:
         return Rows.of_array(
             Request(kind=type(X).__name__), X if hasattr(X, "shape") else array_of(X)
@@ -478,11 +474,10 @@ def collection(X: Any, memory_budget: float | None) -> Source | InParts | None:
     from mosaic.rows.arrays import owner_of
 
     engine = {"dask": "dask", "ray": "ray", "pyspark": "spark"}.get(owner_of(X))
-    return (
-        None
-        if engine is None
-        else import_module(f"mosaic.rows.{engine}").collection_of(X, memory_budget)
-    )
+    if engine is None:
+        return None
+    found: Source | InParts = import_module(f"mosaic.rows.{engine}").collection_of(X, memory_budget)
+    return found
 
 
 def array_of(X: Any) -> Any:
@@ -493,7 +488,8 @@ def array_of(X: Any) -> Any:
     }
     for what, (kind, remedy) in kinds.items():
         if isinstance(X, list | tuple) and X and isinstance(X[0], kind):
-            raise InvalidInputError(f"X is a list of {what}", f"Pass a data frame: {remedy}.")
+            remedy = f"Pass a data frame: {remedy}."
+            raise InvalidInputError(f"is a list of {what}", remedy, parameter="X")
     try:
         return np.asarray(X)
     except ValueError as error:  # lists of different lengths
@@ -507,11 +503,10 @@ def chosen_rows(X: Any, rows: IntArray, n: int) -> Any:
     from mosaic.rows.arrays import is_stored, owner_of
 
     is_anndata = owner_of(X) == "anndata" and hasattr(X, "obs")
-    opened = (
-        opened_rows(X)
-        if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata)
-        else None
-    )
+    if isinstance(X, Rows | str | PathLike) or (is_stored(X) and not is_anndata):
+        opened = opened_rows(X)
+    else:
+        opened = None
     given = n_rows(X) if opened is None else opened.n
     if given != n:
         raise InvalidInputError(

@@ -47,11 +47,10 @@ def rule_of(
         return Embedding.of(name, values, weights)
     if not forced and not is_feature_name(name):
         repeats = len(values.as_levels()[0]) < there
-        remedy = (
-            "rename it if it says something about a row"
-            if repeats and values.codes is None
-            else None
-        )
+        if repeats and values.codes is None:
+            remedy = "rename it if it says something about a row"
+        else:
+            remedy = None
         return LeftOut(name, "has the name of an id", remedy)
     by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
     return by_kind(name, values, forced, weights)
@@ -104,9 +103,8 @@ def _rule_of_levels(
         if is_long(levels) and len(levels) > 2:
             return Text.of(name, levels, codes, weights, long=True)
         if not forced:
-            hardly_repeated = (
-                len(levels) > 0.5 * there
-            )  # as names, numbers or codes of something are
+            # As names, numbers or codes of something are.
+            hardly_repeated = len(levels) > 0.5 * there
             if hardly_repeated and _mostly(r"\+?[\d\s()./-]{7,20}", levels):
                 return LeftOut(name, "holds phone numbers or codes")
             if _mostly(r"\S+@\S+\.\S+|https?://\S+|www\.\S+", levels):

@@ -94,11 +94,10 @@ class SavedRows(Outside):
         """Cells, missing ones as null; names are known of all rows in memory."""
         found = {}
         for name in columns:
-            known, values = (
-                (self.named, self.ids or ())
-                if name == self.id_name
-                else (self.listed, self.kept[name])
-            )
+            if name == self.id_name:
+                known, values = (self.named, self.ids or ())
+            else:
+                known, values = (self.listed, self.kept[name])
             place = dict(zip(known.tolist(), values, strict=True))
             found[name] = pa.array([place.get(number) for number in np.asarray(rows).tolist()])
         return table_of(found, len(rows))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import MosaicError
-from mosaic.rows.arrow import check_text, open_stream, rows_of_batches
+from mosaic.rows.arrow import check_text, in_its_encoding, open_stream, rows_of_batches
 from mosaic.rows.faults import FileFault, no_rows, readable
 from mosaic.rows.roles import Request, check_names
 from mosaic.rows.rows import Rows
@@ -154,39 +154,58 @@ class TextTable:
 
     def _parsed(self, name: str, before: CellKind, column: pyarrow.Array) -> tuple[CellKind, Any]:
         """What the cells of a column are, and the cells as such: as they are written, or without blanks and marks of missing."""
-        request = self.request
         if before == "text":
             return "text", column
         if before == "fraction":
             with suppress(pa.ArrowInvalid):
                 return "fraction", self._as(column, "fraction")
+        request = self.request
         is_computed = name in (*(request.columns or ()), request.weight)
         if not is_computed and request.is_name(name):
-            whole = self._tried(column, "whole")
-            if whole is not None and whole.cast(pa.string()).equals(column):
-                return "whole", whole
-            if pc.any(pc.not_equal(column, "")).as_py():
-                return "text", column
+            return self._parsed_names(column)
+        if (found := self._parsed_numbers(name, column, column, is_computed)) is not None:
+            return found
+        cells = filled(column)
+        if cells.null_count == len(cells):
             return "empty", pa.nulls(len(column))
-        code: CellKind = "fraction" if is_computed else "code"
-        for trimmed in (False, True):
-            cells = filled(column) if trimmed else column
-            if trimmed and cells.null_count == len(cells):
-                return "empty", pa.nulls(len(column))
-            whole = self._tried(cells, "whole")
-            if whole is not None:
-                same = whole.cast(pa.string()).equals(cells)
-                zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
-                return (code, self._cast(column, code)) if zeros else ("whole", whole)
-            if (numbers := self._tried(cells, "fraction")) is not None:
-                if name != request.weight and self._has_thousands(cells):
-                    return "text", column
-                long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
-                # Whole numbers of more digits than an integer holds.
-                is_code = long and pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py()
-                return (code, self._cast(column, code)) if is_code else ("fraction", numbers)
+        if (found := self._parsed_numbers(name, column, cells, is_computed)) is not None:
+            return found
         truth = self._tried(cells, "truth")
         return ("text", column) if truth is None else ("truth", truth)
+
+    def _parsed_names(self, column: pyarrow.Array) -> tuple[CellKind, Any]:
+        """The cells of a column of names: whole numbers if they are written as such, or else text."""
+        whole = self._tried(column, "whole")
+        if whole is not None and whole.cast(pa.string()).equals(column):
+            return "whole", whole
+        is_empty = not pc.any(pc.not_equal(column, "")).as_py()
+        return ("empty", pa.nulls(len(column))) if is_empty else ("text", column)
+
+    def _parsed_numbers(
+        self, name: str, column: pyarrow.Array, cells: pyarrow.Array, is_computed: bool
+    ) -> tuple[CellKind, Any] | None:
+        """The cells of a column if all are numbers, else None. Codes stay as they are written unless the user computes with them:
+        whole numbers that begin with a zero, or have more digits than an integer holds.
+        """
+        numbers = self._tried(cells, "whole")
+        if numbers is not None:
+            kind: CellKind = "whole"
+            is_same = numbers.cast(pa.string()).equals(cells)
+            is_code = not is_same and _any(cells, r"^[-+]?0\d")
+        else:
+            numbers = self._tried(cells, "fraction")
+            if numbers is None:
+                return None
+            if name != self.request.weight and self._has_thousands(cells):
+                return "text", column
+            kind = "fraction"
+            is_long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
+            are_digits = pc.match_substring_regex(cells, r"^[-+]?\d+$")
+            is_code = is_long and pc.all(are_digits).as_py()
+        if not is_code:
+            return kind, numbers
+        kind = "fraction" if is_computed else "code"
+        return kind, self._cast(column, kind)
 
     def _has_thousands(self, cells: pyarrow.Array) -> bool:
         """Whether signs may stand before thousands and not before fractions: three digits follow nearly all, 987 has none."""
@@ -194,9 +213,7 @@ class TextTable:
         for some in (cells.slice(0, 64), cells):
             if (pc.mean(pc.match_substring_regex(some, pattern)).as_py() or 0.0) < NEARLY_ALL:
                 return False
-        has_sign = pc.match_substring(cells, self.decimal)
-        is_whole = pc.match_substring_regex(cells, r"^[-+]?\d+$")
-        return bool(pc.any(has_sign).as_py() and pc.any(is_whole).as_py())
+        return _any(cells, re.escape(self.decimal)) and _any(cells, r"^[-+]?\d+$")
 
     def _cast(self, column: pyarrow.Array, kind: CellKind) -> Any:
         """A column of text as cells of a kind that all of them are."""
@@ -268,7 +285,7 @@ def open_text_table(request: Request) -> Rows:
     parts = []
     for path in request.files or [request.path]:
         with readable(path):
-            parts.append(sniff_csv(replace(request, path=path)))
+            parts.append(in_its_encoding(replace(request, path=path), sniff_csv))
     text, *text.others = parts
     for other in text.others:
         if (other.names, other.decimal) != (text.names, text.decimal):
@@ -295,6 +312,11 @@ def _either(one: CellKind, other: CellKind) -> CellKind:
     if {one, other} <= {"whole", "code", "fraction"}:
         return "fraction" if "fraction" in (one, other) else "code"
     return "text"
+
+
+def _any(cells: pyarrow.Array, pattern: str) -> bool:
+    """Whether a pattern is found in any of the cells."""
+    return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
 
 def filled(column: pyarrow.Array) -> Any:
@@ -486,8 +508,6 @@ def _column(cells: list[Any]) -> Any:
 
 
 def _text(cell: object) -> str:
-    return (
-        f"{cell:g}"
-        if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
-        else str(cell)
-    )
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return f"{cell:g}"
+    return str(cell)

@@ -118,9 +118,8 @@ def written_numbers(texts: Sequence[str], counts: IntArray) -> Written | None:
     unit = max(units, key=lambda unit: (units[unit], unit), default="")
     for sign, other in (".,", ",."):
         if short > TELLING * counts.sum() and decimals[sign] <= (1 - NEARLY_ALL) * unclear[sign]:
-            decimals[other] += unclear[
-                sign
-            ]  # 987 beside 1.234 and 12.345: from a thousand on there is a sign
+            # 987 beside 1.234 and 12.345: from a thousand on there is a sign.
+            decimals[other] += unclear[sign]
     written = Written("," if decimals[","] > decimals["."] else ".", unit=unit)
     is_of_unit = [
         match is not None and (not match["word"] or _unit_of(match) == unit) for match in found

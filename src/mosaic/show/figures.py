@@ -59,9 +59,8 @@ def plot_map(model: object, *, neighbours: bool = False, ax: Any = None) -> Any:
     xy = frame.low + frame.shares * sides
     odd = np.flatnonzero(status == "outlier")
     ordinary = np.flatnonzero(np.isin(status, ["represented", "belongs"]))
-    ax.set(
-        **dict(zip(("xlabel", "ylabel"), plane.axes, strict=False))
-    )  # places of neighbours have no axes
+    # Places of neighbours have no axes.
+    ax.set(**dict(zip(("xlabel", "ylabel"), plane.axes, strict=False)))
     if plane.method != "features":  # coordinates along principal axes have no unit
         ax.set(xticks=[], yticks=[])
     if sides.max() <= 5.0 * sides.min():
@@ -156,11 +155,10 @@ def plot_coverage(model: Any, *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
-    chosen = (
-        f"1 to {counted(len(numbers), 'representative')}"
-        if is_path
-        else counted(facts.k, "representative")
-    )
+    if is_path:
+        chosen = f"1 to {counted(len(numbers), 'representative')}"
+    else:
+        chosen = counted(facts.k, "representative")
     return _headed(
         ax, f"Coverage by {chosen} of {counted(facts.n_rows, 'row')}", handles, columns=2
     )
@@ -207,11 +205,10 @@ def plot_outliers(model: object, *, ax: Any = None) -> Any:
 
 def _axes(ax: Any = None, number: int = 1) -> Any:
     plt = library("matplotlib.pyplot", "a figure")
-    ax = (
-        plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number)
-        if ax is None
-        else ax
-    )
+    if ax is None:
+        ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number)
+    else:
+        ax = ax
     for each in np.atleast_1d(ax):
         each.spines[["top", "right"]].set_visible(False)
     return ax

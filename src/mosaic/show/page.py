@@ -123,9 +123,10 @@ def rows_beside(
             )
     rows = rows.with_roles(groups, None)
     if names is not None:
+        # NaN is no name.
         called = (
             str(row if name is None or name != name else name) for row, name in enumerate(names)
-        )  # NaN is no name
+        )
         rows = replace(rows, index=RowNames(tuple(called), "names"))
     if images is not None:
         rows = replace(
@@ -142,6 +143,7 @@ def page_of(facts: dict[str, Any]) -> str:
     jinja2 = library("jinja2", "a report")
     folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
+    # In order.
     scripts = (
         "data",
         "marks",
@@ -154,7 +156,7 @@ def page_of(facts: dict[str, Any]) -> str:
         "search",
         "input",
         "page",
-    )  # in order
+    )
     js = "\n".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
