@@ -53,6 +53,7 @@ from mosaic.kernels import (
     resolve_gamma,
     stationary,
 )
+from mosaic.kernels.points import lengths_of_directions
 from mosaic.text import figure
 
 if TYPE_CHECKING:
@@ -305,6 +306,8 @@ def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, see
                 gamma=bandwidth(kernel.take(points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))),
             )
         return kernel
+    if name == "cosine":
+        lengths_of_directions(X)  # points have other numbers than rows
     rows = rows_of(X, points.first)
     formula = settings.formula or name
     if is_auto(gamma):
