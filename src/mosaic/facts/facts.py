@@ -282,7 +282,7 @@ class Facts:
             y=plane.points[:, 1],
             status=status.tolist(),
             label=selection.labels[shown],
-            effective_count=np.asarray(selection.data.counts)[shown],
+            effective_count=selection.data.counts[shown],
         )
 
     @property
@@ -340,7 +340,7 @@ class Facts:
         if data.points.n <= MOST_POINTS:
             return np.arange(data.points.n)
         always = np.union1d(self.ranking.points, np.flatnonzero(self.complete.is_outlier))
-        return thinned(always, np.asarray(data.counts), MOST_POINTS, self._rng)
+        return thinned(always, data.counts, MOST_POINTS, self._rng)
 
     @property
     def _rng(self) -> np.random.Generator:

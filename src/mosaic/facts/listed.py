@@ -70,7 +70,7 @@ def ranked_rows(facts: Facts) -> list[ListedRow]:
 def lowest_rows(facts: Facts) -> list[ListedRow]:
     """Those with the lowest counts, and beside some the nearest points that belong."""
     most = np.clip(facts.complete.is_outlier.sum(), USUALLY_LISTED, MOST_LISTED)
-    low = lowest_first(~facts.bins.safe, np.asarray(facts.complete.data.counts))[:most]
+    low = lowest_first(~facts.bins.safe, facts.complete.data.counts)[:most]
     listed = []
     for point, columns, beside in zip(
         low.tolist(), _columns_by(odd_columns, facts, low), _usual_beside(facts, low), strict=True
@@ -98,7 +98,7 @@ def _columns_by(
     named: Callable[..., list[list[ColumnReason]]], facts: Facts, points: IntArray
 ) -> list[list[ColumnReason]]:
     """What columns say about points; nothing where columns have no names."""
-    if facts.columns is None or not len(points):
+    if facts.columns is None:
         return [[] for _ in points]
     kernel: Any = facts.complete.kernel
     rows = facts.row_of_point[points]

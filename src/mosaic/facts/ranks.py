@@ -78,7 +78,7 @@ def bins_of(selection: Selection) -> CountBins:
     cut = float(selection.cut.count)
     group = data.points.point_of
     of_rows = selection.counts_of_rows
-    counts = np.append(np.asarray(data.counts), of_rows[group < 0])
+    counts = np.append(data.counts, of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
     edges = np.exp(log_edges)
     threshold = 0

@@ -100,7 +100,7 @@ def _lists(facts: Facts, rows: Rows, groups: Groups | None) -> tuple[list[str], 
     """
     ranked = ranked_rows(facts)
     lowest = lowest_rows(facts)
-    listed = [*ranked, *lowest]
+    listed = ranked + lowest
     points = np.array([each.point for each in listed], np.intp)
     numbers = facts.row_of_point[np.concatenate([points, *(each.beside for each in listed)])]
     own = numbers[: len(listed)]
@@ -109,9 +109,9 @@ def _lists(facts: Facts, rows: Rows, groups: Groups | None) -> tuple[list[str], 
     cells = columns_of_rows(rows, own)
     if rows.index is None and rows.id_name is not None:
         cells.pop(rows.id_name)
-    compared = set(facts.feature_names or cells)
     is_outlier = facts.complete.is_outlier
     first = [column for each in lowest if is_outlier[each.point] for column in each.at_fault]
+    compared = set(facts.feature_names or cells)
     shown, about = columns_shown(cells, compared, list(dict.fromkeys(first)))
     lines = lines_of(cells, shown, len(listed))
 
@@ -126,7 +126,7 @@ def _lists(facts: Facts, rows: Rows, groups: Groups | None) -> tuple[list[str], 
         for row, name, picture in zip(numbers.tolist(), names, pictures, strict=True)
     ]
     members = iter(called[len(listed) :])
-    counts = np.asarray(facts.complete.data.counts)
+    counts = facts.complete.data.counts
     bins = facts.bins
     entries: list[Part] = [
         called[i]
