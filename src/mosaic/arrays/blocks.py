@@ -20,6 +20,7 @@ from mosaic.arrays.xp import (
     numpy_dtype,
     on_host,
     squares_of_rows,
+    with_column,
 )
 from mosaic.exceptions import InvalidInputError
 
@@ -143,7 +144,9 @@ def scaled_rows(X: Matrix, factors: FloatArray) -> Any:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``; zeros stay zero."""
+    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``. A row of zeros, such
+    as an empty text, has no direction: one more column makes it orthogonal to all others.
+    """
 
     scale: FloatArray | None = None
     directions: bool = False
@@ -161,7 +164,8 @@ class Prepare:
         if not self.directions:
             return X
         lengths = row_lengths(X)
-        return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
+        is_zero = lengths == 0
+        return with_column(scaled_rows(X, 1.0 / np.where(is_zero, 1.0, lengths)), is_zero)
 
     def undone(self, values: FloatArray) -> FloatArray:
         """Values of prepared rows as the data has them."""

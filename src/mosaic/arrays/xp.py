@@ -158,6 +158,14 @@ def stacked(A: Matrix, B: Matrix) -> Any:
     return namespace(A).concat([A, asarray_like(A, B)])
 
 
+def with_column(A: Matrix, column: Any) -> Any:
+    """A with one more column at its end."""
+    last = np.asarray(column)[:, None]
+    if sp.issparse(A):
+        return sp.csr_array(sp.hstack([A, sp.csr_array(last.astype(A.dtype))]))
+    return namespace(A).concat([A, asarray_like(A, last)], axis=1)
+
+
 def host_rows(A: Matrix, rows: Any) -> NDArray[np.float64]:
     """Few rows as a dense NumPy array in double precision."""
     found = rows_of(A, rows)
