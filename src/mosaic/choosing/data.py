@@ -6,7 +6,7 @@ computed when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -39,7 +39,7 @@ class Builder:
     settings: Settings
     plan: Plan
     seed: int
-    names: tuple[str, ...] | None
+    names: Sequence[str] | None
     say: Callable[..., None]
 
     def in_memory(self, matrix: Matrix, weights: Any, constraints: Constraints) -> FitData:
@@ -152,7 +152,7 @@ class Builder:
         )
 
 
-def _check_block(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
+def _check_block(names: Sequence[str] | None, rows: Any, start: int) -> None:
     check_entries(rows, names, first_row=start)
 
 

@@ -547,7 +547,7 @@ def decisions(selection: Selection) -> Decisions:
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
         told.append(f"{about}{selection.n_protected:,} more would be outliers but are {groups}.")
-    told += data.constraints.told
+    told += data.constraints.notes
     if data.row_numbers is not None and len(data.row_numbers) < data.n_rows:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
         told.append(f"Decided on {some}.")

@@ -100,7 +100,7 @@ class MOSAICOutlierDetector(
         """
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
-            taken = take(self, X, settings, sample_weight=sample_weight, passes=False)
+            taken = take(self, X, settings, sample_weight=sample_weight, may_pass=False)
             data = fit_data(self, taken, say, marks=marks)
             self.selection_ = selection = flag_only(data, taken.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.

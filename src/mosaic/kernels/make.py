@@ -96,9 +96,6 @@ def make_kernel(
             )
         case "cosine":
             return points.Cosine(points.normalised_rows(X))
-        case "tanimoto":
-            points.check_sets(X)
-            return points.Tanimoto(X)
         case "diffusion" | Diffusion():
             graph = kernel if isinstance(kernel, Diffusion) else Diffusion()
             return DiffusionKernel.of(X, graph.n_neighbors, graph.time)

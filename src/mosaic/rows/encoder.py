@@ -214,8 +214,10 @@ class Encoder:
 
     def noting_places(self, rows: Rows) -> Encoder:
         """The same, with a note where two columns seem to be latitude and longitude, by their names and values."""
+        if not isinstance(rows.table, InMemory):
+            return self
         places = self.of_places()
-        if places is self or not isinstance(rows.table, InMemory):
+        if places is self:
             return self
         cells = rows.table.cells(places.features or ())
         if len(cells.numbers()) < 2:

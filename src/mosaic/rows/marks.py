@@ -41,13 +41,13 @@ def read_marks(marks: object, rows: Rows) -> dict[str, Any]:
         found = np.array([place.get(name, -1) for name in cells["id"]], np.intp)
     is_there = (found >= 0) & (found < rows.n)
     n_fine = int((is_fine & is_there).sum())
-    told = [f"Marked as fine, and so no outliers: {counted(n_fine, 'row')}."]
+    notes = [f"Marked as fine, and so no outliers: {counted(n_fine, 'row')}."]
     if not is_there.all():
-        told.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")
+        notes.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")
     is_listed = cells["status"] == "outlier"
     if is_listed.any():
-        told.append(precision(*(cells[name][is_listed] for name in ("row", "mark", "drawn"))))
-    return {"fine": np.unique(found[is_fine & is_there]), "told": tuple(told)}
+        notes.append(precision(*(cells[name][is_listed] for name in ("row", "mark", "drawn"))))
+    return {"fine": np.unique(found[is_fine & is_there]), "notes": tuple(notes)}
 
 
 def precision(rows: TextArray, marks: TextArray, drawn: TextArray) -> str:
