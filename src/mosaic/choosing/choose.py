@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mosaic.arrays.blocks import (
-    NO_ROWS,
     BoolArray,
     FloatArray,
     IntArray,
@@ -200,7 +199,7 @@ class Chooser:
         must = constraints.must
         point_of = self.data.points.point_of
         self._refuse_equal(must)
-        start = NO_ROWS if constraints.start is None else constraints.start
+        start = constraints.start
         rows = np.flatnonzero(constraints.allowed & (point_of >= 0))
         rows = np.setdiff1d(rows[~self.rejected[point_of[rows]]], must)
         by_right = [must, start[np.isin(start, rows)], np.setdiff1d(rows, start)]
@@ -294,13 +293,10 @@ class Chooser:
     def improved(self, picks: Picks) -> Selection:
         """The selection with these picks, moved to the middle of their rows in the larger sample if there is one."""
         must = self.constraints.must
-        start = self.constraints.start
         selection = replace(self.selection, members=picks.rows, gains=picks.gains)
         if self.data.larger is None:
             return selection
-        stays = np.isin(picks.rows, must)
-        if start is not None:
-            stays |= np.isin(picks.rows, start)
+        stays = np.isin(picks.rows, np.append(must, self.constraints.start))
         moved = with_moved_picks(selection, self.cover, stays)
         if moved is selection:
             return selection
@@ -346,8 +342,6 @@ class Chooser:
     def _earlier(self, objective: Location, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
         start = self.constraints.start
-        if start is None:
-            return []
         group = self.constraints.group
         kinds = slots.twins * len(self.constraints.names) + group[candidates]
         points = self.data.points.point_of[start]
@@ -387,9 +381,9 @@ class Chooser:
         pick, in sentences.
         """
         start = self.constraints.start
-        if start is None:
-            return ()
         lost = self.constraints.lost
+        if not len(start) and not lost:
+            return ()
         point_of = self.data.points.point_of
         chosen = point_of[picks.rows]
         again = start[np.isin(point_of[start], chosen)]
@@ -463,10 +457,8 @@ class Chooser:
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), CANDIDATES_FOR_A_PICK * k)
         if len(pool) <= most:
             return pool
-        kept = [constraints.must]
+        kept = [constraints.must, np.intersect1d(constraints.start, pool)]
         groups = np.unique(constraints.group[pool])
-        if constraints.start is not None:
-            kept.append(np.intersect1d(constraints.start, pool))
         for group in groups:
             members = pool[constraints.group[pool] == group]
             size = max(most // len(groups), 2 * k)

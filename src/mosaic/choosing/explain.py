@@ -112,7 +112,7 @@ def explain_rows(
     missing = sorted({row for row in numbers if where_in_memory(selection, row) < 0})
     all_rows = selection.data.all_rows
     if missing and not all_rows.is_possible:
-        saved = f"the {len(selection.counts_of_rows):,} rows that this model was saved with, and only these can be explained"
+        saved = f"the {len(selection.counts_in_memory):,} rows that this model was saved with, and only these can be explained"
         remedy = "predict, transform and score_samples answer for any row."
         raise InvalidInputError(f"`row {missing[0]}` is not among {saved}", remedy)
     if missing:
@@ -211,8 +211,8 @@ class _FoundRow:
             numbers,
             selection.labels_in_memory[place].item(),
             selection.errors_in_memory[place].item(),
-            selection.counts_of_rows[place].item(),
-            selection.outlier_rows[place].item(),
+            selection.counts_in_memory[place].item(),
+            selection.outliers_in_memory[place].item(),
         )
 
     def similarities(self, points: IntArray) -> FloatArray:

@@ -196,7 +196,7 @@ class Constraints:
     group: IntArray
     names: tuple[Any, ...]
     quotas: Any
-    start: IntArray | None = None
+    start: IntArray = field(default_factory=NO_ROWS.copy)
     lost: tuple[str, ...] = ()
     fine: IntArray = field(default_factory=NO_ROWS.copy)
     notes: tuple[str, ...] = ()
@@ -221,41 +221,36 @@ class Constraints:
         notes: tuple[str, ...] = (),
     ) -> Constraints:
         """Check the constraints that ``fit`` was given for n rows."""
-        allowed = np.ones(n, dtype=bool)
-        named = n
-        if candidates is not None:
-            allowed[:] = False
-            rows = as_indices(candidates, n, "candidates")
-            allowed[rows] = True
-            named = len(rows)
+        named = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
         excluded = NO_ROWS if exclude is None else as_indices(exclude, n, "exclude")
-        allowed[excluded] = False
         must = NO_ROWS if must_include is None else as_indices(must_include, n, "must_include")
         both = np.intersect1d(must, excluded)
         if len(both):
             fault = f"{len(both)} rows are in `must_include` and in `exclude`, the first is `row {int(both[0])}`"
             raise InvalidInputError(fault, "Take them out of one of the two.")
+        allowed = np.zeros(n, dtype=bool)
+        allowed[named] = True
+        allowed[excluded] = False
         allowed[must] = True
         if not allowed.any():
-            fault = f"no row may be chosen: of {n}, `candidates` leave {named} and `exclude` takes {len(excluded)} away"
+            fault = f"no row may be chosen: of {n}, `candidates` leave {len(named)} and `exclude` takes {len(excluded)} away"
             raise InvalidInputError(fault, "Name more candidates or exclude fewer.")
         names, group = _read_groups(groups, n)
         if groups is not None:
             quotas = _read_quotas(quotas, names)
         elif quotas is not None:
             raise InvalidInputError("need groups", "Give `groups`.", parameter="quotas")
-        begun = None if start is None else as_indices(start, n, "start")
-        return cls(allowed, must, group, names, quotas, begun, lost, fine, notes)
+        earlier = NO_ROWS if start is None else as_indices(start, n, "start")
+        return cls(allowed, must, group, names, quotas, earlier, lost, fine, notes)
 
     def among(self, rows: IntArray) -> Constraints:
         """The same for some of the rows, in ascending order, which hold all that are named."""
-        start = None if self.start is None else np.searchsorted(rows, self.start)
         return replace(
             self,
             allowed=self.allowed[rows],
             group=self.group[rows],
             must=np.searchsorted(rows, self.must),
-            start=start,
+            start=np.searchsorted(rows, self.start),
             fine=np.searchsorted(rows, self.fine),
         )
 

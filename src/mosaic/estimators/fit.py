@@ -205,7 +205,11 @@ def fit_data(
         taken.settings, taken.plan, seed_of(estimator.random_state), taken.encoder.number_names, say
     )
     given = {"groups": rows.groups, "quotas": quotas}
-    given |= {name: as_rows(value, taken.names, name) for name, value in named.items()}
+    given |= {
+        name: as_rows(value, taken.names, name)
+        for name, value in named.items()
+        if value is not None
+    }
     if start is not None:
         given |= found_again(start, taken)
     if marks is not None:
