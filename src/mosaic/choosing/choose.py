@@ -219,7 +219,7 @@ class Chooser:
 
     def by_point(self, rows: IntArray) -> IntArray:
         """These rows in the order of their points, equal ones in that of their numbers."""
-        return np.asarray(rows[np.lexsort((rows, self.data.points.point_of[rows]))])
+        return rows[np.lexsort((rows, self.data.points.point_of[rows]))]
 
     @cached_property
     def targets(self) -> IntArray:

@@ -99,9 +99,8 @@ class Exchanges:
         stays = np.isin(self.picks, np.asarray(slots.forced, np.intp))
         of = slots.of[self.picks]
         every = np.arange(len(slots.room))[:, None]
-        self.may_leave = (
-            (every == of) | (slots.room[of] == 0)
-        ) & ~stays  # for a candidate of this slot
+        # By the slot of the candidate that would come.
+        self.may_leave = ((every == of) | (slots.room[of] == 0)) & ~stays
 
     def may_be(self, candidates: slice) -> BoolArray:
         """Whether each of these candidates may take the place of each pick, candidates × picks."""
@@ -148,19 +147,20 @@ class Cover:
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
+        kernel = self.kernel
         is_exact = len(rows) * len(columns) <= MOST_IN_DOUBLE
         dtype = np.float64 if is_exact else np.float32
-        S = empty_on_device_of(
-            self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype
-        )
-        distances = (
-            self._distances_in_double(rows) if is_exact else self.kernel.in_single(rows, self.reach)
-        )
+        one = kernel.device_distances(rows[:1], columns[:1])
+        S = empty_on_device_of(one, (len(columns), len(rows)), dtype)
+        if is_exact:
+            distances = self._distances_in_double(rows)
+        else:
+            distances = kernel.in_single(rows, self.reach)
 
         def fill(part: slice) -> None:
             S[part, ...] = self.similarities(distances(columns[part]))
 
-        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=self.kernel.X)
+        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=kernel.X)
         return S.T
 
     def _distances_in_double(self, rows: IntArray) -> Callable[[IntArray], Any]:
@@ -555,10 +555,8 @@ class NearLocation(Location):
 
     def alone(self) -> FloatArray:
         owner = np.repeat(np.arange(self.n_candidates), np.diff(self.starts))
-        return np.asarray(
-            np.bincount(owner, self.weights[self.targets] * self.values, self.n_candidates),
-            np.float64,
-        )
+        covered = self.weights[self.targets] * self.values
+        return np.bincount(owner, covered, self.n_candidates).astype(np.float64)
 
     def gains(self, candidates: Sequence[int], best: FloatArray) -> FloatArray:
         found = []
@@ -606,8 +604,5 @@ class NearLocation(Location):
         weights = self.weights[targets]
         inside = np.maximum(values, second)
         kept = np.minimum(inside, first)
-        gains = (
-            np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost))
-            - nearest.lost
-        )
-        return np.asarray(gains + weights @ (inside - kept))[None]
+        by_pick = np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost))
+        return np.asarray(by_pick - nearest.lost + weights @ (inside - kept))[None]

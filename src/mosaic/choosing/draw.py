@@ -193,7 +193,8 @@ def drawn_before(task: Task, found: BlockResult, size: int) -> BlockResult | Non
     """What a look gives by an earlier draw of ``size`` rows of all; None if it asks for more than that."""
     if not isinstance(task, Together) or "draw" not in task.tasks:
         return None
-    draw, named = task.tasks["draw"], task.tasks["named"]
+    draw = task.tasks["draw"]
+    named = task.tasks["named"]
     assert isinstance(draw, Draw)
     assert isinstance(named, TakeRows)
     few = draw.sizes[0]

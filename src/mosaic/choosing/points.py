@@ -232,7 +232,7 @@ class FitData:
         """The points that must be included or are called fine."""
         rows = np.union1d(self.constraints.must, self.constraints.fine)
         points = self.points.point_of[rows]
-        return np.asarray(points[points >= 0])
+        return points[points >= 0]
 
     @once
     def solved(self) -> Solved:

@@ -294,4 +294,4 @@ def _near_numbers(X: Any, share: float | None) -> IntArray:
             raise InvalidInputError(fault, "Give a lower share.", parameter="near", value=share)
         radius = float(usual * min(NEAR_NUMBERS if share is None else share, by_chance))
     pairs = np.column_stack(search.radius_neighbors_graph(X, radius).nonzero())
-    return np.asarray(pairs[pairs[:, 0] < pairs[:, 1]])
+    return pairs[pairs[:, 0] < pairs[:, 1]]

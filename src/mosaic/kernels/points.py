@@ -577,7 +577,7 @@ def product(A: Matrix, B: Matrix) -> Any:
         return A @ B.T
     if A.shape[0] < B.shape[0]:
         return np.asarray(B @ A.toarray().T).T
-    return np.asarray(A @ B.toarray().T)
+    return A @ B.toarray().T
 
 
 def squared_distances(A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:
