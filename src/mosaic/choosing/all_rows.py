@@ -80,8 +80,8 @@ def certificate_for_all(
     targets = everyone.targets(m, [k], rate)
     S = targets.similarities(known)
     random = targets.of_random(S[:, k:], k)
-    highest_mean = everyone.lowest_bound(targets, S, known, k)
-    excess = max(most_above(highest_mean, m, n, rate), 0.0)
+    bound_of_mean = everyone.lowest_bound(targets, S, known, k)
+    excess = max(most_above(bound_of_mean, m, n, rate), 0.0)
     covered = float(everyone.covered[everyone.belongs].mean())
     value = covered - SINGLE_PRECISION
     bound = min(covered + excess + SINGLE_PRECISION, 1.0)

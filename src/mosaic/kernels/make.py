@@ -111,14 +111,18 @@ def make_kernel(
             wide = stationary(X, kernel)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case str() if kernel in POINT_KERNELS:
-            return POINT_KERNELS[kernel](X)
+            made = POINT_KERNELS[kernel](X)
+            made.check(X)
+            return made
     assert callable(kernel)
     return points.FromCallable(X, kernel)
 
 
 def stationary(X: Matrix, kernel: str, gamma: float = 1.0) -> StationaryKernel:
     """A stationary kernel at a bandwidth that is known."""
-    return STATIONARY_KERNELS[kernel](X, gamma)
+    made = STATIONARY_KERNELS[kernel](X, gamma)
+    made.check(X)
+    return made
 
 
 def to_kernel_device(X: Matrix, kernel: Any) -> Any:

@@ -149,9 +149,6 @@ class Kernel(ABC):
 class PointKernel(Kernel):
     """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes rows like those of X of new points."""
 
-    def __post_init__(self) -> None:
-        self.check(self.X)
-
     def check(self, X: Matrix) -> None:
         """Refuse rows that it cannot compare."""
 
