@@ -8,7 +8,7 @@ What you learn here:
 
 The photograph is one of MSRA-B, with a mask drawn by people, where ``msra_b_100_originals.zip`` is in the folder of real data;
 otherwise it is scikit-learn's flower, whose mask is "clearly more red than green". Both are easy cases. Over twenty photographs
-the mean AUC of MOSAIC's detector was 0.80 (``docs/results-earlier.md``): large objects, and those like the rest, are not found.
+the mean AUC of MOSAIC's detector was 0.80 (``docs/results.md``): large objects, and those like the rest, are not found.
 Pillow is needed.
 """
 

@@ -128,7 +128,7 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
     todo = [job for job in wanted if job.key not in done]
     if not todo:
         return 0
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[name] = "1"  # for the workers, which start afresh
     versions = _versions()
     progress = _Progress(len(todo), quiet)

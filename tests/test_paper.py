@@ -49,6 +49,17 @@ def test_pruning_and_the_threshold_are_those_of_the_text_for_similarities_and_wi
     assert everyone.representative_indices_.tolist() == paper_picks(K, R, share, 1.0)
 
 
+def test_the_default_threshold_rejects_nobody_where_all_that_pruning_keeps_are_below_it():
+    apart = 10.0 * np.arange(6.0)[:, None]
+    model = MOSAIC(algorithm=Paper(diversity=1.0), gamma=1.0).fit(apart)
+    assert sorted(model.representative_indices_) == [0, 1, 2, 3, 4, 5]
+    assert model.outlier_probability_ == pytest.approx(1.0)  # each stands for itself alone
+    with pytest.raises(InvalidInputError, match="no representative is left"):
+        MOSAIC(algorithm=Paper(diversity=1.0, op_threshold=0.8), gamma=1.0).fit(apart)  # the same threshold, asked for
+    group = np.vstack([apart, [[0.1], [0.2], [0.3]]])
+    assert set(MOSAIC(algorithm=Paper(diversity=1.0), gamma=1.0).fit(group).representative_indices_) <= {0, 6, 7, 8}
+
+
 @pytest.mark.parametrize("solver", ["auto", "admm"])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 def test_a_sketch_is_algorithm_3_round_by_round(kernel, solver):

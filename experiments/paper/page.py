@@ -51,7 +51,6 @@ run has no standard error: it decides without one."""
 FOOT = f"""\
 The paper's words, readings and all tables are in the [details]({DETAILS}). `python -m experiments.paper.page` makes both pages
 from the lines of all runs, which are kept beside it; `make experiments-all` makes the runs again, `make experiments` a few.
-[Earlier results](results-earlier.md) are of older code, up to 50 runs of a case, and rules without a third outcome.
 
 ## How well we choose
 
@@ -77,8 +76,8 @@ def summary(lines: Sequence[Line]) -> str:
     found = {claim: claim.decide(lines) for claim in CLAIMS}
     counts = Counter(_kind(f.status) for f in found.values())
     words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
-    runs = number_range([len({line["seed"] for line in latest(lines, item)}) or None for item in PAPER], 0)
-    words = f"Of {len(found)} claims that runs can decide: {words}. Runs of a case: {runs}; the text has 50."
+    runs = ", ".join(f"{item} {_runs(lines, item)}" for item in PAPER if latest(lines, item))
+    words = f"Of {len(found)} claims that runs can decide: {words}. Runs of a case: {runs}. The text has 50."
     rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
     header = ["", "claim", "rule", "verdict", 'algorithm="paper" (best other)', "MOSAIC()"]
     reasons = _reasons(found)
@@ -94,6 +93,13 @@ def summary(lines: Sequence[Line]) -> str:
         *(["**Where MOSAIC() is behind**, and why:", reasons] if reasons else []),
     ]
     return "\n\n".join(parts)
+
+
+def _runs(lines: Sequence[Line], item: str) -> str:
+    """Runs of a case, and of whom there are fewer than of the others."""
+    seeds = len({line["seed"] for line in lines if line["item"] == item})
+    fewer = [f"{name} {runs}" for name, runs in RUNS.get(item, {}).items() if name != OTHERS and runs < seeds]
+    return f"{seeds} ({', '.join(fewer)})" if fewer else str(seeds)
 
 
 def _kind(status: str) -> str:
@@ -214,7 +220,7 @@ def without_answer(lines: Sequence[Line]) -> str:
 
 
 def _header(lines: Sequence[Line]) -> str:
-    """Versions, and for each item how many runs there are, and of whom fewer than of the others."""
+    """Versions, and for each item how many runs there are."""
     versions: dict[str, set[str]] = {}
     for line in lines:
         for package, version in line.get("versions", {}).items():
@@ -223,12 +229,10 @@ def _header(lines: Sequence[Line]) -> str:
     rows = []
     for item in PAPER:
         mine = [line for line in lines if line["item"] == item]
-        seeds = len({line["seed"] for line in mine})
-        fewer = ", ".join(f"{name} {runs}" for name, runs in RUNS.get(item, {}).items() if name != OTHERS and runs < seeds)
         answered = sum("verdict" in line for line in mine)
-        rows.append([item, str(len({line["dataset"] for line in mine})), str(seeds), fewer, str(len(mine)), str(answered)])
+        rows.append([item, str(len({line["dataset"] for line in mine})), _runs(lines, item), str(len(mine)), str(answered)])
     return f"Versions: {named or 'no runs'}.\n\n" + markdown(
-        ["item", "sets", "runs of a case", "fewer of", "runs in all", "with an answer"], rows
+        ["item", "sets", "runs of a case", "runs in all", "with an answer"], rows
     )
 
 

@@ -104,8 +104,16 @@ cardio and Cardiotocography, and landsat, satellite and satimage-2 come from one
 
 
 def columns_of(lines: Sequence[Line], items: Sequence[str], measure: Measure) -> Mapping[Case, Column]:
-    """Case → column, over the items together; no set is in two of them."""
-    return cells([line for line in ranked(lines) if line["item"] in items], measure, FIELDS)
+    """Case → column, over the runs that all of the items have."""
+    return cells(_common(lines, items), measure, FIELDS)
+
+
+def _common(lines: Sequence[Line], items: Sequence[str]) -> list[Line]:
+    """Lines of the items, as many runs of each as of the one with the fewest."""
+    mine = [line for line in ranked(lines) if line["item"] in items]
+    seeds = [{line["seed"] for line in mine if line["item"] == item} for item in items]
+    runs = min((len(each) for each in seeds if each), default=0)
+    return [line for line in mine if line["seed"] < runs]
 
 
 def shown(found: Mapping[str, Standing]) -> list[str]:
@@ -125,7 +133,8 @@ def _family(lines: Sequence[Line], family: Family) -> list[str]:
         columns[f"mean rank, {measure.title}"] = rank_column(standing)
         columns[measure.title] = score_column(standing, measure.higher)
     tier, cases = tiers(lines), [case for case, column in each[first].items() if best(column, first.higher)]
-    words = f"{family.words} {len(cases)} cases of {len({case[0] for case in cases})} sets."
+    runs = len({line["seed"] for line in _common(lines, family.items)})
+    words = f"{family.words} {len(cases)} cases of {len({case[0] for case in cases})} sets, {runs} runs of each."
     asked = dict.fromkeys(job.method for item in family.items for job in jobs_of(item))
     absent = [label(method, tier.get(method, "peer")) for method in asked if method not in (*found[first], *VARIANTS)]
     if absent:

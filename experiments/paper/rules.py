@@ -183,7 +183,9 @@ def _against_all(
     first = min(others, key=lambda m: (ORDER.index(found[m][0]), -sign * fmean(others[m])))
     outcome, error = found[first]
     whose = label(first, tier[first])
-    return Reading(name, outcome, fmean(mine), fmean(others[first]), whose, _mean(column, DEFAULT), error=error)
+    absent = ", ".join(method for method in rivals if method in column and method not in others)
+    words = f"without {absent}: runs lack an answer" if absent else ""
+    return Reading(name, outcome, fmean(mine), fmean(others[first]), whose, _mean(column, DEFAULT), words, error)
 
 
 def _values(column: Column, method: str) -> tuple[float, ...]:
@@ -461,7 +463,7 @@ def falls(lines: Sequence[Line]) -> Found:
                 values = tuple(a - b for a, b in zip(before, after, strict=False))
                 lost[method] = Cell(values, len(values), len(values))
             readings += contest({heading: lost}, fall, DETECTION_RIVALS, tiers(mine))
-    return Found(tuple(readings), higher=False)
+    return Found(tuple(readings), digits=3, higher=False)
 
 
 def as_printed(lines: Sequence[Line], method: str = HERO, *, defaults: bool = False) -> Found:

@@ -156,7 +156,8 @@ class Paper(Parameters):
     lam : strength itself, instead of alpha
     row_norm : "l2" as in the paper's algorithms, or "linf" as in its theorem on coverage, with an n×n unknown
     diversity : share of the distances k_xx + k_yy − 2 k_xy that pruning keeps, "auto" for 0.95
-    op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2
+    op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2, and none
+        where all that pruning keeps are below it
     solver : "auto", or the name of an algorithm (``mosaic.program.SolverName``)
     tol : relative gap to which the program is solved. At 1e-10 the non-zero rows are those of the optimum; a larger one has
         more. Where the optimum is not unique, neither are its non-zero rows: the certificate is about the value

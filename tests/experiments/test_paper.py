@@ -306,7 +306,7 @@ def test_first_page_has_a_line_for_each_claim_and_says_where_the_default_is_behi
     assert text.count("(results-details.md#claim-") == len(CLAIMS)
     assert "| **reproduced**; readings without runs: 3 | 0.000 (0.300, SMRS); 20 picks | 0.200 |" in text
     assert f"Of {len(CLAIMS)} claims that runs can decide: 1 reproduced, {len(CLAIMS) - 1} no runs." in text
-    assert "Runs of a case: 1; the text has 50." in text
+    assert "Runs of a case: robustness 1. The text has 50." in text
     assert f"- 1: {CLAIMS[0].why}." in text
 
 

@@ -136,7 +136,7 @@ def test_section_has_the_numbers_of_the_lines(tmp_path):
     first = "**1.0 [1.0, 1.0]** | **0.500 [0.500, 0.500]**"
     for expected in (
         "- **choosing half**: digits, isolet, orl, pbmc, basehock, adbench/10_cover,",
-        "4 cases of 4 sets. Without any run: MOSAIC (paper), SMRS,",
+        "4 cases of 4 sets, 2 runs of each. Without any run: MOSAIC (paper), SMRS,",
         "| MOSAIC | **1.0 [1.0, 1.0]** | **0.800 [0.800, 0.800]** |\n",
         "| random<sup>1</sup> | 3.0 [3.0, 3.0] | — |",
         "<sup>1</sup> no answer in 4 of 4 cases.",

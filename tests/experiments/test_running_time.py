@@ -118,7 +118,10 @@ def test_both_pages_say_on_what_machine_the_times_were_measured():
     assert timed["cores"] == os.cpu_count()
     assert timed["load"] >= 0
     lines = [{**line("SMRS", 100, 1.0, seed), "cores": 2, "load": load} for seed, load in enumerate((3.1, 16.7))]
-    said = "Running times are those of a machine with 2 cores, on which 3 to 17 programs ran; runs of each: 2."
+    lines.append({**line("SSM", 100, 1.0), "cores": 4, "load": 30.0})
+    said = (
+        "Running times are those of a machine with 2 cores and a load of 3 to 17; runs of each: 2. SSM ran on one with 4 cores."
+    )
     assert said in rt.parts(lines)[0]
     assert said in page.summary(lines)
     assert "Running times are those" not in page.summary([])

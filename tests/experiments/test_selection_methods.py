@@ -13,7 +13,6 @@ from sklearn.neighbors import kneighbors_graph
 
 from experiments.methods import CannotRun, _ds3_program, all_selectors, detect_smrs, ds3, smrs
 from experiments.methods import facility_location as fl
-from experiments.methods import geosketch as sketch
 from experiments.methods import manifold_kmeans as mk
 from experiments.methods import precis as pr
 from experiments.methods import rrqr_cur as rc
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 #: With k picks, these take one point of each of k clear clusters.
 COVERING = ["DS3", "K-medoids", "M-kmeans", "k-means", "farthest point", "facility location"]
-COVERING += ["facility location with exchanges", "geosketch", "SSM"]
+COVERING += ["facility location with exchanges", "SSM"]
 OTHERS = ["SMRS", "Précis", "TED", "RRQR", "CUR", "random", "k-means++", "herding", "RPCholesky"]
 TIERS = dict.fromkeys([*COVERING, *OTHERS], "peer") | dict.fromkeys(("SMRS", "DS3", "SSM", "K-medoids"), "paper")
 TIERS |= {"M-kmeans": "surrogate", "K-medoids (unit rows)": "peer"}
@@ -377,26 +376,6 @@ def test_bandwidth_is_that_at_which_a_typical_point_resembles_as_many_as_a_pick_
     X = rng.normal(size=(60, 3))
     K = rbf_kernel(X, gamma=fl.bandwidth(X, k, 0))
     assert np.median((K**2).sum(axis=0)) == pytest.approx(wanted, rel=1e-6)
-
-
-# Geometric sketching
-
-
-def test_boxes_are_equal_cubes_and_tell_points_apart_that_a_plain_count_does(rng):
-    X = rng.normal(size=(300, 3))
-    box = sketch.boxes(X, 0.7)
-    cells = [tuple(cell) for cell in np.floor((X - X.min(axis=0)) / 0.7).astype(int).tolist()]
-    assert len(set(zip(cells, box.tolist(), strict=True))) == len(set(cells)) == box.max() + 1
-
-
-def test_picks_are_spread_evenly_over_boxes_that_can_give_them(rng):
-    box = np.repeat(np.arange(6), [1, 2, 40, 40, 100, 400])
-    found = sketch.evenly(box, 40, rng)
-    assert np.bincount(box[found]).tolist()[:2] == [1, 2]
-    counts = np.bincount(box[found])[2:]
-    assert counts.sum() == 37
-    assert np.ptp(counts) <= 1
-    np.testing.assert_array_equal(np.sort(box[found[:6]]), np.arange(6))  # one of each box comes first
 
 
 # Herding
