@@ -104,7 +104,7 @@ class Ranking(NamedTuple):
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> Ranking:
-    """Up to ``limit`` rows by gain, ``go_on``: after those of the selection."""
+    """Up to ``limit`` rows by gain; with ``go_on``, first those of the selection, then others."""
     k = len(selection.rows) or limit
     data = selection.data
     if go_on:
@@ -129,8 +129,8 @@ def suggested_number(selection: Selection) -> int:
 
 
 def _as_many_as_needed(judged: Selection, share: float) -> Selection:
-    """The selection of as many picks as this coverage needs: the first of a ranking, where covers by 2, 4, 8, … are tried; within
-    quotas as many, and then more as long as these do not reach it.
+    """The selection of as few picks as reach this coverage: the first of a ranking, by the cover of 2, 4, 8, … picks until one
+    reaches it. Within quotas so many are chosen, and then more until they reach it, too.
     """
     constraints = judged.data.constraints
     point_of = judged.data.points.point_of
@@ -432,8 +432,8 @@ class Chooser:
         return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
 
     def eligible(self, k: int) -> IntArray:
-        """The rows of the pool without those that are just above a valley of the counts: some of them are outliers. They are no
-        candidates as long as there are others.
+        """The rows of the pool. Just above a valley of the counts some rows are outliers, too: these rows are left out as long as
+        there are k others.
         """
         cut = self.selection.cut
         groups = self.selection.groups

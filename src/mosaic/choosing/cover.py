@@ -42,8 +42,8 @@ REACH_DISTANCES = 1 << 21
 CACHED_SIMILARITIES = 1 << 17
 #: Exchanges end after so many sweeps over the candidates; a handful is usual.
 MOST_SWEEPS = 20
-#: The floor of a target is its similarity to the candidate at this rank among some of them, of which there are half as many as
-#: picks: above it are as many candidates as there are for this many picks, twice the rank.
+#: The floor of a target is its similarity to the candidate at this rank among a part of the candidates, half as many as picks.
+#: Above it are about as many of all candidates as there are for twice this number of picks.
 FLOOR_RANK = 8
 
 
@@ -130,7 +130,7 @@ class Cover:
 
     @classmethod
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
-        """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
+        """The cover of weighted points by k picks. One pick has the reach of two: its own is ∞, where all rows are alike."""
         some = subsample(len(points), max(1024, round(TARGETS_FOR_A_PICK * k)), 0)
         others = points[some]
         share = weights[some]

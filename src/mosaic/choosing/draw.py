@@ -43,9 +43,9 @@ HIGHEST = np.uint64(np.iinfo(np.uint64).max)
 @dataclass
 class Draw:
     """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
-    are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
-    ``limits``, the highest priorities that may still be among the lowest, only save work; so does ``n``, the number of all rows:
-    blocks give no more than the sample will hold of them.
+    are of kind 0; ``kinds`` gives each row a second kind, 0 for none. Rows count ``weights`` times; only buckets ``among`` are
+    looked at. ``limits``, the highest priorities that may still be among the lowest, only save work; so does ``n``, the number of
+    all rows: with it, blocks give no more than the sample may hold of them.
     """
 
     sizes: tuple[int, ...]
@@ -190,7 +190,7 @@ class MoreRows:
 
 
 def drawn_before(task: Task, found: BlockResult, size: int) -> BlockResult | None:
-    """What a look gives by an earlier draw of ``size`` rows of all; None if it asks for more than that."""
+    """What a look at all rows finds, taken from an earlier draw of ``size`` of them; None if that has not all of it."""
     if not isinstance(task, Together) or "draw" not in task.tasks:
         return None
     draw = task.tasks["draw"]

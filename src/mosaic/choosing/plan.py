@@ -52,8 +52,8 @@ BYTES_OF_A_DRAWN_ROW = 32
 @dataclass(frozen=True)
 class Shape:
     """How many rows, of how many numbers, and where. ``held`` are bytes that their file takes in memory already, and ``buffers``
-    those that reading it takes; ``array`` is what is in memory, ``n_parts`` are those of a
-    cluster, which has numbers of ``in_parts`` bytes.
+    those that reading it takes; ``array`` are the numbers, if they are in memory. On a cluster they are in ``n_parts`` parts, and
+    each number has ``in_parts`` bytes.
     """
 
     n: int

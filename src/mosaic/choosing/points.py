@@ -190,7 +190,7 @@ class FitData:
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the ``encoding``, the solved program of the
     points. ``all_rows`` answers for all rows (``mosaic.choosing.answers``). ``larger`` is a larger sample, which picks may be
-    taken from, and ``sampled`` the same data without such picks; a copy has neither of the three.
+    taken from, and ``sampled`` the same data without such picks; a copy has none of these three.
     """
 
     n_rows: int

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.sources import MAPPED_BYTES, Source
 from mosaic.arrays.xp import is_on_device
@@ -256,33 +257,28 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
     data = selection.data
-    old = selection.rows.tolist()
     names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
-        # Of equal names the first.
-        place = {name: row for row, name in reversed(list(enumerate(names.names)))}
-        rows = [place.get(data.row_names[row], -1) for row in old]
+        rows = names.first(data.row_names[row] for row in selection.rows.tolist())
     else:
         rows = _by_values(start, selection, taken.rows)
-    lost = tuple(data.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
-    return {"start": np.array([row for row in rows if row >= 0], np.intp), "lost": lost}
+    lost = tuple(data.called(row) for row in selection.rows[rows < 0].tolist())
+    return {"start": rows[rows >= 0], "lost": lost}
 
 
-def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
+def _by_values(start: Any, selection: Selection, rows: Rows) -> IntArray:
     """The first of the rows, prepared as in the earlier fit, that is equal to each pick; -1 where none is."""
     kernel = selection.chosen_kernel
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
-    Y = selection.data.geometry.prepare(
-        checked_numbers(start, start.encoder_, start.encoder_.matrix(rows))
-    )
+    numbers = checked_numbers(start, start.encoder_, start.encoder_.matrix(rows))
+    Y = selection.data.geometry.prepare(numbers)
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
     known = KnownRows.of(row_codes(Y.astype(kernel.X.dtype, copy=False)))
-    found: list[int] = known.find(row_codes(kernel.X)).tolist()
-    return found
+    return known.find(row_codes(kernel.X))
 
 
 def seed_of(random_state: Any) -> int:

@@ -289,8 +289,8 @@ class FittedAttributes(Callbacks):
 
 
 def ask(model: FittedAttributes, X: Any, question: Question, none: Any = None) -> Any:
-    """The answers of the model's selection for the rows of X, which are read in passes where they are large. With the answer for
-    no rows, those of a Dask array are one, too.
+    """The answers of the model's selection for the rows of X, which are read in passes where they are large. ``none`` is the
+    answer for no rows: with it, the answers for a Dask array are a Dask array.
     """
     is_dask_array = owner_of(X) == "dask" and hasattr(X, "map_blocks") and X.ndim == 2
     if none is None or not is_dask_array:

@@ -147,7 +147,7 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class PointKernel(Kernel):
-    """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes rows like those of X of new points."""
+    """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes new points rows like those of X."""
 
     def check(self, X: Matrix) -> None:
         """Refuse rows that it cannot compare."""

@@ -293,12 +293,13 @@ class Encoder:
     def source(self, rows: Rows, n_jobs: int | None = None, *, is_new: bool = False) -> Source:
         """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""
         if rows.array is None:
-            table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
+            table = rows.table
             if isinstance(table, InParts):
+                ids = [] if rows.id_name is None else [rows.id_name]
                 source: Source = table.encoded(
-                    of_cells,
+                    replace(self, texts={}, text_rows=None).encode,
                     self.known_columns(rows),
-                    [*([] if rows.id_name is None else [rows.id_name]), *self.unreadable],
+                    [*ids, *self.unreadable],
                     self.width,
                     has_rules=self.has_rules,
                 )
@@ -470,18 +471,19 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
-    seen, missing = 0, np.zeros(len(columns), np.intp)
-    if columns and isinstance(table, InParts):  # where the rows are
-        seen, missing = table.n, table.missing(columns)
-    for cells in table.blocks(columns) if columns and not isinstance(table, InParts) else ():
-        matrix = cells.matrix()
-        if not hasattr(matrix, "indptr"):
-            missing += (~np.isfinite(matrix)).sum(axis=0)
-        seen += matrix.shape[0]
-    empty = [
-        name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0
-    ]
-    some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
+    if not columns:
+        return set(), []
+    missing = np.zeros(len(columns), np.intp)
+    if isinstance(table, InParts):
+        missing = table.missing(columns)  # counted where the rows are
+    else:
+        for cells in table.blocks(columns):
+            matrix = cells.matrix()
+            if not hasattr(matrix, "indptr"):
+                missing += (~np.isfinite(matrix)).sum(axis=0)
+    counts = list(zip(columns, missing.tolist(), strict=True))
+    empty = [name for name, count in counts if count == table.n > 0]
+    some = {name for name, count in counts if 0 < count < table.n}
     return some, empty
 
 

@@ -37,8 +37,7 @@ def read_marks(marks: object, rows: Rows) -> dict[str, Any]:
     if names is None:
         found = np.array([int(row) for row in cells["row"]], np.intp)
     else:
-        place = {name: row for row, name in reversed(list(enumerate(names.names)))}
-        found = np.array([place.get(name, -1) for name in cells["id"]], np.intp)
+        found = names.first(cells["id"])
     is_there = (found >= 0) & (found < rows.n)
     n_fine = int((is_fine & is_there).sum())
     notes = [f"Marked as fine, and so no outliers: {counted(n_fine, 'row')}."]
