@@ -81,7 +81,6 @@ class Encoder:
         """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
         numbers that are taken ``as_given``, such as similarities, all count.
         """
-        table = rows.table
         roles = rows.roles
         if rows.array is not None:
             names = None if rows.array_names is None else tuple(rows.array_names)
@@ -90,34 +89,16 @@ class Encoder:
             said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
             return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
-        asked_for = roles.asked_for
-        plain = [
-            name
-            for name in cells.numbers()
-            if as_given or name in asked_for or is_feature_name(name)
-        ]
-        gaps, empty = gaps_of(table, plain)
-        others = [name for name in roles.compared if name not in (*plain, *empty)]
-        left_out = None
-        if as_given or not gaps:
-            left_out = all_left_out(cells, [*others, *empty], asked_for)
-        if as_given or left_out is not None:
-            left_out = left_out or []
-            features = [name for name in plain if name not in empty]
-            if not features:
-                raise nothing_left(rows, left_out)
-            left_out = [*roles.left_out, *left_out]
-            # scikit-learn knows names that are texts only.
-            are_texts = all(isinstance(cells.columns[name].name, str) for name in features)
-            names = tuple(features) if are_texts else None
-            return cls((), names, len(features), left_out=tuple(left_out))
+        plain = cls._of_numbers(rows, cells, as_given)
+        if plain is not None:
+            return plain
         weights = rows.weights if complete else None
         if weights is not None:
             weights = as_weights(weights, rows.n)
             weights = weights if weights.any() else None
         encoder = cls.of(
             cells,
-            keep=list(asked_for),
+            keep=list(roles.asked_for),
             place=lambda row: rows.place(int(numbers[row])),
             weights=weights,
         )
@@ -133,6 +114,32 @@ class Encoder:
             f"How columns are compared was found from {len(numbers):,} rows spread over the file."
         )
         return replace(encoder, notes=(*encoder.notes, said))
+
+    @classmethod
+    def _of_numbers(cls, rows: Rows, cells: Cells, as_given: bool) -> Encoder | None:
+        """Columns of numbers, taken as they are; None where rules are needed, since one has gaps or others are compared, too."""
+        roles = rows.roles
+        asked_for = roles.asked_for
+        numbers = [
+            name
+            for name in cells.numbers()
+            if as_given or name in asked_for or is_feature_name(name)
+        ]
+        gaps, empty = gaps_of(rows.table, numbers)
+        others = [name for name in roles.compared if name not in (*numbers, *empty)]
+        left_out = None
+        if as_given or not gaps:
+            left_out = all_left_out(cells, [*others, *empty], asked_for)
+        if left_out is None and not as_given:
+            return None
+        left_out = left_out or []
+        features = [name for name in numbers if name not in empty]
+        if not features:
+            raise nothing_left(rows, left_out)
+        # scikit-learn knows names that are texts only.
+        are_texts = all(isinstance(cells.columns[name].name, str) for name in features)
+        names = tuple(features) if are_texts else None
+        return cls((), names, len(features), left_out=(*roles.left_out, *left_out))
 
     @classmethod
     def of(
