@@ -135,6 +135,8 @@ def test_a_guess_of_the_encoding_is_told_with_a_word_and_a_name_is_believed(here
         [sys.executable, "-m", "mosaic", "outliers", "russian.csv", "--encoding", "cp1251", "-q"],
         env=environment(), check=True, capture_output=True,
     ).stdout  # fmt: skip
+    with pytest.raises(FileFault, match=r"latin1\.csv, line 2: byte .* is not UTF-8. Name the encoding"):
+        read("latin1.csv", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"encoding .*no encoding.*'klingon'"):
         read("people.csv", encoding="klingon")
     np.save("points.npy", X)

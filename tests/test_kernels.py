@@ -1,5 +1,6 @@
 """Bandwidth rules, the heat kernel, and what a kernel says about bad input."""
 
+import re
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -232,6 +233,18 @@ def test_sets_are_compared_by_what_they_share(rng):
     for given in (B.astype(np.uint8), B.astype(float), sp.csr_array(B.astype(float))):
         kernel = make_kernel(given, "tanimoto")
         np.testing.assert_allclose(kernel.block(slice(None), np.arange(40)), expected, atol=1e-12)
+
+
+def test_columns_that_a_kernel_of_numbers_leaves_out_are_named(rng):
+    n = 60
+    kinds = {"a": rng.integers(0, 3, n), "b": rng.integers(0, 3, n), "kind": rng.choice(["u", "v"], n), "none": [None] * n}
+    said = "Not compared: 'kind' holds no numbers (this kernel takes nothing else)."
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        model = MOSAIC(3, kernel="tanimoto").fit(pl.DataFrame(kinds))
+    assert "Not compared: kind (holds no numbers), none (has no values)." in model.encoder_.describe()
+    places = {"lat": rng.uniform(0, 60, n), "lon": rng.uniform(0, 60, n), "kind": kinds["kind"]}
+    model = MOSAIC(3, kernel="haversine").fit(pl.DataFrame(places))
+    assert "Not compared: kind (is neither latitude nor longitude)." in model.encoder_.describe()
 
 
 def test_numbers_below_0_are_no_sets(rng):

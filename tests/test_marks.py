@@ -47,12 +47,25 @@ def test_rows_are_found_by_their_names_in_another_order_and_by_their_numbers_whe
     assert np.flatnonzero(model.is_outlier_).tolist() == ODD[1:].tolist()
     again = MOSAICOutlierDetector().fit(BLOBS.X, marks=marks.assign(id=np.nan, drawn=None))  # as pandas reads empty columns
     assert (again.is_outlier_ == model.is_outlier_).all()
-    gone = marks.assign(id="nobody")
+    gone = pd.concat([marks, marks_of([5], "fine").assign(id="nobody")])
     assert told(gone) == [
-        "Marked as fine, and so no outliers: 0 rows.",
+        "Marked as fine, and so no outliers: 1 row.",
         "Marked rows that are not in the data: 1.",
-        "Of 1 marked outliers 0 are wrong. They are no random draw, so this says nothing of the others.",
+        "Of 2 marked outliers 0 are wrong. They are no random draw, so this says nothing of the others.",
     ]
+
+
+def test_names_with_blanks_that_several_rows_have_or_that_are_missing_are_found_by_what_the_page_shows():
+    first, second = ODD[:2].tolist()
+    marks = marks_of([first], "fine")
+    wide = FRAME.assign(id=[f" C{row}\n" for row in range(400)])
+    assert not MOSAICOutlierDetector().fit(wide, marks=marks).is_outlier_[first]
+    called = ["same" if row in (first, second) else f"C{row}" for row in range(400)]
+    twice = FRAME.drop(columns="id").set_index(pd.Index(called, name="n"))
+    again = MOSAICOutlierDetector().fit(twice, marks=marks_of([second], "fine").assign(id="same"))
+    assert np.flatnonzero(again.is_outlier_).tolist() == [row for row in ODD if row != second]
+    # A page leaves out names that say no more than the number of a row.
+    assert not MOSAICOutlierDetector().fit(FRAME, marks=marks.assign(id="")).is_outlier_[first]
 
 
 @pytest.mark.parametrize("wrong", [30, 27, 1])
@@ -76,13 +89,12 @@ def test_no_wrong_mark_proves_nothing_and_a_list_that_is_marked_throughout_is_co
 def test_marks_that_are_no_whole_draw_are_only_counted():
     counted = "Of 30 marked outliers 30 are wrong. They are no random draw, so this says nothing of the others."
     some = ["30 of 129"] * 29
-    twice = marks_of([*range(29), 0], "wrong", "30 of 129")
     for marks in (
         marks_of(range(30), "wrong"),
         marks_of(range(30), "wrong", [*some, ""]),
         marks_of(range(30), "wrong", [*some, "30 of 130"]),
         marks_of(range(30), "wrong", "yes"),
-        twice,  # one of the draw twice, and another not at all
+        marks_of(range(30), "wrong", "30 of 29"),
     ):
         assert told(marks)[-1] == counted
     beside = pd.concat([marks_of(range(30), "wrong", "30 of 129"), marks_of([77], "fine")])
@@ -94,6 +106,10 @@ def test_marks_that_cannot_be_read_are_refused():
     for marks, fault in (
         (marks_of([1], "fine").drop(columns=["drawn", "status"]), "has no column status, drawn"),
         (marks_of([1], "error"), "has the mark 'error'"),
+        (marks_of([1, 1], ["fine", "wrong"]), "has 'C1' twice"),
+        (marks_of([1], "fine").assign(id="nobody"), "has no row of the data"),
+        (marks_of([400], "fine").assign(id=""), "has no row of the data"),
+        (marks_of([1], "fine").assign(id="", row="1.5"), "has no row of the data"),
     ):
         with pytest.raises(InvalidInputError, match=fault):
             MOSAIC(5).fit(FRAME, marks=marks)

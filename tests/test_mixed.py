@@ -141,6 +141,9 @@ def test_dates_of_two_systems_are_read_and_new_rows_as_those_of_fit_were_written
     column = rule(texts)
     assert column.how.startswith("date")
     np.testing.assert_array_equal(np.diff(column.written.read(texts)), 1.0)
+    few = rule([*texts[:2], *(day.strftime("%d.%m.%Y") for day in days[2:]), "32.13.2022"])
+    assert few.written.read([texts[0]]) == column.written.read([texts[0]])  # a single 2020-01-01 is a date, too
+    assert few.unread == 1
     assert not rule([f"{i % 7}.{i % 5} or so" for i in range(200)]).how.startswith("date")
     encoder, _ = encoded(pd.DataFrame({"x": ["1.234,5", "2,5", "7,25", "3,0"]}))
     alone = encoder.encode(cells_of(pd.DataFrame({"x": ["1.000"]})))

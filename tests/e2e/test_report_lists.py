@@ -230,6 +230,7 @@ def test_marks_that_a_page_saves_are_read_by_the_next_run(visit, tmp_path):
     pd = pytest.importorskip("pandas")
     X = datasets.blobs_with_gross_outliers().X
     frame = pd.DataFrame({"id": [f"C{row}" for row in range(len(X))], "x": X[:, 0], "y": X[:, 1]})
+    frame["status"] = ["open", "done"] * 200
     detector = MOSAICOutlierDetector().fit(frame)
     page = visit(report_html(detector, columns=frame))
     shown = names(page)

@@ -53,6 +53,7 @@ from mosaic.kernels import (
     resolve_gamma,
     stationary,
 )
+from mosaic.kernels.points import lengths_of_directions
 from mosaic.text import figure
 
 if TYPE_CHECKING:
@@ -301,6 +302,8 @@ def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, see
         if isinstance(kernel, Distances) and looks and settings.mode == "auto":
             kernel = replace(kernel, gamma=bandwidth(kernel.take(some)))
         return kernel
+    if name == "cosine":
+        lengths_of_directions(X)  # points have other numbers than rows
     rows = rows_of(X, points.first)
     formula = settings.formula or name
     if looks and isinstance(name, str) and name in STATIONARY_KERNELS:

@@ -588,7 +588,12 @@ def squared_distances(A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:
 
 
 def normalised_rows(X: Matrix, name: str = "X") -> Any:
-    """x_i / ‖x_i‖₂ for every row, in the precision of X; a zero row has no direction and is refused."""
+    """x_i / ‖x_i‖₂ for every row, in the precision of X."""
+    return scaled_rows(X, 1.0 / lengths_of_directions(X, name))
+
+
+def lengths_of_directions(X: Matrix, name: str = "X") -> FloatArray:
+    """‖x_i‖₂ for every row; a zero row has no direction and is refused."""
     lengths = row_lengths(X)
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
@@ -597,4 +602,4 @@ def normalised_rows(X: Matrix, name: str = "X") -> Any:
             f"the first is `row {int(zero[0])}` of {name}",
             "Drop these rows or use `kernel='linear'`.",
         )
-    return scaled_rows(X, 1.0 / lengths)
+    return lengths

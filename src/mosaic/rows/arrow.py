@@ -290,7 +290,7 @@ def in_its_encoding(request: Request, read: Callable[[Request], Result]) -> Resu
     try:
         return read(request)
     except OtherEncoding as other:
-        if other.file != str(request.path):
+        if other.file != str(request.path) or request.encoding is not None:
             raise
         found = read(replace(request, encoding=other.encoding))
         if other.word:

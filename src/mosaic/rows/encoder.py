@@ -132,7 +132,11 @@ class Encoder:
             left_out = all_left_out(cells, [*others, *empty], asked_for)
         if left_out is None and not as_given:
             return None
-        left_out = left_out or []
+        if left_out is None:
+            left_out = []
+            for name in (*others, *empty):
+                of_words = [LeftOut(name, "holds no numbers", "this kernel takes nothing else")]
+                left_out += all_left_out(cells, [name], asked_for) or of_words
         features = [name for name in numbers if name not in empty]
         if not features:
             raise nothing_left(rows, left_out)
@@ -212,12 +216,11 @@ class Encoder:
         if len(latitudes) != 1 or len(longitudes) != 1:
             return self
         places = (*latitudes, *longitudes)
-        others = [
-            LeftOut(name, "is neither latitude nor longitude")
-            for name in names
-            if name not in places
-        ]
-        return replace(self, features=places, width=2, left_out=(*self.left_out, *others))
+        others = [name for name in names if name not in places]
+        others += [column.name for column in self.left_out if column.remedy is not None]
+        known = [column for column in self.left_out if column.remedy is None]
+        apart = [LeftOut(name, "is neither latitude nor longitude") for name in others]
+        return replace(self, features=places, width=2, left_out=(*known, *apart))
 
     def noting_places(self, rows: Rows) -> Encoder:
         """The same, with a note where two columns seem to be latitude and longitude, by their names and values."""

@@ -178,7 +178,7 @@ def check_weight(request: Request, table: Table) -> None:
     kind = table.kinds()[request.weight]
     if not is_number(kind):
         raise request.fault(
-            f"weights must be numbers; the column holds {kind} (`weight`)",
+            f"holds {kind}, and weights must be numbers (`weight`)",
             "Name another column.",
             request.weight,
         )

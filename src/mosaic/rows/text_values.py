@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -164,8 +164,10 @@ def written_dates(texts: Sequence[str], counts: IntArray) -> Written | None:
         return None
     days = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y")
     forms = (*days, "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M")
-    alone, joined = map(Written, (ISO, *forms)), (Written(form, or_iso=True) for form in forms)
-    return _best(alone, texts, counts) or _best(joined, texts, counts)
+    alone = _best(map(Written, (ISO, *forms)), texts, counts)
+    if alone is None:
+        return _best((Written(form, or_iso=True) for form in forms), texts, counts)
+    return replace(alone, or_iso=alone.form != ISO)  # a single 2025-12-24 is a date, too
 
 
 def _best(tried: Iterable[Written], texts: Sequence[str], counts: IntArray) -> Written | None:

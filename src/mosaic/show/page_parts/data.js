@@ -244,7 +244,8 @@ function sentence() {
 
 function csv(header, lines) {
   const quote = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
-  return [header, ...lines].map((line) => line.map(quote).join(",") + "\r\n").join("");
+  const names = header.map((name, i) => (header.indexOf(name) < i ? `${name}_` : name)); // as a column of the data called "status"
+  return [names, ...lines].map((line) => line.map(quote).join(",") + "\r\n").join("");
 }
 
 function shownPicks() {
