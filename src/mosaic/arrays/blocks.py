@@ -62,10 +62,8 @@ def in_blocks(
     """
     if not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
-    return [
-        function(rows)
-        for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)
-    ]
+    widest = max(n_columns, on.shape[1])
+    return list(map(function, row_blocks(n_rows, widest, DEVICE_BLOCK_ENTRIES, least)))
 
 
 def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
@@ -154,9 +152,8 @@ class Prepare:
     def __call__(self, X: Matrix) -> Any:
         if self.scale is not None:
             scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
-            if sp.issparse(
-                X
-            ):  # the same quotients as in the dense case, so that known points are recognised
+            if sp.issparse(X):
+                # The same quotients as in the dense case, so that known points are recognised.
                 X = X.copy()
                 X.data = X.data / scale.astype(X.dtype)[X.indices]
             else:

@@ -158,7 +158,7 @@ class Facts:
     @property
     def has_lowest(self) -> bool:
         """Whether no outlier that is not known has a lower count than one that is."""
-        n_known = int(self.complete.outlier_rows.sum())
+        n_known = int(self.complete.outliers_in_memory.sum())
         return (
             not self.scaled
             or self.complete is not self.selection
@@ -201,8 +201,8 @@ class Facts:
         selection = self.complete
         bins = self.bins
         weights = self.rows.weight_of
-        is_odd = selection.outlier_rows
-        listed = lowest_first(is_odd, selection.counts_of_rows)[:50]
+        is_odd = selection.outliers_in_memory
+        listed = lowest_first(is_odd, selection.counts_in_memory)[:50]
         rows = selection.data.rows_in_data(listed).tolist()
 
         def in_bins(those: BoolArray) -> list[int]:

@@ -27,7 +27,7 @@ class RowsInMemory:
         weights = selection.data.points.weights
         self.point_of: IntArray = group
         self.weight_of: FloatArray = selection.rows_for.copy()
-        odd = selection.outlier_rows
+        odd = selection.outliers_in_memory
         present = group >= 0
         if selection.is_sampled:
             for rows, number in (
@@ -80,7 +80,7 @@ def bins_of(selection: Selection) -> CountBins:
     data = selection.data
     cut = float(selection.cut.count)
     group = data.points.point_of
-    of_rows = selection.counts_of_rows
+    of_rows = selection.counts_in_memory
     counts = np.append(np.asarray(data.counts), of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
     edges = np.exp(log_edges)
@@ -95,7 +95,7 @@ def bins_of(selection: Selection) -> CountBins:
     must = np.zeros(len(of), dtype=bool)
     must[data.never_outliers] = True
     safe = must if selection.groups is None else must | np.asarray(selection.groups.members)
-    safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outlier_rows, safe[group])
+    safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outliers_in_memory, safe[group])
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
 
 

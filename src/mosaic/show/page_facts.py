@@ -48,7 +48,7 @@ def page_facts(
     bins = facts.bins
     selection = facts.complete
     weights = facts.rows.weight_of
-    n_known = int(facts.complete.outlier_rows.sum())
+    n_known = int(facts.complete.outliers_in_memory.sum())
     group_of, groups = _groups(facts, rows)
     file = None
     if rows.path is not None:
