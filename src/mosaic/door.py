@@ -85,9 +85,8 @@ def refuse_masked(X: Matrix, name: str = "X") -> None:
         fault = f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}"
         remedy = f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame."
         raise InvalidInputError(fault, remedy, parameter=name)
-    if (
-        isinstance(X, np.ndarray) and X.dtype.kind in "mM"
-    ):  # what is missing among them is a number, too
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        # What is missing among them is a number, too.
         remedy = "Pass a data frame, which may hold dates."
         raise InvalidInputError(f"must hold numbers; got dtype {X.dtype}", remedy, parameter=name)
     if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):

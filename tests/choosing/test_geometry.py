@@ -104,7 +104,7 @@ def test_other_rows_are_not_compared_by_direction(X):
     assert geometry(X).decisions[0] == "Columns are taken as they are."
 
 
-def test_rows_are_divided_by_their_length_and_rows_of_zeros_stay(rng):
+def test_rows_are_divided_by_their_length_and_rows_of_zeros_are_like_no_other(rng):
     X = words(rng)
     X[[4, 9]] = 0.0
     for make in (np.asarray, sp.csr_array):
@@ -113,14 +113,34 @@ def test_rows_are_divided_by_their_length_and_rows_of_zeros_stay(rng):
         Y = prepare(make(X))
         Y = Y.toarray() if sp.issparse(Y) else Y
         lengths = np.linalg.norm(Y, axis=1)
-        np.testing.assert_allclose(lengths[X.any(axis=1)], 1.0)
-        assert not Y[[4, 9]].any()
+        np.testing.assert_allclose(lengths, 1.0)
+        assert not (np.delete(Y, [4, 9], axis=0) @ Y[4]).any()
+        np.testing.assert_array_equal(Y[4], Y[9])
         assert X.max() > 1  # the caller's rows are as they were
     scale = rng.uniform(0.5, 2.0, X.shape[1])
     divided = X[:4] / scale  # columns first, and rows then
-    np.testing.assert_allclose(Prepare(scale, True)(X[:4]), divided / np.linalg.norm(divided, axis=1)[:, None])
+    np.testing.assert_allclose(Prepare(scale, True)(X[:4])[:, :-1], divided / np.linalg.norm(divided, axis=1)[:, None])
     np.testing.assert_allclose(Prepare(scale, True)(sp.csr_array(X)).toarray(), Prepare(scale, True)(X))
     assert Prepare()(X) is X
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_an_empty_text_stands_for_nobody(make, rng):
+    topics = rng.dirichlet(np.full(2000, 0.02), 10)
+    X = np.array([rng.multinomial(20, 0.7 * topic + 0.3 / 2000) for topic in topics[rng.integers(10, size=800)]], float)
+    X[[7, 8, 300]] = 0.0
+    model = MOSAIC(10).fit(make(X))
+    assert "direction" in model.explain()[0]
+    assert not np.isin([7, 8, 300], model.representative_indices_).any()
+
+
+def test_a_vector_of_zeros_is_an_outlier_among_embeddings(rng):
+    X = rng.normal(size=(12, 64))[rng.integers(12, size=600)] + 0.3 * rng.normal(size=(600, 64))
+    X[[7, 300]] = 0.0
+    model = MOSAIC(12).fit(X)
+    assert "direction" in model.explain()[0]
+    np.testing.assert_array_equal(np.flatnonzero(model.is_outlier_), [7, 300])
+    np.testing.assert_array_equal(model.predict(np.zeros((2, 64))), -1)
 
 
 def test_length_of_a_row_does_not_matter_where_directions_are_compared(rng):

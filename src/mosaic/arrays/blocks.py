@@ -20,6 +20,7 @@ from mosaic.arrays.xp import (
     numpy_dtype,
     on_host,
     squares_of_rows,
+    with_column,
 )
 from mosaic.exceptions import InvalidInputError
 
@@ -61,10 +62,8 @@ def in_blocks(
     """
     if not is_on_device(on):
         return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
-    return [
-        function(rows)
-        for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)
-    ]
+    widest = max(n_columns, on.shape[1])
+    return list(map(function, row_blocks(n_rows, widest, DEVICE_BLOCK_ENTRIES, least)))
 
 
 def lowest_first(mask: BoolArray, values: FloatArray) -> IntArray:
@@ -143,7 +142,9 @@ def scaled_rows(X: Matrix, factors: FloatArray) -> Any:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``; zeros stay zero."""
+    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``. A row of zeros, such
+    as an empty text, has no direction: one more column makes it orthogonal to all others.
+    """
 
     scale: FloatArray | None = None
     directions: bool = False
@@ -151,9 +152,8 @@ class Prepare:
     def __call__(self, X: Matrix) -> Any:
         if self.scale is not None:
             scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
-            if sp.issparse(
-                X
-            ):  # the same quotients as in the dense case, so that known points are recognised
+            if sp.issparse(X):
+                # The same quotients as in the dense case, so that known points are recognised.
                 X = X.copy()
                 X.data = X.data / scale.astype(X.dtype)[X.indices]
             else:
@@ -161,7 +161,8 @@ class Prepare:
         if not self.directions:
             return X
         lengths = row_lengths(X)
-        return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
+        is_zero = lengths == 0
+        return with_column(scaled_rows(X, 1.0 / np.where(is_zero, 1.0, lengths)), is_zero)
 
     def undone(self, values: FloatArray) -> FloatArray:
         """Values of prepared rows as the data has them."""

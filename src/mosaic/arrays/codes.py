@@ -72,7 +72,7 @@ def rows_equal(A: Matrix, B: Matrix) -> BoolArray:
     """Whether a_i = b_i in all entries, for two matrices that are both dense or both sparse."""
     if sp.issparse(A):
         return np.asarray((A != B).sum(axis=1) == 0).ravel()
-    return np.asarray(on_host(namespace(A).all(A == B, axis=1)))
+    return on_host(namespace(A).all(A == B, axis=1))
 
 
 class KnownRows(NamedTuple):
@@ -116,13 +116,13 @@ def priority(codes: Codes) -> Codes:
     h = codes + np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(h ^ (h >> np.uint64(31)))
+    return h ^ (h >> np.uint64(31))
 
 
 def _bits(values: FloatArray) -> Codes:
     """The bits of double precision numbers, −0.0 as 0.0, mixed: round numbers have zero low bits."""
     found = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    return np.asarray(found ^ (found >> np.uint64(29)))
+    return found ^ (found >> np.uint64(29))
 
 
 def _bits_on_device(values: Any) -> Any:

@@ -31,17 +31,18 @@ MAPPED_BYTES = 1 << 26
 class Source(ABC):
     """Rows of numbers, wherever they are, and the scheduling of passes over them. The task does the computation."""
 
-    kind: str  # in messages: "Dask array", "Parquet file"
+    #: In messages: "Dask array", "Parquet file".
+    kind: str
     n: int
     n_features: int
-    names: Sequence[str] | None = None  # of the columns
-    files: Sequence[
-        Path
-    ] = ()  # that hold the rows; if one changes between passes, the fit raises an error
-    buffers: float = (
-        0.0  # bytes that reading takes in this process beside the blocks of rows, for estimates
-    )
-    most_threads: int | None = None  # of this process that a pass may use, None for any number
+    #: Of the columns.
+    names: Sequence[str] | None = None
+    #: That hold the rows; if one changes between passes, the fit raises an error.
+    files: Sequence[Path] = ()
+    #: Bytes that reading takes in this process beside the blocks of rows, for estimates.
+    buffers: float = 0.0
+    #: Threads of this process that a pass may use, None for any number.
+    most_threads: int | None = None
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult: ...
@@ -135,12 +136,13 @@ class LocalSource(Source):
         few = 1 if self.n <= BLOCK_ROWS else max(2, (1 << 26) // (8 * BLOCK_ROWS * self.n_features))
         most = few if self.most_threads is None else min(few, self.most_threads)
 
+        def map_block(block: tuple[int, Any]) -> BlockResult:
+            start, rows = block
+            return task.map_block(rows, start)
+
         def results() -> Iterator[BlockResult]:
-            found = thread_imap(
-                lambda block: task.map_block(block[1], block[0]), self._blocks(), most
-            )
-            for number, result in enumerate(found):
-                done = min((number + 1) * BLOCK_ROWS, self.n)
+            for number, result in enumerate(thread_imap(map_block, self._blocks(), most), 1):
+                done = min(number * BLOCK_ROWS, self.n)
                 self.release(done)
                 if watch is not None:
                     watch(done)
@@ -154,9 +156,8 @@ class LocalSource(Source):
         waiting: list[Any] = []
         for first, rows in self.stream():
             cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, rows.shape[0], BLOCK_ROWS)
-            for start, part in zip(
-                [first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True
-            ):
+            starts = [first, *(first + cut for cut in cuts)]
+            for start, part in zip(starts, np.split(rows, cuts), strict=True):
                 stop = start + part.shape[0]
                 if stop % BLOCK_ROWS and stop < self.n:
                     waiting.append(part.copy())  # a slice would keep the whole piece in memory
@@ -176,29 +177,23 @@ class ArraySource(LocalSource):
         self.X = X
         self.kind = kind
         self.n, self.n_features = (int(size) for size in X.shape)
-        self.files = (
-            [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
-        )
-        self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0
         self._released = 0
+        if isinstance(X, np.memmap):
+            self.buffers = float(min(X.nbytes, MAPPED_BYTES))
+            self.files = [] if X.filename is None else [Path(X.filename)]
 
     def read(self, start: int, stop: int) -> Any:
         return dense_rows(self.X[start:stop])
 
     def release(self, n_rows: int) -> None:
         """Release pages of a memory map that have been read; until then they count as memory of the process."""
-        if not (
-            isinstance(self.X, np.memmap)
-            and self.X.mode in ("r", "r+")
-            and hasattr(mmap, "MADV_DONTNEED")
-        ):
+        is_of_file = isinstance(self.X, np.memmap) and self.X.mode in ("r", "r+")
+        if not is_of_file or not hasattr(mmap, "MADV_DONTNEED"):
             return
-        if (
-            abs(n_rows - self._released) * self.n_features * self.X.itemsize > MAPPED_BYTES
-            or n_rows == self.n
-        ):
+        held = abs(n_rows - self._released) * self.n_features * self.X.itemsize
+        if held > MAPPED_BYTES or n_rows == self.n:
             self._released = n_rows
-            self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+            self.X._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 def dense_rows(rows: Any) -> Any:

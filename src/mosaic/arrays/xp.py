@@ -145,9 +145,8 @@ def rows_of(A: Matrix, rows: Any) -> Any:
         return A[rows, ...]
     if not is_on_device(rows):
         rows = np.asarray(rows)
-        rows = to_device_of(
-            A, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
-        )
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
+        rows = to_device_of(A, rows)
     return namespace(A).take(A, rows, axis=0)
 
 
@@ -156,6 +155,14 @@ def stacked(A: Matrix, B: Matrix) -> Any:
     if sp.issparse(A):
         return sp.csr_array(sp.vstack([A, B.astype(A.dtype)]))
     return namespace(A).concat([A, asarray_like(A, B)])
+
+
+def with_column(A: Matrix, column: Any) -> Any:
+    """A with one more column at its end."""
+    last = np.asarray(column)[:, None]
+    if sp.issparse(A):
+        return sp.csr_array(sp.hstack([A, sp.csr_array(last.astype(A.dtype))]))
+    return namespace(A).concat([A, asarray_like(A, last)], axis=1)
 
 
 def host_rows(A: Matrix, rows: Any) -> NDArray[np.float64]:
@@ -171,17 +178,18 @@ def exponential(A: Matrix) -> Any:
 
 def at_least_zero(A: Matrix) -> Any:
     """max(A, 0), in place for NumPy arrays."""
-    return (
-        np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
-    )
+    if isinstance(A, np.ndarray):
+        return np.maximum(A, 0.0, out=A)
+    return namespace(A).clip(A, 0.0, None)
 
 
 def zero_below(A: Matrix, limit: float) -> Any:
     """A with 0 for its entries below a limit, in place for NumPy arrays."""
-    if not isinstance(A, np.ndarray):
-        return namespace(A).where(limit > A, namespace(A).zeros_like(A), A)
-    A[limit > A] = 0.0
-    return A
+    if isinstance(A, np.ndarray):
+        A[limit > A] = 0.0
+        return A
+    xp = namespace(A)
+    return xp.where(limit > A, xp.zeros_like(A), A)
 
 
 def squares_of_rows(A: Matrix) -> Any:
@@ -202,9 +210,9 @@ def with_entries(A: Matrix, columns: Any, values: Any) -> Any:
         return A
     xp = namespace(A)
     here = xp.arange(A.shape[1], device=compat().device(A))[None, :] == columns[:, None]
-    return xp.where(
-        here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A[:1, :1]) + values, A
-    )
+    if hasattr(values, "shape"):
+        return xp.where(here, values[:, None], A)
+    return xp.where(here, xp.zeros_like(A[:1, :1]) + values, A)
 
 
 def sums_of_differences(A: Matrix, B: Matrix, order: int) -> Any:
@@ -219,16 +227,14 @@ def free_memory(A: Matrix) -> float | None:
         import torch
 
         free, _ = torch.cuda.mem_get_info(A.device)
-        return float(
-            free + torch.cuda.memory_reserved(A.device) - torch.cuda.memory_allocated(A.device)
-        )
+        held = torch.cuda.memory_reserved(A.device)
+        return float(free + held - torch.cuda.memory_allocated(A.device))
     if library.is_cupy_array(A):
         import cupy
 
         with A.device:
-            return float(
-                cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
-            )
+            free, _ = cupy.cuda.runtime.memGetInfo()
+            return float(free + cupy.get_default_memory_pool().free_bytes())
     return None
 
 
@@ -251,7 +257,7 @@ def cholesky(A: Matrix) -> Any:
 def solve_lower(L: Matrix, B: Matrix) -> Any:
     """L⁻¹ B for a lower triangle L; the entries of L above the diagonal are not used."""
     if isinstance(L, np.ndarray):
-        return np.asarray((strsm if L.dtype == np.float32 else dtrsm)(1.0, L, B, lower=1))
+        return (strsm if L.dtype == np.float32 else dtrsm)(1.0, L, B, lower=1)
     return _solve_triangle(L, B, upper=False)
 
 

@@ -60,7 +60,8 @@ def certificate_for_all(
     selection: Selection, rows: IntArray, sample: CoverCertificate
 ) -> CoverCertificate:
     """The certificate of rows of the data, compared with all others by passes, from that for a sample of these."""
-    kernel, k = selection.kernel, len(rows)
+    kernel = selection.kernel
+    k = len(rows)
     if not isinstance(kernel, PointKernel) or isinstance(kernel, DiffusionKernel):
         raise InvalidInputError(
             "a proof for all rows needs a similarity of any two rows", "Use another `kernel`."
@@ -79,8 +80,8 @@ def certificate_for_all(
     targets = everyone.targets(m, [k], rate)
     S = targets.similarities(known)
     random = targets.of_random(S[:, k:], k)
-    highest_mean = everyone.lowest_bound(targets, S, known, k)
-    excess = max(most_above(highest_mean, m, n, rate), 0.0)
+    bound_of_mean = everyone.lowest_bound(targets, S, known, k)
+    excess = max(most_above(bound_of_mean, m, n, rate), 0.0)
     covered = float(everyone.covered[everyone.belongs].mean())
     value = covered - SINGLE_PRECISION
     bound = min(covered + excess + SINGLE_PRECISION, 1.0)
@@ -129,7 +130,7 @@ class Everyone:
     def distinct(self) -> IntArray:
         """Of equal rows that belong the first."""
         first = np.unique(self.codes[self.belongs], return_index=True)[1]
-        return np.asarray(self.belongs[first])
+        return self.belongs[first]
 
     def taken(self, numbers: IntArray) -> Any:
         """Some of the rows, in the order of the data, prepared."""
@@ -150,7 +151,8 @@ class Everyone:
         """
         data = self.selection.data
         run, prepare = data.all_rows.run_over(data)
-        joined, lowest = row_codes(known), np.inf
+        joined = row_codes(known)
+        lowest = np.inf
         for _ in range(MOST_LOOKS):
             u = bound_for_targets(S, k).thresholds
             price = run("proof for all rows", PerRow(partial(_prices, prepare, targets, u)))[
@@ -207,7 +209,8 @@ class Targets:
 
     def of_random(self, S: FloatArray, k: int) -> list[float]:
         """mean_T(f − c) of random choices among candidates with these g_ij."""
-        rng, differences = np.random.default_rng(0), []
+        rng = np.random.default_rng(0)
+        differences = []
         for _ in range(RANDOM_CHOICES):
             some = rng.choice(S.shape[1], min(k, S.shape[1]), replace=False)
             g = S[:, some].max(axis=1).astype(np.float64)
@@ -227,8 +230,10 @@ def _distances(cover: Cover, rows: Any, entries: int) -> Iterator[tuple[slice, A
     """(d / h)^order of rows to those of the cover, in blocks, where the rows are: in single precision on the host, in double on a
     device, which does not correct what is near.
     """
-    kernel, on_device = cover.kernel, is_on_device(rows)
-    in_single, unit = kernel.in_single_at(cover.reach), cover.reach**-kernel.order
+    kernel = cover.kernel
+    on_device = is_on_device(rows)
+    in_single = kernel.in_single_at(cover.reach)
+    unit = cover.reach**-kernel.order
     for part in row_blocks(rows.shape[0], kernel.n, DEVICE_BLOCK_ENTRIES if on_device else entries):
         some = rows_of(rows, part)
         yield part, kernel.device_distances_at(some) * unit if on_device else in_single(some)
@@ -245,7 +250,9 @@ def _seen(selection: Selection, prepare: Any, picks: Cover, rows: Any, start: in
 
 def _prices(prepare: Any, targets: Targets, u: FloatArray, rows: Any, start: int) -> BlockResult:
     """ρ of each row, from similarities g."""
-    Y, order, rate = prepare(rows), targets.cover.kernel.order, targets.rate
+    Y = prepare(rows)
+    order = targets.cover.kernel.order
+    rate = targets.rate
     least = targets.covered - np.expm1(-u) / rate  # the s with g = u
     with np.errstate(divide="ignore", invalid="ignore"):
         farthest = np.where(least > 0, (-np.log(least)) ** order, np.inf).astype(np.float32)
@@ -262,7 +269,8 @@ def _prices(prepare: Any, targets: Targets, u: FloatArray, rows: Any, start: int
 
 
 def _prices_on_device(targets: Targets, u: FloatArray, D: Any) -> FloatArray:
-    xp, covered = namespace(D), to_device_of(D, targets.covered)
+    xp = namespace(D)
+    covered = to_device_of(D, targets.covered)
     similar = targets.cover.similarities(D)
     above = -xp.log1p(-targets.rate * (similar - covered)) - to_device_of(D, u)
     return np.asarray(on_host(xp.sum(at_least_zero(above), axis=1))) / len(u)

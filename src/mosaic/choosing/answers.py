@@ -38,48 +38,52 @@ Value = TypeVar("Value", bound=np.generic)
 Question: TypeAlias = Callable[["Selection", Matrix], Any]
 
 
-def places_at(found: Selection, Y: Matrix) -> FloatArray:
+def places_at(selection: Selection, Y: Matrix) -> FloatArray:
     """Columns: position of the representative (-1), similarity to it (NaN), error, effective count, 1 for outliers."""
-    counts = found.data.counts_at(Y)
-    flagged = outliers_at(found, Y, counts)
-    labels = labels_at(found, Y, flagged)
+    counts = selection.data.counts_at(Y)
+    flagged = outliers_at(selection, Y, counts)
+    labels = labels_at(selection, Y, flagged)
     similarity = np.full(len(counts), np.nan)
-    for rows in row_blocks(len(counts) if len(found.chosen) else 0, len(found.chosen)):
-        K = similarities_at(found, rows_of(Y, rows))
+    for rows in row_blocks(len(counts) if len(selection.chosen) else 0, len(selection.chosen)):
+        K = similarities_at(selection, rows_of(Y, rows))
         label = labels[rows]
         similarity[rows] = np.where(label >= 0, K[np.arange(len(K)), label], np.nan)
-    return np.column_stack([labels, similarity, errors_at(found, Y), counts, flagged])
+    return np.column_stack([labels, similarity, errors_at(selection, Y), counts, flagged])
 
 
-def outliers_at(found: Selection, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
+def outliers_at(selection: Selection, Y: Matrix, counts: FloatArray | None = None) -> BoolArray:
     """Mask of the outliers. Rows that are kept are none."""
-    if not found.has_cut:
+    if not selection.has_cut:
         return np.zeros(Y.shape[0], dtype=bool)
-    flagged = found.data.below(Y, found.cut.count) if counts is None else found.cut.below(counts)
+    flagged = (
+        selection.data.below(Y, selection.cut.count)
+        if counts is None
+        else selection.cut.below(counts)
+    )
     odd = np.flatnonzero(flagged)
     if len(odd):
-        flagged[odd[kept_at(found, rows_of(Y, odd))]] = False
+        flagged[odd[kept_at(selection, rows_of(Y, odd))]] = False
     return flagged
 
 
-def kept_at(found: Selection, Y: Matrix) -> BoolArray:
+def kept_at(selection: Selection, Y: Matrix) -> BoolArray:
     """Mask of the rows that are no outliers whatever their counts: near a group that is kept, or equal to one that must be
     included or is called fine.
     """
     kept = np.zeros(Y.shape[0], dtype=bool)
-    if found.groups is not None:
-        kept |= found.groups.near(Y)
-    never = found.data.never_outliers
+    if selection.groups is not None:
+        kept |= selection.groups.near(Y)
+    never = selection.data.never_outliers
     if len(never):
-        kept |= (found.kernel.take(never).distances_at(Y) <= 0).any(axis=1)
+        kept |= (selection.kernel.take(never).distances_at(Y) <= 0).any(axis=1)
     return kept
 
 
-def labels_at(found: Selection, Y: Matrix, flagged: BoolArray | None = None) -> IntArray:
+def labels_at(selection: Selection, Y: Matrix, flagged: BoolArray | None = None) -> IntArray:
     """The positions of their representatives; -1 for outliers (``flagged``), or if there are no representatives."""
-    kernel = found.chosen_kernel
+    kernel = selection.chosen_kernel
     n = Y.shape[0]
-    if not len(found.chosen):
+    if not len(selection.chosen):
         return np.full(n, -1, np.intp)
     single = kernel.in_single_at(kernel.unit)
     # A pick stands for itself, whatever the rounding. A diffusion kernel has neighbours of rows, not rows.
@@ -96,32 +100,32 @@ def labels_at(found: Selection, Y: Matrix, flagged: BoolArray | None = None) -> 
         return D
 
     labels = nearest_picks(n, kernel.n, lambda rows: single(rows_of(Y, rows)), exact, kernel.X)
-    if found.rejects:
-        labels[outliers_at(found, Y) if flagged is None else flagged] = -1
+    if selection.rejects:
+        labels[outliers_at(selection, Y) if flagged is None else flagged] = -1
     return labels
 
 
-def errors_at(found: Selection, Y: Matrix) -> FloatArray:
-    return found.measure.errors_at(found.chosen_kernel, Y)
+def errors_at(selection: Selection, Y: Matrix) -> FloatArray:
+    return selection.measure.errors_at(selection.chosen_kernel, Y)
 
 
-def similarities_at(found: Selection, Y: Matrix) -> FloatArray:
-    return found.chosen_kernel.cross(Y)
+def similarities_at(selection: Selection, Y: Matrix) -> FloatArray:
+    return selection.chosen_kernel.cross(Y)
 
 
-def counts_at(found: Selection, Y: Matrix) -> FloatArray:
-    return found.data.counts_at(Y)
+def counts_at(selection: Selection, Y: Matrix) -> FloatArray:
+    return selection.data.counts_at(Y)
 
 
-def counts_of_outliers_at(found: Selection, Y: Matrix) -> FloatArray:
+def counts_of_outliers_at(selection: Selection, Y: Matrix) -> FloatArray:
     """Infinite for rows that belong."""
-    counts = counts_at(found, Y)
-    return np.where(outliers_at(found, Y, counts), counts, np.inf)
+    counts = counts_at(selection, Y)
+    return np.where(outliers_at(selection, Y, counts), counts, np.inf)
 
 
-def errors_of_belonging_at(found: Selection, Y: Matrix) -> FloatArray:
+def errors_of_belonging_at(selection: Selection, Y: Matrix) -> FloatArray:
     """NaN for outliers."""
-    return np.where(outliers_at(found, Y), np.nan, errors_at(found, Y))
+    return np.where(outliers_at(selection, Y), np.nan, errors_at(selection, Y))
 
 
 def nearest_picks(
@@ -151,40 +155,44 @@ def nearest_picks(
     return labels
 
 
-def of_all_rows(found: Selection, in_memory: NDArray[Value], question: Question) -> NDArray[Value]:
+def of_all_rows(
+    selection: Selection, in_memory: NDArray[Value], question: Question
+) -> NDArray[Value]:
     """Answers for all rows of the data; of a sample, by a pass. Rows in memory have those of their points, which respect the
     constraints.
     """
-    if not found.is_sampled:
+    if not selection.is_sampled:
         return in_memory
-    answers = np.array(found.data.all_rows.answers(found, question), in_memory.dtype)
-    answers[found.data.row_numbers] = in_memory
+    answers = np.array(selection.data.all_rows.answers(selection, question), in_memory.dtype)
+    answers[selection.data.row_numbers] = in_memory
     return answers
 
 
-def with_outliers(found: Selection) -> Selection:
+def with_outliers(selection: Selection) -> Selection:
     """The same findings, of a sample with the outliers of all rows in memory, ``MOST_OUTLIERS`` with the lowest counts: one
     pass looks for them. The selection itself where all rows are in memory, or can no longer be read.
     """
-    data = found.data
-    kernel = found.kernel
+    data = selection.data
+    kernel = selection.kernel
     can_join = isinstance(kernel, PointKernel) and not isinstance(kernel, DiffusionKernel)
-    if data.row_numbers is None or not (found.has_cut and can_join and data.all_rows.is_possible):
-        return found
-    in_memory = np.where(found.outlier_rows, found.counts_of_rows, np.inf)
-    counts = of_all_rows(found, in_memory, counts_of_outliers_at)
-    found.computed["outlier_mask"] = counts < np.inf
-    lowest = np.argsort(counts, kind="stable")[: min(MOST_OUTLIERS, found.n_outliers)]
+    if data.row_numbers is None or not (
+        selection.has_cut and can_join and data.all_rows.is_possible
+    ):
+        return selection
+    in_memory = np.where(selection.outliers_in_memory, selection.counts_in_memory, np.inf)
+    counts = of_all_rows(selection, in_memory, counts_of_outliers_at)
+    selection.computed["outlier_mask"] = counts < np.inf
+    lowest = np.argsort(counts, kind="stable")[: min(MOST_OUTLIERS, selection.n_outliers)]
     new = np.setdiff1d(lowest, data.row_numbers)
     if not len(new):
-        return found
+        return selection
     joined = data.joined(new, data.all_rows.rows(new, data), allowed=False, group=0)
-    kept = found.groups
+    kept = selection.groups
     if kept is not None:
         kept = replace(kept, group=np.pad(kept.group, (0, len(new))))
     assert joined.row_numbers is not None
-    members = np.searchsorted(joined.row_numbers, found.rows)
-    return replace(found, data=joined, groups=kept, members=members)
+    members = np.searchsorted(joined.row_numbers, selection.rows)
+    return replace(selection, data=joined, groups=kept, members=members)
 
 
 @dataclass(frozen=True)

@@ -80,12 +80,16 @@ def bound_of(
     slack = error * float(weights @ np.abs(covered))
     u, floor = _first_thresholds(S, own)
     dual = everyone = _Dual.above(floor, S, weights, slots)
-    is_working, in_every_best = is_pick.copy(), np.zeros_like(is_pick)
-    lowest, thresholds, size = np.inf, u, 1.0
+    is_working = is_pick.copy()
+    in_every_best = np.zeros_like(is_pick)
+    lowest = np.inf
+    thresholds = u
+    size = 1.0
     for _ in range(0, steps + 1, STEPS_BETWEEN_LOOKS):
         look = dual.look(u, error)
         if look.bound < lowest:
-            lowest, thresholds = look.bound, u
+            lowest = look.bound
+            thresholds = u
         in_every_best[dual.candidates[look.without < value - slack]] = True
         is_working[dual.candidates[look.called]] = True
         dual = dual.among(look.with_it >= value - slack)
@@ -105,7 +109,7 @@ def bounds_for_all(rho: FloatArray, weights: FloatArray, u: FloatArray) -> Float
     """Upper bounds of the cover of 1, 2, 3, … candidates: Σ_i ω_i u_i + ρ_(1) + … + ρ_(k), one u for every k."""
     sums = np.cumsum(np.sort(rho)[::-1])
     slack = _rounding(len(u), len(rho)) * (float(weights @ np.abs(u)) + sums)
-    return np.asarray(float(weights @ u) + sums + slack)
+    return float(weights @ u) + sums + slack
 
 
 def _rounding(n: int, k: int) -> float:
@@ -181,18 +185,22 @@ class _Dual:
         """D(u). A set with a candidate that is not among the best has it instead of one of its slot, which is at least the least
         of these; a set without one of the best has at most the next.
         """
-        rho, slot, room = self.prices(u), self.slots.of, self.slots.room
+        rho = self.prices(u)
+        slot = self.slots.of
+        room = self.slots.room
         best = self.slots.best(rho)
         total = float(rho[best].sum())
         slack = error * (float(self.weights @ np.abs(u)) + total)
         bound = float(self.weights @ u) + total + slack
         taken = np.setdiff1d(best, self.slots.forced)
         others = np.setdiff1d(np.arange(len(rho)), best)
-        least, following = np.full(len(room), np.inf), np.zeros(len(room))
+        least = np.full(len(room), np.inf)
+        following = np.zeros(len(room))
         np.minimum.at(least, slot[taken], rho[taken])
         np.maximum.at(following, slot[others], rho[others])
         least[np.bincount(slot[best], minlength=len(room)) < room] = 0.0
-        with_it, without = np.full(len(rho), np.inf), np.full(len(rho), np.inf)
+        with_it = np.full(len(rho), np.inf)
+        without = np.full(len(rho), np.inf)
         with_it[others] = bound + rho[others] - least[slot[others]] + slack
         without[taken] = bound - rho[taken] + following[slot[taken]] + slack
         without[np.asarray(self.slots.forced, np.intp)] = -np.inf
@@ -209,16 +217,23 @@ def _descend(
     The u with the lowest D, and the size of the next steps.
     """
     weights = dual.weights
-    lowest, best_u, direction, idle = np.inf, u, None, 0
+    lowest = np.inf
+    best_u = u
+    direction = None
+    idle = 0
     for _ in range(STEPS_BETWEEN_LOOKS):
         rho = dual.prices(u)
         best = dual.slots.best(rho)
         bound = float(weights @ u) + float(rho[best].sum())
         idle = 0 if bound < lowest - LEAST_PROGRESS * max(lowest - value, 0.0) else idle + 1
         if bound < lowest:
-            lowest, best_u = bound, u
+            lowest = bound
+            best_u = u
         if idle == PATIENCE:
-            u, size, direction, idle = best_u, 0.5 * size, None, 0
+            u = best_u
+            size = 0.5 * size
+            direction = None
+            idle = 0
             continue
         near = dual.similarities[best]
         slope = 1.0 - np.bincount(near.indices[near.data > u[near.indices]], minlength=len(u))

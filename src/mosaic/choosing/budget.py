@@ -60,11 +60,11 @@ def available_memory(root: Path = Path("/")) -> float:
                 stat = dict(
                     line.split() for line in (place / "memory.stat").read_text().splitlines()
                 )
-                left = int((place / "memory.max").read_text()) - int(
-                    (place / "memory.current").read_text()
-                )
+                limit = int((place / "memory.max").read_text())
+                taken = int((place / "memory.current").read_text())
                 # Such pages are given up when there is need.
-                free.append(float(left + int(stat.get("inactive_file", 0))))
+                given_up = int(stat.get("inactive_file", 0))
+                free.append(float(limit - taken + given_up))
             if place == mount:
                 break
     return max(min(free), 0.0)
@@ -73,10 +73,8 @@ def available_memory(root: Path = Path("/")) -> float:
 def refuse_beyond(budget: float, what: object, needed: float, remedy: str) -> None:
     """Raise an error with the numbers if more is needed than the budget."""
     if needed > budget:
-        raise MemoryBudgetError(
-            f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}",
-            remedy,
-        )
+        fault = f"{what} need about {readable_size(needed)}; the budget is {readable_size(budget)}"
+        raise MemoryBudgetError(fault, remedy)
 
 
 def refuse_certificate_beyond(
@@ -84,12 +82,9 @@ def refuse_certificate_beyond(
 ) -> None:
     """Similarities in single precision, and a quarter as much for those above the floor; as many as a fit has are allowed."""
     budget = max(budget_of(memory_budget), 6.0 * MOST_SIMILARITIES)
-    refuse_beyond(
-        budget,
-        f"Certificates of {k:,} picks",
-        5.0 * targets * candidates,
-        "Raise `memory_budget`, or certify fewer.",
-    )
+    what = f"Certificates of {k:,} picks"
+    remedy = "Raise `memory_budget`, or certify fewer."
+    refuse_beyond(budget, what, 5.0 * targets * candidates, remedy)
 
 
 def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
@@ -156,6 +151,5 @@ def may_load(size: float, budget: float) -> bool:
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
     """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
     numbers = 8.0 * n * n_features
-    return (
-        may_load(numbers, budget) and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
-    )
+    needed = copies * numbers + memory_of_fit(n, 8, n_features)
+    return may_load(numbers, budget) and needed <= budget

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mosaic.arrays.blocks import (
-    NO_ROWS,
     BoolArray,
     FloatArray,
     IntArray,
@@ -34,7 +33,7 @@ from mosaic.choosing.outliers import (
 )
 from mosaic.choosing.points import FitData
 from mosaic.choosing.selection import Selection
-from mosaic.choosing.settings import Settings, is_auto
+from mosaic.choosing.settings import Constraints, Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.text import at_least, listed
 
@@ -47,31 +46,30 @@ CLEARLY_BETTER = 0.1
 
 
 def choose(data: FitData, settings: Settings) -> Selection:
-    found = flag_only(data, settings)
-    constraints = data.constraints
-    why = ""
+    judged = flag_only(data, settings)
     if settings.mode == "paper":
-        return _choose_like_the_paper(found)
+        return _choose_like_the_paper(judged)
+    constraints = data.constraints
     k = settings.number(data.n_rows)
-    least = max(len(constraints.must), 1)
     if k is not None and k > data.n_rows:
         fault = f"is more than there are points (n_samples = {data.n_rows})"
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
-    k = constraints.fixed_total if k is None else k
+    if k is None:
+        k = constraints.fixed_total
     if settings.coverage is not None:
         if k is not None:
             fault = f"`coverage={settings.coverage:g}` and quotas that add up to {k:,} each say how many to choose"
             raise InvalidInputError(fault, "Give one of them.")
-        return _as_many_as_needed(found, settings.coverage)
+        return _as_many_as_needed(judged, settings.coverage)
+    why = ""
     if k is None:
-        k, why = Chooser(found, MOST_AUTOMATIC).suggested()
-        if least > k:
-            k = least
+        k, why = Chooser(judged, MOST_AUTOMATIC).suggested()
+        if len(constraints.must) > k:
+            k = len(constraints.must)
             why = "those that must be included"
-    chooser = Chooser(found, k)
+    chooser = Chooser(judged, k)
     picks = chooser.picks()
-    changes = () if constraints.start is None else chooser.changes(picks)
-    return replace(chooser.improved(picks), changes=changes, why_so_many=why)
+    return replace(chooser.improved(picks), changes=chooser.changes(picks), why_so_many=why)
 
 
 def flag_only(data: FitData, settings: Settings) -> Selection:
@@ -106,7 +104,7 @@ class Ranking(NamedTuple):
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> Ranking:
-    """Up to ``limit`` rows by gain, ``go_on``: after those of the selection."""
+    """Up to ``limit`` rows by gain; with ``go_on``, first those of the selection, then others."""
     k = len(selection.rows) or limit
     data = selection.data
     if go_on:
@@ -130,17 +128,17 @@ def suggested_number(selection: Selection) -> int:
     return Chooser(selection, MOST_AUTOMATIC).suggested()[0]
 
 
-def _as_many_as_needed(found: Selection, share: float) -> Selection:
-    """The selection of as many picks as this coverage needs: the first of a ranking, where covers by 2, 4, 8, … are tried; within
-    quotas as many, and then more as long as these do not reach it.
+def _as_many_as_needed(judged: Selection, share: float) -> Selection:
+    """The selection of as few picks as reach this coverage: the first of a ranking, by the cover of 2, 4, 8, … picks until one
+    reaches it. Within quotas so many are chosen, and then more until they reach it, too.
     """
-    constraints = found.data.constraints
-    point_of = found.data.points.point_of
+    constraints = judged.data.constraints
+    point_of = judged.data.points.point_of
     k = 2
     while True:
-        chooser = Chooser(found, k)
+        chooser = Chooser(judged, k)
         rows, gains = chooser.ranked(k, earlier_first=True)
-        coverage = found.measure.along(point_of[rows])
+        coverage = judged.measure.along(point_of[rows])
         reached = float(coverage[-1]) if len(rows) else 0.0
         if reached >= share and len(rows) >= len(constraints.must):
             break
@@ -153,16 +151,16 @@ def _as_many_as_needed(found: Selection, share: float) -> Selection:
     k = max(int(np.argmax(coverage >= share)) + 1, len(constraints.must), 1)
     picks = Picks(rows[:k], gains[:k])
     while constraints.quotas is not None:
-        chooser = Chooser(found, k)
+        chooser = Chooser(judged, k)
         picks = chooser.picks()
-        coverage = found.measure.along(point_of[picks.rows])
+        coverage = judged.measure.along(point_of[picks.rows])
         if coverage[-1] >= share:
             break
         k += max(k // 20, 1)
     half = int(np.argmax(coverage >= share / 2)) + 1
     why = f"as many as a coverage of {100 * share:g} % needs (half of that needs {half:,})"
-    changes = () if constraints.start is None else chooser.changes(picks)
-    return replace(found, members=picks.rows, gains=picks.gains, changes=changes, why_so_many=why)
+    changes = chooser.changes(picks)
+    return replace(judged, members=picks.rows, gains=picks.gains, changes=changes, why_so_many=why)
 
 
 class Picks(NamedTuple):
@@ -180,45 +178,58 @@ class Chooser:
     selection: Selection
     k: int
 
+    @property
+    def data(self) -> FitData:
+        return self.selection.data
+
+    @property
+    def constraints(self) -> Constraints:
+        return self.data.constraints
+
     @cached_property
     def rejected(self) -> BoolArray:
-        rejects = self.selection.settings.outliers == "reject"
-        if rejects:
+        if self.selection.settings.outliers == "reject":
             return self.selection.is_outlier
-        return np.zeros(self.selection.data.points.n, dtype=bool)
+        return np.zeros(self.data.points.n, dtype=bool)
 
     @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, by point, one of each group: one that must be, else an earlier pick, else the first copy."""
-        data = self.selection.data
-        constraints = self.selection.data.constraints
+        constraints = self.constraints
         must = constraints.must
-        point_of = data.points.point_of
-        numbers, copies = np.unique(point_of[must], return_counts=True)
-        if (copies > 1).any():
-            first, second = data.rows_in_data(
-                must[point_of[must] == numbers[np.argmax(copies > 1)]]
-            )[:2]
-            fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
-            raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
-        may = ~self.rejected
-        start = NO_ROWS if constraints.start is None else constraints.start
+        point_of = self.data.points.point_of
+        self._refuse_equal(must)
+        start = constraints.start
         rows = np.flatnonzero(constraints.allowed & (point_of >= 0))
-        rows = np.setdiff1d(rows[may[point_of[rows]]], must)
-        rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
+        rows = np.setdiff1d(rows[~self.rejected[point_of[rows]]], must)
+        by_right = [must, start[np.isin(start, rows)], np.setdiff1d(rows, start)]
+        rows = np.concatenate(by_right)
         kinds = point_of[rows] * len(constraints.names) + constraints.group[rows]
-        rows = rows[np.sort(np.unique(kinds, return_index=True)[1])]
-        return np.asarray(rows[np.lexsort((rows, point_of[rows]))])
+        first_of_kind = np.unique(kinds, return_index=True)[1]
+        return self.by_point(rows[first_of_kind])
+
+    def _refuse_equal(self, must: IntArray) -> None:
+        points = self.data.points.point_of[must]
+        numbers, copies = np.unique(points, return_counts=True)
+        if (copies > 1).any():
+            equal = must[points == numbers[np.argmax(copies > 1)]]
+            first, second = self.data.rows_in_data(equal)[:2].tolist()
+            fault = f"names `row {first}` and `row {second}`, which are equal"
+            raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
+
+    def by_point(self, rows: IntArray) -> IntArray:
+        """These rows in the order of their points, equal ones in that of their numbers."""
+        return rows[np.lexsort((rows, self.data.points.point_of[rows]))]
 
     @cached_property
     def targets(self) -> IntArray:
         """Points that are not rejected; of many, a sample that is large enough for k picks."""
         most = max(USUAL_TARGETS, round(TARGETS_FOR_A_PICK * self.k))
-        return self.selection.data.points.sample(np.flatnonzero(~self.rejected), most)
+        return self.data.points.sample(np.flatnonzero(~self.rejected), most)
 
     @cached_property
     def weights(self) -> FloatArray:
-        everyone = self.selection.data.points.weights
+        everyone = self.data.points.weights
         weights: FloatArray = everyone[self.targets]
         if len(self.targets) < np.count_nonzero(~self.rejected):
             weights = rescale_weights(weights, len(weights), float(everyone[~self.rejected].sum()))
@@ -236,8 +247,8 @@ class Chooser:
 
     def slots(self, candidates: IntArray) -> Slots:
         """The places of k picks among these rows, within the quotas."""
-        points = self.selection.data.points
-        constraints = self.selection.data.constraints
+        points = self.data.points
+        constraints = self.constraints
         pool = self.pool
         sizes = np.bincount(
             constraints.group[pool], points.weights[points.point_of[pool]], len(constraints.names)
@@ -248,33 +259,29 @@ class Chooser:
 
     def picks(self) -> Picks:
         """K rows and their gains, by the objective with exchanges, within the quotas; earlier picks are taken first."""
-        settings = self.selection.settings
-        points = self.selection.data.points
-        k = self.k
-        constraints = self.selection.data.constraints
-        candidates = self.candidates(k)
+        candidates = self.candidates(self.k)
         slots = self.slots(candidates)
-        constraints.check_room(slots, candidates, points.spread(self.rejected, False))
+        rejected = self.data.points.spread(self.rejected, False)
+        self.constraints.check_room(slots, candidates, rejected)
         objective = self.objective(slots.twins)
         n_forced = len(slots.forced)
         replaced = []
         while True:
             old = self._earlier(objective, slots, candidates)
             chosen, gains = objective.ranked(replace(slots, forced=[*slots.forced, *old]))
-            if len(chosen) < slots.room.sum():  # groups compete for equal rows
-                asked = slots.room.sum()
-                fault = f"{asked} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
+            wanted = slots.room.sum()
+            if len(chosen) < wanted:  # groups compete for equal rows
+                fault = f"{wanted} representatives are asked for, and {len(chosen)} found: of equal rows only one is chosen"
                 raise InvalidInputError(fault, "Ask for fewer.")
             # If the number is read off the curve, the picks stay those of the curve.
-            if settings.coverage is None:
+            if self.selection.settings.coverage is None:
                 worth = np.zeros(len(candidates))
                 worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
                 exchanged = objective.exchanged(chosen, slots, worth if old else None)
-                pairs = zip(chosen, exchanged, strict=True)
                 replaced = [
-                    (int(candidates[a]), int(candidates[b]))
-                    for a, b in pairs
-                    if a in old and a not in exchanged
+                    (int(candidates[before]), int(candidates[after]))
+                    for before, after in zip(chosen, exchanged, strict=True)
+                    if before in old and before not in exchanged
                 ]
                 chosen, gains = in_order(objective, exchanged, n_forced)
             lacking = self._for_groups(slots, chosen)
@@ -285,37 +292,30 @@ class Chooser:
 
     def improved(self, picks: Picks) -> Selection:
         """The selection with these picks, moved to the middle of their rows in the larger sample if there is one."""
-        found = self.selection
-        constraints = self.selection.data.constraints
-        found = replace(found, members=picks.rows, gains=picks.gains)
-        if found.data.larger is None:
-            return found
-        stays = np.isin(picks.rows, constraints.must)
-        if constraints.start is not None:
-            stays |= np.isin(picks.rows, constraints.start)
-        moved = with_moved_picks(found, self.cover, stays)
-        if moved is found:
-            return found
+        must = self.constraints.must
+        selection = replace(self.selection, members=picks.rows, gains=picks.gains)
+        if self.data.larger is None:
+            return selection
+        stays = np.isin(picks.rows, np.append(must, self.constraints.start))
+        moved = with_moved_picks(selection, self.cover, stays)
+        if moved is selection:
+            return selection
         chooser = Chooser(moved, self.k)
-        order, gains = in_order(
-            chooser.objective(moved.chosen), list(range(len(picks.rows))), len(constraints.must)
-        )
+        everyone = list(range(len(picks.rows)))
+        order, gains = in_order(chooser.objective(moved.chosen), everyone, len(must))
         return replace(
             moved, members=moved.members[order], gains=np.array(gains) / chooser.weights.sum()
         )
 
     def ranked(self, most: int, *, earlier_first: bool = False) -> tuple[IntArray, FloatArray]:
         """Up to this many rows by the objective and their gains, without quotas."""
-        data = self.selection.data
         candidates = self.candidates(most)
-        slots = data.constraints.slots(
-            len(candidates), candidates, data.points.point_of[candidates]
-        )
-        objective = self.objective(slots.twins)
+        twins = self.data.points.point_of[candidates]
+        slots = self.constraints.slots(len(candidates), candidates, twins)
+        objective = self.objective(twins)
         if earlier_first:
-            slots = replace(
-                slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)]
-            )
+            earlier = self._earlier(objective, slots, candidates)
+            slots = replace(slots, forced=[*slots.forced, *earlier])
         chosen, gains = objective.ranked(slots, most)
         return candidates[chosen], np.array(gains) / self.weights.sum()
 
@@ -323,44 +323,31 @@ class Chooser:
         """How many picks to take, and why: all of few distinct rows, one row for each clear cluster, or √(n/2)."""
         n = float(self.weights.sum())
         pool = max(len(self.pool), 1)
-        data = self.selection.data
         usual = int(np.clip(round((n / 2.0) ** 0.5), 1, MOST_AUTOMATIC))
         if usual >= pool:
             return pool, "one for each distinct row that may be chosen"
-        some = self.targets[subsample(len(self.targets), 1000, data.seed)]
-        if len(some) < FEWEST_FOR_CLUSTERS:
-            return (
-                usual,
-                f"fewer than {FEWEST_FOR_CLUSTERS} distinct rows show no clusters, so √(n/2), a rule of thumb",
-            )
-        squared = data.kernel.distances(some, some) ** (2.0 / data.kernel.order)
+        thumb = "so √(n/2), a rule of thumb"
+        sample = self.targets[subsample(len(self.targets), 1000, self.data.seed)]
+        if len(sample) < FEWEST_FOR_CLUSTERS:
+            why = f"fewer than {FEWEST_FOR_CLUSTERS} distinct rows show no clusters, {thumb}"
+            return usual, why
+        kernel = self.data.kernel
+        squared = kernel.distances(sample, sample) ** (2.0 / kernel.order)
         number, between = number_of_clusters(squared, min(MOST_AUTOMATIC, pool))
         if number == 1:
-            return usual, "no clusters are clear, so √(n/2), a rule of thumb"
-        return (
-            number,
-            f"as many as there are clear clusters ({percent(between)} of their rows are between two)",
-        )
+            return usual, f"no clusters are clear, {thumb}"
+        share = f"{percent(between)} of their rows are between two"
+        return number, f"as many as there are clear clusters ({share})"
 
     def _earlier(self, objective: Location, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
-        constraints = self.selection.data.constraints
-        points = self.selection.data.points.point_of
-        if constraints.start is None:
-            return []
-        earlier = set(
-            zip(
-                points[constraints.start].tolist(),
-                constraints.group[constraints.start].tolist(),
-                strict=True,
-            )
-        )
-        known = zip(slots.twins.tolist(), constraints.group[candidates].tolist(), strict=True)
-        old = [
-            place
-            for place, point in enumerate(known)
-            if point in earlier and place not in slots.forced
-        ]
+        start = self.constraints.start
+        group = self.constraints.group
+        kinds = slots.twins * len(self.constraints.names) + group[candidates]
+        points = self.data.points.point_of[start]
+        is_earlier = np.isin(kinds, points * len(self.constraints.names) + group[start])
+        is_earlier[list(slots.forced)] = False
+        old = np.flatnonzero(is_earlier).tolist()
         few = slots.among([*slots.forced, *old], slots.forced)
         return objective.ranked(few)[0][len(slots.forced) :] if old else []
 
@@ -371,10 +358,9 @@ class Chooser:
         if self.selection.groups is None:
             return []
         groups = self.selection.groups.group
-        weights = self.selection.data.points.weights
-        sizes = np.bincount(groups.clip(0), weights)
+        sizes = np.bincount(groups.clip(0), self.data.points.weights)
         group_of = groups[slots.twins]
-        found = []
+        lacking = []
         room = slots.room - np.bincount(slots.of[list(slots.forced)], minlength=len(slots.room))
         for number in range(1, len(sizes)):
             members = np.flatnonzero((group_of == number) & (room[slots.of] > 0))
@@ -386,102 +372,99 @@ class Chooser:
                 self.cover.between(self.targets[inside], slots.twins[members])
             )
             best = int(members[quantised(similar, float(sizes[number])).argmax()])
-            found.append(best)
+            lacking.append(best)
             room[slots.of[best]] -= 1
-        return found
+        return lacking
 
-    def changes(self, found: Picks) -> tuple[str, ...]:
-        """What became of the earlier picks, and what that does to the mean similarity to the nearest pick, in sentences."""
-        data = self.selection.data
-        cover = self.cover
-        constraints = data.constraints
-        point_of = data.points.point_of
-        start = data.constraints.start
-        chosen = point_of[found.rows]
-        assert start is not None
-
-        def called(row: int) -> str:
-            return data.called(int(data.rows_in_data(np.array([row]))[0]))
-
-        def similarity(points: IntArray) -> float:
-            S = on_host(cover.between(self.targets, points))
-            return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
-
-        again = [row for row in start.tolist() if point_of[row] >= 0 and point_of[row] in chosen]
-        kept = list({int(point_of[row]): row for row in reversed(again)}.values())[::-1]
-        told = [
-            f"{len(kept):,} of {counted(len(start) + len(constraints.gone), 'earlier pick')} kept."
-        ]
-        now = similarity(chosen)
-        before = similarity(np.unique(point_of[start[point_of[start] >= 0]]))
-        if found.replaced:
-            without = [
-                similarity(np.where(chosen == point_of[new], point_of[old], chosen))
-                for old, new in found.replaced
-            ]
-            pairs = zip(found.replaced, without, strict=True)
-            shown = [
-                f"{called(old)} → {called(new)} (+{now - then:.2g})" for (old, new), then in pairs
-            ]
-            told.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
+    def changes(self, picks: Picks) -> tuple[str, ...]:
+        """What became of the picks of an earlier fit, if there was one, and what that does to the mean similarity to the nearest
+        pick, in sentences.
+        """
+        start = self.constraints.start
+        lost = self.constraints.lost
+        if not len(start) and not lost:
+            return ()
+        point_of = self.data.points.point_of
+        chosen = point_of[picks.rows]
+        again = start[np.isin(point_of[start], chosen)]
+        _, first = np.unique(point_of[again], return_index=True)
+        kept = again[first]
+        now = self._mean_similarity(chosen)
+        said = [f"{len(kept):,} of {counted(len(start) + len(lost), 'earlier pick')} kept."]
+        if picks.replaced:
+            shown = []
+            for old, new in picks.replaced:
+                without = np.where(chosen == point_of[new], point_of[old], chosen)
+                gain = now - self._mean_similarity(without)
+                shown.append(f"{self._called(old)} → {self._called(new)} (+{gain:.2g})")
+            said.append(f"Replaced, with what that adds to the mean similarity: {listed(shown)}.")
         dropped: dict[str, list[str]] = {}
         for row in start.tolist():
-            if row in kept or row in dict(found.replaced):
-                continue
-            if point_of[row] < 0:
-                why = "since their weight is 0"
-            elif point_of[row] in point_of[kept]:
-                why = "since they are equal to another pick"
-            elif not constraints.allowed[row]:
-                why = "since they may not be chosen"
-            elif self.rejected[point_of[row]]:
-                why = "since they are outliers now"
-            else:
-                why = "since there is no place for them"
-            dropped.setdefault(why, []).append(called(row))
-        told += [f"Not kept, {why}: {listed(rows)}." for why, rows in dropped.items()]
-        if constraints.gone:
-            told.append(f"Not among the rows any more: {listed(constraints.gone)}.")
-        alone = f"with the earlier picks alone it is {before:.4g}"
-        return (*told, f"The mean similarity to the nearest pick is {now:.4g}; {alone}.")
+            if row not in kept and row not in dict(picks.replaced):
+                why = self._why_dropped(row, chosen)
+                dropped.setdefault(why, []).append(self._called(row))
+        said += [f"Not kept, since {why}: {listed(rows)}." for why, rows in dropped.items()]
+        if lost:
+            said.append(f"Not among the rows any more: {listed(lost)}.")
+        there = point_of[start[point_of[start] >= 0]]
+        alone = f"with the earlier picks alone it is {self._mean_similarity(np.unique(there)):.4g}"
+        return (*said, f"The mean similarity to the nearest pick is {now:.4g}; {alone}.")
+
+    def _why_dropped(self, row: int, chosen: IntArray) -> str:
+        """Why an earlier pick is none of the ``chosen`` points any more, or not itself."""
+        point = self.data.points.point_of[row]
+        if point < 0:
+            return "their weight is 0"
+        if point in chosen:
+            return "they are equal to another pick"
+        if not self.constraints.allowed[row]:
+            return "they may not be chosen"
+        if self.rejected[point]:
+            return "they are outliers now"
+        return "there is no place for them"
+
+    def _called(self, row: int) -> str:
+        return self.data.called(int(self.data.rows_in_data(np.array([row]))[0]))
+
+    def _mean_similarity(self, points: IntArray) -> float:
+        """Of the targets to the nearest of these points."""
+        S = on_host(self.cover.between(self.targets, points))
+        return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
 
     def eligible(self, k: int) -> IntArray:
-        """The rows of the pool without those that are just above a valley of the counts: some of them are outliers. They are no
-        candidates as long as there are others.
+        """The rows of the pool. Just above a valley of the counts some rows are outliers, too: these rows are left out as long as
+        there are k others.
         """
-        data = self.selection.data
         cut = self.selection.cut
+        groups = self.selection.groups
         pool = self.pool
         belongs = ~self.rejected
-        if cut.rule != "valley" or data.constraints.quotas is not None or belongs.all():
+        if cut.rule != "valley" or self.constraints.quotas is not None or belongs.all():
             return pool
-        is_sure = data.counts[data.points.point_of[pool]] >= just_above(
-            cut.count, data.counts[belongs]
-        )
-        is_sure |= np.isin(pool, data.constraints.must)
-        if self.selection.groups is not None:
-            is_sure |= self.selection.groups.members[data.points.point_of[pool]]
+        counts = self.data.counts
+        points = self.data.points.point_of[pool]
+        is_sure = counts[points] >= just_above(cut.count, counts[belongs])
+        is_sure |= np.isin(pool, self.constraints.must)
+        if groups is not None:
+            is_sure |= groups.members[points]
         return pool[is_sure] if is_sure.sum() >= k else pool
 
     def candidates(self, k: int) -> IntArray:
         """The eligible rows that are compared: all; of many, those of each group with the lowest priorities."""
-        points = self.selection.data.points
-        constraints = self.selection.data.constraints
+        points = self.data.points
+        constraints = self.constraints
         pool = self.eligible(k)
         most = max(MOST_SIMILARITIES // max(len(self.targets), 1), CANDIDATES_FOR_A_PICK * k)
         if len(pool) <= most:
             return pool
-        kept = [constraints.must]
+        kept = [constraints.must, np.intersect1d(constraints.start, pool)]
         groups = np.unique(constraints.group[pool])
-        if constraints.start is not None:
-            kept.append(np.intersect1d(constraints.start, pool))
         for group in groups:
             members = pool[constraints.group[pool] == group]
             size = max(most // len(groups), 2 * k)
             order = points.sampling_order(points.point_of[members], size)
             kept.append(members[np.argsort(order, kind="stable")[:size]])
-        rows = np.unique(np.concatenate(kept))
-        return rows[np.lexsort((rows, points.point_of[rows]))]
+        return self.by_point(np.unique(np.concatenate(kept)))
 
 
 def in_order(
@@ -493,11 +476,11 @@ def in_order(
     )
 
 
-def _choose_like_the_paper(found: Selection) -> Selection:
+def _choose_like_the_paper(judged: Selection) -> Selection:
     """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
-    data = found.data
-    settings = found.settings
-    cut = found.cut
+    data = judged.data
+    settings = judged.settings
+    cut = judged.cut
     influence = data.solved.influence
     located = lowest_first(influence != 0, -influence)
     # The setting of the paper's first author in later work.
@@ -508,9 +491,8 @@ def _choose_like_the_paper(found: Selection) -> Selection:
         squared = own[:, None] + own - 2.0 * data.kernel.block(located, located)
         novel = located[prune_similar(np.maximum(squared, 0.0), share)]
     low = cut.below(data.counts[novel])
-    if (
-        settings.op_threshold is None and low.all()
-    ):  # the kernel is so narrow that every point stands alone
+    if settings.op_threshold is None and low.all():
+        # The kernel is so narrow that every point stands alone.
         cut = NO_OUTLIERS
         low = np.zeros_like(low)
     kept = novel[~low] if settings.outliers == "reject" else novel
@@ -521,7 +503,7 @@ def _choose_like_the_paper(found: Selection) -> Selection:
             "Raise `op_threshold`, lower `alpha`, or widen the kernel.",
         )
     kept = kept[: settings.number(data.n_rows)]
-    return replace(found, cut=cut, members=data.points.first[kept], gains=influence[kept])
+    return replace(judged, cut=cut, members=data.points.first[kept], gains=influence[kept])
 
 
 def prune_similar(distances: FloatArray, share: float) -> IntArray:

@@ -42,8 +42,8 @@ REACH_DISTANCES = 1 << 21
 CACHED_SIMILARITIES = 1 << 17
 #: Exchanges end after so many sweeps over the candidates; a handful is usual.
 MOST_SWEEPS = 20
-#: The floor of a target is its similarity to the candidate at this rank among some of them, of which there are half as many as
-#: picks: above it are as many candidates as there are for this many picks, twice the rank.
+#: The floor of a target is its similarity to the candidate at this rank among a part of the candidates, half as many as picks.
+#: Above it are about as many of all candidates as there are for twice this number of picks.
 FLOOR_RANK = 8
 
 
@@ -99,9 +99,8 @@ class Exchanges:
         stays = np.isin(self.picks, np.asarray(slots.forced, np.intp))
         of = slots.of[self.picks]
         every = np.arange(len(slots.room))[:, None]
-        self.may_leave = (
-            (every == of) | (slots.room[of] == 0)
-        ) & ~stays  # for a candidate of this slot
+        # By the slot of the candidate that would come.
+        self.may_leave = ((every == of) | (slots.room[of] == 0)) & ~stays
 
     def may_be(self, candidates: slice) -> BoolArray:
         """Whether each of these candidates may take the place of each pick, candidates × picks."""
@@ -131,7 +130,7 @@ class Cover:
 
     @classmethod
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
-        """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
+        """The cover of weighted points by k picks. One pick has the reach of two: its own is ∞, where all rows are alike."""
         some = subsample(len(points), max(1024, round(TARGETS_FOR_A_PICK * k)), 0)
         others = points[some]
         share = weights[some]
@@ -148,19 +147,20 @@ class Cover:
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
+        kernel = self.kernel
         is_exact = len(rows) * len(columns) <= MOST_IN_DOUBLE
         dtype = np.float64 if is_exact else np.float32
-        S = empty_on_device_of(
-            self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype
-        )
-        distances = (
-            self._distances_in_double(rows) if is_exact else self.kernel.in_single(rows, self.reach)
-        )
+        one = kernel.device_distances(rows[:1], columns[:1])
+        S = empty_on_device_of(one, (len(columns), len(rows)), dtype)
+        if is_exact:
+            distances = self._distances_in_double(rows)
+        else:
+            distances = kernel.in_single(rows, self.reach)
 
         def fill(part: slice) -> None:
             S[part, ...] = self.similarities(distances(columns[part]))
 
-        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=self.kernel.X)
+        in_blocks(fill, len(columns), len(rows), CACHED_SIMILARITIES, on=kernel.X)
         return S.T
 
     def _distances_in_double(self, rows: IntArray) -> Callable[[IntArray], Any]:
@@ -555,10 +555,8 @@ class NearLocation(Location):
 
     def alone(self) -> FloatArray:
         owner = np.repeat(np.arange(self.n_candidates), np.diff(self.starts))
-        return np.asarray(
-            np.bincount(owner, self.weights[self.targets] * self.values, self.n_candidates),
-            np.float64,
-        )
+        covered = self.weights[self.targets] * self.values
+        return np.bincount(owner, covered, self.n_candidates).astype(np.float64)
 
     def gains(self, candidates: Sequence[int], best: FloatArray) -> FloatArray:
         found = []
@@ -606,8 +604,5 @@ class NearLocation(Location):
         weights = self.weights[targets]
         inside = np.maximum(values, second)
         kept = np.minimum(inside, first)
-        gains = (
-            np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost))
-            - nearest.lost
-        )
-        return np.asarray(gains + weights @ (inside - kept))[None]
+        by_pick = np.bincount(nearest.place[targets], weights * (kept - second), len(nearest.lost))
+        return np.asarray(by_pick - nearest.lost + weights @ (inside - kept))[None]

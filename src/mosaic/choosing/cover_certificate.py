@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import BoolArray, IntArray
-from mosaic.arrays.codes import row_codes
+from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of, stacked
 from mosaic.choosing.answers import outliers_at
 from mosaic.choosing.bound import EPS, bound_of
@@ -100,21 +100,18 @@ class CoverCertificate:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        number = f"{self.k:,}"
-        others = f"{number} rows{self._scope} cover"
-        if self.k == 1:
-            number, others = "row", f"row{self._scope} covers"
+        is_one = self.k == 1
+        best = f"best {'row' if is_one else f'{self.k:,}'}{self._scope}"
+        surely = "Provably"
+        if self.confidence is not None:
+            surely = f"With {100 * self.confidence:.0f} % confidence"
+        verdict = f"{surely} within {at_most(self.gap)} of the {best}."
         if self.is_best:
+            others = f"row{self._scope} covers" if is_one else f"{self.k:,} rows{self._scope} cover"
             verdict = f"Proven: no other {others} more."
         elif self.shortfall >= LEAST_SHARE and self.exchanges:
-            below = f"At least {at_least(self.shortfall)} below the best {number}{self._scope}"
+            below = f"At least {at_least(self.shortfall)} below the {best}"
             verdict = f"{below}: {self.exchanges[0].sentence} first."
-        else:
-            if self.confidence is None:
-                surely = "Provably"
-            else:
-                surely = f"With {100 * self.confidence:.0f} % confidence"
-            verdict = f"{surely} within {at_most(self.gap)} of the best {number}{self._scope}."
         return f"{verdict} {self._beside_random}".strip()
 
     __repr__ = __str__
@@ -129,7 +126,8 @@ class CoverCertificate:
 
     @property
     def _beside_random(self) -> str:
-        as_good, n = self.n_random_as_good, self.n_random
+        as_good = self.n_random_as_good
+        n = self.n_random
         if self.n_candidates <= self.k:
             return ""
         if as_good >= LIKE_RANDOM * n:
@@ -151,11 +149,9 @@ class CoverCertificate:
     def details(self) -> str:
         """The certificate with its numbers, and what it is about, in sentences."""
         others = "for any row" if self.k == 1 else f"for any {self.k:,} rows"
-        value, bound = (
-            _four_digits(self.value, ROUND_FLOOR),
-            _four_digits(self.bound, ROUND_CEILING),
-        )
-        told = [
+        value = _four_digits(self.value, ROUND_FLOOR)
+        bound = _four_digits(self.bound, ROUND_CEILING)
+        said = [
             str(self),
             f"A row is covered as far as the nearest of the chosen resembles it: by exp(−d / {self.reach:.4g}).",
             f"The mean is at least {value} here, and {others} at most {bound}.",
@@ -163,27 +159,24 @@ class CoverCertificate:
         ]
         if self.exchanges:
             gains = "; ".join(f"{each.sentence} (+{each.gain:.2g})" for each in self.exchanges)
-            told.append(f"Exchanges that each add most: {gains}.")
+            said.append(f"Exchanges that each add most: {gains}.")
         if self.shortfall >= LEAST_SHARE:
-            told.append(
-                f"The best is missed by at least {at_least(self.shortfall)} and at most {at_most(self.gap)}."
-            )
+            most = f"at most {at_most(self.gap)}"
+            said.append(f"The best is missed by at least {at_least(self.shortfall)} and {most}.")
         about = "about " if not self.is_about_all and self.n_outliers else ""  # counted in a sample
-        rows, outliers = counted(self.n_rows, "row"), counted(self.n_outliers, "outlier")
-        told.append(
-            f"The proof is about the {rows} that belong, given {about}{outliers} and this reach."
-        )
+        given = f"{about}{counted(self.n_outliers, 'outlier')} and this reach"
+        rows = counted(self.n_rows, "row")
+        said.append(f"The proof is about the {rows} that belong, given {given}.")
         if self.confidence is not None:
             failures = f"at most once in {1 / (1 - self.confidence):.0f} draws of these it is wrong"
-            told.append(f"All were compared with {self.n_targets:,} random ones: {failures}.")
+            said.append(f"All were compared with {self.n_targets:,} random ones: {failures}.")
         if not self.is_about_all:
             compared = f"{self.n_candidates:,} of them as choices for {self.n_targets:,}"
-            told.append(f"It compares a sample, {compared}, and says nothing about other rows.")
+            said.append(f"It compares a sample, {compared}, and says nothing about other rows.")
         if self.constrained:
-            told.append(
-                "The constraints of the fit hold for these rows, and for all that they are compared with."
-            )
-        return " ".join([*told, *self.notes])
+            others = "for all that they are compared with"
+            said.append(f"The constraints of the fit hold for these rows, and {others}.")
+        return " ".join([*said, *self.notes])
 
     def _repr_html_(self) -> str:
         rows = [(each.out, each.into, f"{each.gain:.2g}") for each in self.exchanges]
@@ -205,29 +198,25 @@ class Chosen:
         if not len(rows):
             raise InvalidInputError("are no rows", "Name one at least.", parameter="picks")
         places = np.array([where_in_memory(selection, row) for row in rows.tolist()])
-        members, others = places[places >= 0], np.sort(rows[places < 0])
+        members = places[places >= 0]
+        others = np.sort(rows[places < 0])
         absent = members[data.points.point_of[members] < 0]
         if len(absent):
             fault = f"hold `row {int(data.rows_in_data(absent)[0])}`, whose `sample_weight` is 0"
             raise InvalidInputError(fault, "Leave it out, or give it a weight.", parameter="picks")
-        if len(others) and not data.all_rows.is_possible:
+        if not len(others):
+            return cls(members, others, None)
+        if not data.all_rows.is_possible:
             fault = f"hold `row {int(others[0])}`, which is not among the rows that this model was saved with"
-            raise InvalidInputError(
-                fault, "Use the model that was fitted, or mosaic.certify.", parameter="picks"
-            )
-        read = data.all_rows.rows(others, data) if len(others) else None
+            remedy = "Use the model that was fitted, or mosaic.certify."
+            raise InvalidInputError(fault, remedy, parameter="picks")
+        read = data.all_rows.rows(others, data)
         X = selection.kernel.X
-        if (
-            read is not None
-            and TARGETS_FOR_A_PICK * len(rows) > X.shape[0]
-            and not np.isin(row_codes(read), row_codes(X)).all()
-        ):
+        are_many = TARGETS_FOR_A_PICK * len(rows) > X.shape[0]
+        if are_many and not np.isin(row_codes(read), row_codes(X)).all():
             fault = f"are {len(rows):,} rows, some of them outside the {X.shape[0]:,} that this fit compared"
-            raise InvalidInputError(
-                fault,
-                "Use mosaic.certify, which compares more rows for more picks.",
-                parameter="picks",
-            )
+            remedy = "Use mosaic.certify, which compares more rows for more picks."
+            raise InvalidInputError(fault, remedy, parameter="picks")
         return cls(members, others, read)
 
     @property
@@ -243,12 +232,10 @@ class Chosen:
 
 def certificate_of(selection: Selection, rows: IntArray) -> CoverCertificate:
     """The certificate of rows of the data: within the constraints of the fit if they obey these."""
-    constraints, chosen = selection.data.constraints, Chosen.of(selection, rows)
-    if (
-        constraints.are_given
-        and not len(chosen.others)
-        and (constraints.quotas is None or chosen.k == len(selection.members))
-    ):
+    constraints = selection.data.constraints
+    chosen = Chosen.of(selection, rows)
+    fits_quotas = constraints.quotas is None or chosen.k == len(selection.members)
+    if constraints.are_given and fits_quotas and not len(chosen.others):
         compared = Compared.of(selection, chosen)
         if compared.obeys:
             return compared.certificate(constrained=True)
@@ -276,94 +263,76 @@ class Compared:
 
     @classmethod
     def of(cls, selection: Selection, chosen: Chosen) -> Compared:
-        k, data = chosen.k, selection.data
-        chooser, points, constraints = Chooser(selection, k), data.points, data.constraints
-        eligible, few = chooser.eligible(k), chooser.candidates(k)
+        k = chosen.k
+        data = selection.data
+        points = data.points
+        chooser = Chooser(selection, k)
+        targets = chooser.targets
+        eligible = chooser.eligible(k)
+        few = chooser.candidates(k)
         # Of equal rows, candidates have one.
-        kinds = points.point_of * len(constraints.names) + constraints.group
-        standing_for = dict(zip(kinds[eligible].tolist(), eligible.tolist(), strict=True))
-        members = np.array(
-            [standing_for.get(kinds[row], row) for row in chosen.members.tolist()], np.intp
-        )
-        allowed = np.union1d(few, np.intersect1d(np.append(members, selection.members), eligible))
-        allowed = allowed[np.lexsort((allowed, points.point_of[allowed]))]
+        kinds = points.point_of * len(data.constraints.names) + data.constraints.group
+        equal = KnownRows.of(kinds[eligible]).find(kinds[chosen.members])
+        members = np.where(equal >= 0, eligible[equal], chosen.members)
+        known = np.intersect1d(np.append(members, selection.members), eligible)
+        allowed = chooser.by_point(np.union1d(few, known))
         candidates = np.append(allowed, np.setdiff1d(members, allowed))
-        is_allowed = np.arange(len(candidates)) < len(allowed)
-        place = {row: place for place, row in enumerate(candidates.tolist())}
-        picks = [place[row] for row in members.tolist()]
-        rows = np.append(data.rows_in_data(chosen.members), chosen.others)
-        refuse_certificate_beyond(
-            selection.settings.memory_budget, k, len(chooser.targets), len(candidates)
-        )
-        slots, numbers, notes = (
-            chooser.slots(candidates),
-            data.rows_in_data(candidates),
-            _notes(selection, chosen.members),
-        )
-        of, twins = slots.of, slots.twins
-        S = on_host(chooser.cover.between(chooser.targets, twins))
+        memory_budget = selection.settings.memory_budget
+        refuse_certificate_beyond(memory_budget, k, len(targets), len(candidates))
+        slots = chooser.slots(candidates)
+        cover = chooser.cover
+        S = on_host(cover.between(targets, slots.twins))
+        is_outlier = np.zeros(0, dtype=bool)
         if chosen.read is not None:
-            cover = chooser.cover
-            D = (
-                cover.kernel.take(chooser.targets).distances_at(chosen.read)
-                * cover.reach**-cover.kernel.order
-            )
-            S = np.hstack([S, np.asarray(cover.similarities(D).T, S.dtype)])
+            D = cover.kernel.take(targets).distances_at(chosen.read)
+            read = cover.similarities(D * cover.reach**-cover.kernel.order)
+            S = np.hstack([S, np.asarray(read.T, S.dtype)])
             is_outlier = outliers_at(selection, chosen.read) & selection.rejects
-            notes += tuple(
-                f"{_called(selection, row)} is an outlier."
-                for row in chosen.others[is_outlier].tolist()
-            )
-            picks += range(len(numbers), len(numbers) + len(is_outlier))
-            numbers, is_allowed = (
-                np.append(numbers, chosen.others),
-                np.append(is_allowed, ~is_outlier),
-            )
-            of, twins = (
-                np.append(of, np.zeros(len(is_outlier), np.intp)),
-                np.append(twins, points.n + np.arange(len(is_outlier))),
-            )
-        slots = replace(
-            slots,
-            of=np.where(is_allowed, of, len(slots.room)),
-            room=np.append(slots.room, 0),
-            twins=twins,
-        )
+        # The candidates in memory, then the rows that were read, each a point of its own in the first slot.
+        n_read = len(is_outlier)
+        numbers = np.append(data.rows_in_data(candidates), chosen.others)
+        of = np.append(slots.of, np.zeros(n_read, np.intp))
+        twins = np.append(slots.twins, points.n + np.arange(n_read))
+        is_allowed = np.append(np.arange(len(candidates)) < len(allowed), ~is_outlier)
+        places = KnownRows.of(candidates).find(members).tolist()
+        notes = [
+            f"{_called(selection, row)} is an outlier."
+            for row in chosen.others[is_outlier].tolist()
+        ]
         is_about_all = not selection.is_sampled and len(few) == len(eligible)
-        is_about_all &= len(chooser.targets) == np.count_nonzero(~chooser.rejected)
-        objective = FacilityLocation(np.asfortranarray(S), chooser.weights)
+        is_about_all &= len(targets) == np.count_nonzero(~chooser.rejected)
         return cls(
             selection,
-            rows,
-            numbers,
-            slots,
-            objective,
-            picks,
-            chooser.cover.reach,
-            is_about_all,
-            notes,
+            rows=np.append(data.rows_in_data(chosen.members), chosen.others),
+            candidates=numbers,
+            slots=replace(
+                slots,
+                of=np.where(is_allowed, of, len(slots.room)),
+                room=np.append(slots.room, 0),
+                twins=twins,
+            ),
+            cover=FacilityLocation(np.asfortranarray(S), chooser.weights),
+            picks=[*places, *range(len(candidates), len(numbers))],
+            reach=cover.reach,
+            is_about_all=is_about_all,
+            notes=(*_notes(selection, chosen.members), *notes),
         )
 
     @property
     def obeys(self) -> bool:
         """Whether the chosen obey the constraints."""
-        taken = np.bincount(self.slots.of[self.picks], minlength=len(self.slots.room))
-        are_distinct = len({*self.picks}) == len(self.picks)
-        return (
-            are_distinct
-            and bool((taken <= self.slots.room).all())
-            and {*self.slots.forced} <= {*self.picks}
-        )
+        slots = self.slots
+        distinct = set(self.picks)
+        taken = np.bincount(slots.of[self.picks], minlength=len(slots.room))
+        has_room = bool((taken <= slots.room).all())
+        return has_room and len(distinct) == len(self.picks) and distinct.issuperset(slots.forced)
 
     def certificate(self, *, constrained: bool) -> CoverCertificate:
         found = bound_of(self.cover.S, self.cover.weights, self.slots, self.picks)
-        total, rng = float(self.cover.weights.sum()) or 1.0, np.random.default_rng(0)
-        drawn = np.array(
-            [
-                self._value(self.slots.best(rng.random(len(self.candidates))))
-                for _ in range(RANDOM_CHOICES)
-            ]
-        )
+        total = float(self.cover.weights.sum()) or 1.0
+        rng = np.random.default_rng(0)
+        random = [self.slots.best(rng.random(len(self.candidates))) for _ in range(RANDOM_CHOICES)]
+        drawn = np.array([self._value(choice) for choice in random])
         exchanges = self._exchanges(total, 1e-6 * found.value)
         reached = self._value(self._improved()) if exchanges else found.value
         is_allowed = self.slots.room[self.slots.of] > 0
@@ -398,36 +367,37 @@ class Compared:
         """Rows, of those in memory the ones with a weight, and how many of them are set aside."""
         selection = self.selection
         if selection.is_sampled:
-            return selection.n_rows, selection.n_outliers if selection.rejects else 0
-        has_weight = selection.data.points.point_of >= 0
-        return int(has_weight.sum()), int(
-            (selection.outlier_mask & has_weight).sum()
-        ) if selection.rejects else 0
+            n_rows = selection.n_rows
+            n_outliers = selection.n_outliers
+        else:
+            has_weight = selection.data.points.point_of >= 0
+            n_rows = int(has_weight.sum())
+            n_outliers = int((selection.outlier_mask & has_weight).sum())
+        return n_rows, n_outliers if selection.rejects else 0
 
     def _value(self, chosen: ArrayLike) -> float:
         return float(self.cover.weights @ self.cover.S.T[np.asarray(chosen)].max(axis=0))
 
     def _exchanges(self, total: float, least: float) -> tuple[NamedExchange, ...]:
-        data, found = self.selection.data, []
-        for place, candidate, gain in self.cover.best_exchanges(
-            self.picks, self.slots, NAMED_EXCHANGES
-        ):
+        data = self.selection.data
+        named = []
+        best = self.cover.best_exchanges(self.picks, self.slots, NAMED_EXCHANGES)
+        for place, candidate, gain in best:
             if gain > least:
-                out, into = int(self.rows[place]), int(self.candidates[candidate])
+                out = int(self.rows[place])
+                into = int(self.candidates[candidate])
                 sentence = f"exchange {data.called(out)} for {data.called(into)}"
-                found.append(NamedExchange(out, into, gain / total, sentence))
-        return tuple(found)
+                named.append(NamedExchange(out, into, gain / total, sentence))
+        return tuple(named)
 
     def _improved(self) -> list[int]:
         """A better choice that may be made: the picks that may be chosen, completed, or candidates chosen one after the other,
         whatever is better, exchanged as long as that helps.
         """
         slots = self.slots
-        picks = dict.fromkeys(self.picks)
-        may_stay = [
-            pick for pick in picks if slots.room[slots.of[pick]] > 0 and pick not in slots.forced
-        ]
-        complete = self.cover.ranked(replace(slots, forced=[*slots.forced, *may_stay]))[0]
+        may_stay = [pick for pick in self.picks if slots.room[slots.of[pick]] > 0]
+        forced = list(dict.fromkeys([*slots.forced, *may_stay]))
+        complete = self.cover.ranked(replace(slots, forced=forced))[0]
         anew = self.cover.ranked(slots)[0]
         return self.cover.exchanged(max(complete, anew, key=self._value), slots)
 
@@ -441,18 +411,20 @@ def _called(selection: Selection, row: int) -> str:
 
 def _notes(selection: Selection, chosen: IntArray) -> tuple[str, ...]:
     """Rows that were chosen although they are outliers, or equal to others that were."""
-    data, told = selection.data, []
+    data = selection.data
+    notes = []
     first: dict[int, int] = {}
-    numbers = data.rows_in_data(chosen).tolist()
-    for row, point in zip(numbers, data.points.point_of[chosen].tolist(), strict=True):
+    rows = data.rows_in_data(chosen).tolist()
+    points = data.points.point_of[chosen].tolist()
+    for row, point in zip(rows, points, strict=True):
         before = first.setdefault(point, row)
+        called = _called(selection, row)
         if before != row:
-            told.append(
-                f"{_called(selection, row)} is equal to {data.called(before)}: one of them adds nothing."
-            )
+            equal = f"is equal to {data.called(before)}: one of them adds nothing"
+            notes.append(f"{called} {equal}.")
         elif selection.is_outlier[point]:
-            told.append(f"{_called(selection, row)} is an outlier.")
-    return tuple(told)
+            notes.append(f"{called} is an outlier.")
+    return tuple(notes)
 
 
 def _four_digits(value: float, rounding: str) -> str:

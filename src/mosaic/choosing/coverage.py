@@ -71,17 +71,18 @@ class Coverage:
         It is the bound of ``mosaic.choosing.bound`` with −d for a similarity. One u bounds every number, best near the one it
         was found for: it is looked for at k, at all, a quarter, … of the ranked points, and the lowest counts.
         """
-        rows, candidates = self.belonging, np.unique(candidates)
+        rows = self.belonging
+        candidates = np.unique(candidates)
         if len(rows) * len(candidates) > MOST_PAIRS:
             return None
         if self.scale <= 0:
             return np.ones(len(ranked))
-        S, weights, places = (
-            -self._distances(candidates, rows).T,
-            self.weights[rows],
-            np.searchsorted(candidates, ranked),
-        )
-        highest, numbers, most = np.zeros(len(ranked)), {1, k}, len(ranked)
+        S = -self._distances(candidates, rows).T
+        weights = self.weights[rows]
+        places = np.searchsorted(candidates, ranked)
+        highest = np.zeros(len(ranked))
+        numbers = {1, k}
+        most = len(ranked)
         while most:
             numbers.add(most)
             most //= FEWER
@@ -96,19 +97,17 @@ class Coverage:
             highest = np.minimum(
                 highest, bounds_for_all(found.prices, weights, found.thresholds)[: len(ranked)]
             )
-        return np.asarray(1.0 + highest / self.scale * (1.0 - 8.0 * EPS))
+        return 1.0 + highest / self.scale * (1.0 - 8.0 * EPS)
 
     def _distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return np.asarray(self.kernel.distances(rows, columns) ** (1.0 / self.kernel.order))
+        return self.kernel.distances(rows, columns) ** (1.0 / self.kernel.order)
 
     def _sums(self, change: Callable[[FloatArray], FloatArray], columns: IntArray) -> FloatArray:
         """Σ_i ω_i of the changed distances from the points that belong to others."""
         rows = self.belonging
 
         def add(part: slice) -> FloatArray:
-            return np.asarray(
-                self.weights[rows[part]] @ change(self._distances(rows[part], columns))
-            )
+            return self.weights[rows[part]] @ change(self._distances(rows[part], columns))
 
         parts = in_blocks(add, len(rows), max(len(columns), 1), on=self.kernel.X)
         return np.asarray(np.sum([np.zeros(len(columns)), *parts], axis=0))

@@ -6,7 +6,7 @@ computed when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -39,7 +39,7 @@ class Builder:
     settings: Settings
     plan: Plan
     seed: int
-    names: tuple[str, ...] | None
+    names: Sequence[str] | None
     say: Callable[..., None]
 
     def in_memory(self, matrix: Matrix, weights: Any, constraints: Constraints) -> FitData:
@@ -118,9 +118,8 @@ class Builder:
         everyone = bool(drawn.is_drawn.all())
         rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
         weights = drawn.weights[drawn.is_drawn]
-        prepare = preparation_of(
-            rows, None if (weights == weights[0]).all() else weights, self.settings
-        )
+        count_alike = (weights == weights[0]).all()
+        prepare = preparation_of(rows, None if count_alike else weights, self.settings)
         matrix = prepare(rows)
         points = Points.of(matrix, weights)
         points = replace(points, weights=points.weights * (weights.sum() / points.total))
@@ -152,7 +151,7 @@ class Builder:
         )
 
 
-def _check_block(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
+def _check_block(names: Sequence[str] | None, rows: Any, start: int) -> None:
     check_entries(rows, names, first_row=start)
 
 
@@ -167,16 +166,17 @@ def _with_named(
     codes = row_codes(rows_of(matrix, added))
     known = KnownRows.of(row_codes(kernel.X))
     point_of = np.empty(len(drawn.numbers), np.intp)
-    point_of[sampled], point_of[added] = points.point_of, known.find(codes)
-    new = added[point_of[added] < 0]
-    _, first, of = np.unique(codes[known.find(codes) < 0], return_index=True, return_inverse=True)
+    point_of[sampled] = points.point_of
+    point_of[added] = known.find(codes)
+    is_new = point_of[added] < 0
+    new = added[is_new]
+    _, first, of = np.unique(codes[is_new], return_index=True, return_inverse=True)
     point_of[new] = points.n + of
     numbers = np.concatenate([sampled[points.first], new[first]])
     rows = rows_of(matrix, numbers)
     weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
-    return Points(numbers, point_of, weights, priority(row_codes(rows))), replace(
-        geometry, kernel=kernel.over(rows)
-    )
+    joined = Points(numbers, point_of, weights, priority(row_codes(rows)))
+    return joined, replace(geometry, kernel=kernel.over(rows))
 
 
 def solved_program(settings: Settings, data: FitData) -> Encoding:

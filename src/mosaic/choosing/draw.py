@@ -34,6 +34,8 @@ from mosaic.choosing.settings import Constraints
 Check: TypeAlias = Callable[[Any, int], None]
 #: Buckets of priorities: the first 16 of their 64 bits.
 BUCKETS = 1 << 16
+#: What a draw gives of each row, besides its numbers ("rows").
+COLUMNS = ("kinds", "priority", "first", "copies")
 #: The last priority.
 HIGHEST = np.uint64(np.iinfo(np.uint64).max)
 
@@ -41,9 +43,9 @@ HIGHEST = np.uint64(np.iinfo(np.uint64).max)
 @dataclass
 class Draw:
     """A pass that finds, of every kind of rows, the distinct rows with the lowest priorities: ``sizes`` of each kind. All rows
-    are of kind 0, and of one more in ``kinds``, 0 for none. Rows count ``weights`` times; only buckets ``among`` are looked at.
-    ``limits``, the highest priorities that may still be among the lowest, only save work; so does ``n``, the number of all rows:
-    blocks give no more than the sample will hold of them.
+    are of kind 0; ``kinds`` gives each row a second kind, 0 for none. Rows count ``weights`` times; only buckets ``among`` are
+    looked at. ``limits``, the highest priorities that may still be among the lowest, only save work; so does ``n``, the number of
+    all rows: with it, blocks give no more than the sample may hold of them.
     """
 
     sizes: tuple[int, ...]
@@ -65,25 +67,24 @@ class Draw:
         return found if self.n is None else self.fewest(found, rows.shape[0] / self.n)
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        names = ("kinds", "priority", "first", "copies")
-        kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
+        columns = [np.concatenate([left[name], right[name]]) for name in COLUMNS]
+        kept, both = self._lowest(*columns)
         complete = min(left.get("complete", HIGHEST), right.get("complete", HIGHEST))
         if complete < HIGHEST:
-            there = both["priority"] < complete
-            kept, both = (
-                kept[there],
-                {name: values[there] for name, values in both.items()} | {"complete": complete},
-            )
+            is_complete = both["priority"] < complete
+            kept = kept[is_complete]
+            both = {name: values[is_complete] for name, values in both.items()}
+            both["complete"] = complete
         both["buckets"] = np.add(left["buckets"], right["buckets"], dtype=np.float64)
         if left["buckets"].dtype.kind == "u":
             both["buckets"] = _in_few_bytes(both["buckets"])
         if "rows" in left:
             n_left = len(left["first"])
-            here = kept < len(left["first"])
-            rows = np.empty(
-                (len(kept), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"])
-            )
-            rows[here], rows[~here] = left["rows"][kept[here]], right["rows"][kept[~here] - n_left]
+            is_left = kept < n_left
+            dtype = np.result_type(left["rows"], right["rows"])
+            rows = np.empty((len(kept), *left["rows"].shape[1:]), dtype)
+            rows[is_left] = left["rows"][kept[is_left]]
+            rows[~is_left] = right["rows"][kept[~is_left] - n_left]
             both["rows"] = rows
         return both if self.n is None else self.fewest(both, float(both["buckets"].sum()) / self.n)
 
@@ -92,32 +93,29 @@ class Draw:
         ``complete`` is the priority from which on rows may be missing.
         """
         found = found | {"buckets": _in_few_bytes(found["buckets"])}
+        n = len(found["priority"])
         most = most_of_part(self.sizes[0], share)
-        if (
-            len(self.sizes) > 1
-            or len(found["priority"]) <= most
-            or found["copies"].sum() > 1.1 * len(found["copies"])
-        ):
+        has_copies = found["copies"].sum() > 1.1 * n
+        if len(self.sizes) > 1 or n <= most or has_copies:
             return found
-        kept = {
-            name: found[name][:most] for name in ("kinds", "priority", "first", "copies", "rows")
-        }
-        return found | kept | {"complete": found["priority"][most]}
+        return found | first_of(found, most) | {"complete": found["priority"][most]}
 
     def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
         """What consecutive rows with these priorities have of them, without the rows."""
         stop = start + len(priority)
         bucket = _bucket(priority)
         copies = np.ones(len(priority)) if self.weights is None else self.weights[start:stop]
-        may = copies > 0 if self.among is None else (copies > 0) & self.among[bucket]
-        of = [np.flatnonzero(may & (priority <= self.limits[0]))]
-        kinds = [np.zeros(len(of[0]), np.intp)]
+        may = copies > 0
+        if self.among is not None:
+            may &= self.among[bucket]
+        at = np.flatnonzero(may & (priority <= self.limits[0]))
+        kinds = np.zeros(len(at), np.intp)
         if self.kinds is not None:
-            more = self.kinds[start:stop]
-            of.append(np.flatnonzero(may & (more > 0) & (priority <= self.limits[more])))
-            kinds.append(more[of[1]])
-        at = np.concatenate(of)
-        _, found = self._lowest(np.concatenate(kinds), priority[at], at + start, copies[at])
+            own = self.kinds[start:stop]
+            again = np.flatnonzero(may & (own > 0) & (priority <= self.limits[own]))
+            at = np.append(at, again)
+            kinds = np.append(kinds, own[again])
+        _, found = self._lowest(kinds, priority[at], at + start, copies[at])
         return found | {"buckets": np.bincount(bucket, copies, BUCKETS)}
 
     def _lowest(
@@ -151,6 +149,11 @@ class Draw:
             "first": first[places],
             "copies": copies[kept],
         }
+
+
+def first_of(found: BlockResult, n: int) -> BlockResult:
+    """What was found of the first n rows."""
+    return {name: found[name][:n] for name in (*COLUMNS, "rows")}
 
 
 def most_of_part(size: int, share: float) -> int:
@@ -187,18 +190,18 @@ class MoreRows:
 
 
 def drawn_before(task: Task, found: BlockResult, size: int) -> BlockResult | None:
-    """What a look gives by an earlier draw of ``size`` rows of all; None if it asks for more than that."""
+    """What a look at all rows finds, taken from an earlier draw of ``size`` of them; None if that has not all of it."""
     if not isinstance(task, Together) or "draw" not in task.tasks:
         return None
-    draw, named = task.tasks["draw"], task.tasks["named"]
+    draw = task.tasks["draw"]
+    named = task.tasks["named"]
     assert isinstance(draw, Draw)
     assert isinstance(named, TakeRows)
     few = draw.sizes[0]
     is_whole = len(found["priority"]) >= few or found.get("complete", HIGHEST) == HIGHEST
     if draw.kinds is not None or few > size or len(named.numbers) or not is_whole:
         return None
-    kept = {name: found[name][:few] for name in ("kinds", "priority", "first", "copies", "rows")}
-    kept["buckets"] = found["buckets"]
+    kept = first_of(found, few) | {"buckets": found["buckets"]}
     return {"draw": kept, "named": {"rows": found["rows"][:0]}}
 
 
@@ -258,9 +261,7 @@ def _named(
     most = max(size, larger)
     if constraints is None:
         return None, (most,), NO_ROWS
-    named = np.union1d(constraints.must, constraints.fine)
-    if constraints.start is not None:
-        named = np.union1d(named, constraints.start)
+    named = np.union1d(np.union1d(constraints.must, constraints.fine), constraints.start)
     if constraints.quotas is None and constraints.allowed.all():
         return None, (most,), named
     kinds = np.where(constraints.allowed, constraints.group + 1, 0)
@@ -282,24 +283,21 @@ def _find(
 ) -> tuple[BlockResult, float]:
     """What one look at the rows draws, or two where rows that were not drawn may have many copies; and how many are many."""
     found = look(task)
-    if (
-        found.get("complete", HIGHEST) < HIGHEST and len(found["priority"]) < task.sizes[0]
-    ):  # parts were not alike
+    is_whole = found.get("complete", HIGHEST) == HIGHEST
+    if not is_whole and len(found["priority"]) < task.sizes[0]:  # parts were not alike
         found = look(replace(task, n=None))
     # So many rows are rarely in a bucket by chance.
     enough = float(found["buckets"].sum()) * max(1.0 / size, 32 / n)
     sampled = found["kinds"] == 0
     drawn = found["priority"][sampled]
-    copies = found["copies"][sampled]
-    often = found["buckets"] - np.bincount(_bucket(drawn), copies, BUCKETS) >= enough
-    if often.any():
-        more = look(Draw((n,), None, task.weights, often))
+    copies = np.bincount(_bucket(drawn), found["copies"][sampled], BUCKETS)
+    not_drawn = found["buckets"] - copies
+    is_crowded = not_drawn >= enough
+    if is_crowded.any():
+        more = look(Draw((n,), None, task.weights, is_crowded))
         new = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
-        found |= {
-            name: np.concatenate([found[name], more[name][new]])
-            for name in more
-            if name not in ("buckets", "complete")
-        }
+        for name in more.keys() - {"buckets", "complete"}:
+            found[name] = np.concatenate([found[name], more[name][new]])
     return found, enough
 
 
@@ -321,14 +319,14 @@ def _drawn(
     copies = found["copies"][sampled]
     larger = None
     if len(first) > size:
+        allowed = np.ones(len(first), dtype=bool)
+        group = np.zeros(len(first), np.intp)
+        if constraints is not None:
+            allowed = constraints.allowed[first]
+            group = constraints.group[first]
         stands_for = rescale_weights(copies, total / enough, total)
-        allowed = (
-            np.ones(len(first), dtype=bool) if constraints is None else constraints.allowed[first]
-        )
-        group = np.zeros(len(first), np.intp) if constraints is None else constraints.group[first]
-        larger = MoreRows(
-            first, rows_of(rows, np.searchsorted(numbers, first)), stands_for, allowed, group
-        )
+        drawn = rows_of(rows, np.searchsorted(numbers, first))
+        larger = MoreRows(first, drawn, stands_for, allowed, group)
         in_sample = (np.arange(len(first)) < size) | (copies >= enough)
         first = first[in_sample]
         copies = copies[in_sample]

@@ -41,8 +41,11 @@ RULES = {
     "threshold": ("", "those below the threshold that was given"),
     "none": ("", "more than 5 % of the rows are alone, so being alone is not unusual here"),
 }
-
-
+#: What is said where none are found, if that is something else.
+RULES_WITHOUT = {
+    "alone": "every row has similar rows",
+    "threshold": "no count is below the threshold",
+}
 #: What tables of picks say of each, in columns that begin with ``mosaic_``.
 PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
 
@@ -101,24 +104,22 @@ def explain_rows(
     table that numbers and names them (``mosaic.rows.Rows``). Rows that a fit by passes did not keep are read.
     """
     n = selection.n_rows
-    fetched = {}
     for i in rows:
         if not (is_whole(i, -n) and int(i) < n):
+            fault = f"must be a row number between 0 and {n - 1}"
             remedy = NO_NAMES if isinstance(i, str) else None
-            raise InvalidInputError(
-                f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i
-            )
+            raise InvalidInputError(fault, remedy, parameter="i", value=i)
     numbers = [int(i) % n for i in rows]
     missing = sorted({row for row in numbers if where_in_memory(selection, row) < 0})
     all_rows = selection.data.all_rows
     if missing and not all_rows.is_possible:
-        saved = f"the {len(selection.counts_of_rows):,} rows that this model was saved with, and only these can be explained"
+        saved = f"the {len(selection.counts_in_memory):,} rows that this model was saved with, and only these can be explained"
         remedy = "predict, transform and score_samples answer for any row."
         raise InvalidInputError(f"`row {missing[0]}` is not among {saved}", remedy)
+    fetched = {}
     if missing:
-        fetched = dict(
-            zip(missing, in_double(all_rows.rows(np.array(missing), selection.data)), strict=True)
-        )
+        numbers_of_missing = in_double(all_rows.rows(np.array(missing), selection.data))
+        fetched = dict(zip(missing, numbers_of_missing, strict=True))
     return [_explained(selection, row, fetched, columns, file) for row in numbers]
 
 
@@ -211,8 +212,8 @@ class _FoundRow:
             numbers,
             selection.labels_in_memory[place].item(),
             selection.errors_in_memory[place].item(),
-            selection.counts_of_rows[place].item(),
-            selection.outlier_rows[place].item(),
+            selection.counts_in_memory[place].item(),
+            selection.outliers_in_memory[place].item(),
         )
 
     def similarities(self, points: IntArray) -> FloatArray:
@@ -308,12 +309,12 @@ def _why_rejected(found: _FoundRow, reasons: Sequence[ColumnReason], names: _Nam
     if not len(selection.rows):
         return f"an outlier: {why}"
     fate = "rejected" if selection.settings.outliers == "reject" else "reported"
-    told = f"{fate} as an outlier: {why}"
+    reason = f"{fate} as an outlier: {why}"
     if reasons:
-        return told
+        return reason
     # No columns can be named, as of pictures.
     nearest = int(selection.rows[np.argmax(found.similarities(selection.chosen))])
-    return f"{told} The representative nearest to it is {names.short(nearest)}."
+    return f"{reason} The representative nearest to it is {names.short(nearest)}."
 
 
 def _why_not_chosen(found: _FoundRow, names: _Names) -> str:
@@ -362,11 +363,11 @@ def where_in_memory(selection: Selection, row: int) -> int:
 
 def oddities(reasons: Sequence[ColumnReason]) -> str:
     """What makes a row odd, as in "age 999, usual 19 to 88; income missing"; if no value does, the combination of two."""
-    told = [f"{reason.column} {reason.value}" for reason in reasons]
+    cells = [f"{reason.column} {reason.value}" for reason in reasons]
     if not any(reason.is_unusual for reason in reasons):
-        return f"unusual together: {' and '.join(told)}"
+        return f"unusual together: {' and '.join(cells)}"
     usual = [f", usual {reason.usual}" if reason.side else "" for reason in reasons]
-    return "; ".join(map(str.__add__, told, usual))
+    return "; ".join(map(str.__add__, cells, usual))
 
 
 def cause(reasons: Sequence[ColumnReason]) -> str:
@@ -378,11 +379,11 @@ def cause(reasons: Sequence[ColumnReason]) -> str:
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What a representative has, as in "high age (91, usual 19 to 88)", "low income (about 13,872)", "city 'Rome'"."""
-    told = []
+    cells = []
     for r in reasons:
         figures = f"{r.value}, usual {r.usual}" if r.is_unusual else f"about {r.value}"
-        told.append(f"{r.side} {r.column} ({figures})" if r.side else f"{r.column} {r.value}")
-    return ", ".join(told)
+        cells.append(f"{r.side} {r.column} ({figures})" if r.side else f"{r.column} {r.value}")
+    return ", ".join(cells)
 
 
 def odd_columns(
@@ -417,12 +418,12 @@ def odd_columns(
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
         all_of = _reasons(columns, z, number, order[shares[order] > 0], shares)
         before = np.cumsum(shares[order]) - shares[order]
-        odd = [
-            one
-            for one, share in zip(all_of, before, strict=False)
-            if one.is_unusual and share < 0.75
+        unusual = [
+            reason
+            for reason, share in zip(all_of, before, strict=False)
+            if reason.is_unusual and share < 0.75
         ]
-        found.append(odd or all_of[:2])
+        found.append(unusual or all_of[:2])
     return found
 
 
@@ -497,46 +498,48 @@ class Decisions(tuple[str, ...]):
 def decisions(selection: Selection) -> Decisions:
     data = selection.data
     settings = selection.settings
-    told = [*selection.data.geometry.decisions]
+    sentences = [*selection.data.geometry.decisions]
     how = "Chosen so that the rows that belong are as similar as possible to the nearest representative."
     if settings.mode == "paper":
         solved = data.solved
         ours = settings.alpha is None and settings.lam is None
         why = "as in later work of the paper's first author" if ours else "as it was set"
-        told.append(
+        sentences.append(
             f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. A higher strength fits better with "
             "more rows; below the critical one no row is used."
         )
         how = "Chosen by influence, and thinned by distance."
     if len(selection.chosen):
-        told += [
+        sentences += [
             f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.",
             how,
         ]
-    told += selection.changes
-    number = selection.n_outliers
-    cut = selection.cut
-    about = "About " if selection.is_sampled else ""
-    if number:
-        found = f"{about if selection.is_estimated else ''}{counted(number, 'outlier')}"
-    else:
-        found = "No outliers"
-    without = {
-        "alone": "every row has similar rows",
-        "threshold": "no count is below the threshold",
-    }
-    why = f": {RULES[cut.rule][1] if number else without.get(cut.rule, RULES[cut.rule][1])}."
+    sentences += selection.changes
     if selection.kept_rows:
-        told.append(_of_kept_groups(selection))
-    told.append("Outliers were not looked for." if settings.outliers == "keep" else f"{found}{why}")
+        sentences.append(_of_kept_groups(selection))
+    sentences.append(_how_many_outliers(selection))
+    about = "About " if selection.is_sampled else ""
     if selection.protected is not None and settings.min_group is not None:
         groups = f"in groups of at least {settings.min_group:g}"
-        told.append(f"{about}{selection.n_protected:,} more would be outliers but are {groups}.")
-    told += data.constraints.told
+        sentences.append(
+            f"{about}{selection.n_protected:,} more would be outliers but are {groups}."
+        )
+    sentences += data.constraints.notes
     if data.row_numbers is not None and len(data.row_numbers) < data.n_rows:
         some = f"a sample of {len(data.row_numbers):,} of {data.n_rows:,} rows"
-        told.append(f"Decided on {some}.")
-    return Decisions(told)
+        sentences.append(f"Decided on {some}.")
+    return Decisions(sentences)
+
+
+def _how_many_outliers(selection: Selection) -> str:
+    if selection.settings.outliers == "keep":
+        return "Outliers were not looked for."
+    number = selection.n_outliers
+    why = RULES[selection.cut.rule][1]
+    if not number:
+        return f"No outliers: {RULES_WITHOUT.get(selection.cut.rule, why)}."
+    about = "About " if selection.is_estimated else ""
+    return f"{about}{counted(number, 'outlier')}: {why}."
 
 
 def warnings_of(selection: Selection) -> list[str]:
@@ -554,24 +557,24 @@ def warnings_of(selection: Selection) -> list[str]:
             "the others are near to a more influential one (`diversity`) or outliers (`op_threshold`). Ask for fewer, "
             "raise `alpha`, or leave `algorithm` at None."
         ]
-    told = []
+    sentences = []
     looks_itself = is_auto(settings.contamination) and settings.outliers != "keep"
     if looks_itself and selection.outlier_share > CROWD_SHARE:
         share = f"{selection.n_outliers:,} of {n:,} rows ({100 * selection.outlier_share:.0f} %)"
-        told.append(
+        sentences.append(
             f"{share} are taken for outliers: a crowd that few rows look like. If they belong, set "
             "`outliers='keep'` or `min_group`; if you know their share, set `contamination`."
         )
     if selection.kept_rows:
-        told.append(f"{_of_kept_groups(selection)} If that is noise, set `contamination`.")
-    return told
+        sentences.append(f"{_of_kept_groups(selection)} If that is noise, set `contamination`.")
+    return sentences
 
 
 def _of_kept_groups(selection: Selection) -> str:
     sizes = np.bincount(selection.kept_groups.clip(0), selection.rows_for)[1:]
-    told = listed([f"{size:,.0f}" for size in sizes])
+    shown = listed([f"{size:,.0f}" for size in sizes])
     is_one = len(sizes) == 1
-    groups = f"A group of {told} rows" if is_one else f"{len(sizes)} groups of {told} rows"
+    groups = f"A group of {shown} rows" if is_one else f"{len(sizes)} groups of {shown} rows"
     verb = "is" if is_one else "are"
     return f"{groups} that few rows look like {verb} kept; selection_.kept_rows has their numbers."
 
@@ -581,5 +584,6 @@ def _why_so_many(selection: Selection) -> str:
     if selection.data.constraints.fixed_total is not None:
         return "the number that was given"
     if settings.mode == "paper":
-        return f"{'all' if is_auto(settings.n_representatives) else 'the first'} that remain after pruning and without outliers"
+        which = "all" if is_auto(settings.n_representatives) else "the first"
+        return f"{which} that remain after pruning and without outliers"
     return selection.why_so_many or "the number that was given"

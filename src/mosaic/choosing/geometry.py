@@ -104,9 +104,10 @@ def preparation_of(X: Matrix, weights: FloatArray | None, settings: Settings) ->
     check_size(X)
     ours = settings.similarity_is_ours
     scale = column_scale(X, weights, settings.scale, ours=ours)
-    ours = ours and scale is None and settings.scale is not False
-    directions = ours and compares_directions(X)
-    if ours and not directions and sp.issparse(X) and unequal(_sparse_deviations(X, weights)):
+    looks_at_lengths = ours and scale is None and settings.scale is not False
+    directions = looks_at_lengths and compares_directions(X)
+    as_they_are = looks_at_lengths and not directions
+    if as_they_are and sp.issparse(X) and unequal(_sparse_deviations(X, weights)):
         fault = "A few columns dominate all distances, and those of a sparse matrix are not divided by their spread."
         remedy = "Divide them first, as with MaxAbsScaler, or set `scale=False` if their units are the same."
         warn(f"{fault} {remedy}")
@@ -117,24 +118,24 @@ def column_scale(
     X: Matrix, weights: FloatArray | None, scale: Any, *, ours: bool
 ) -> FloatArray | None:
     """The divisors of the columns; None to leave them as they are, the default if the kernel is not ``ours``."""
-    decides = is_auto(scale)
-    scale = bool(scale) if isinstance(scale, np.bool_) else scale
-    if not (isinstance(scale, bool) or decides):
+    if isinstance(scale, bool | np.bool_):
+        if not scale:
+            return None
+        if sp.issparse(X):
+            fault = "divides columns by interquartile ranges, which sparse columns do not have"
+            remedy = "Divide them first, as with MaxAbsScaler."
+            raise InvalidInputError(fault, remedy, parameter="scale", value=True)
+        return _spreads(X, weights, _deviations(X, weights))
+    if not is_auto(scale):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
-    if scale is True and sp.issparse(X):
-        fault = "divides columns by interquartile ranges, which sparse columns do not have"
-        raise InvalidInputError(
-            fault, "Divide them first, as with MaxAbsScaler.", parameter="scale", value=True
-        )
-    if scale is False or (decides and (not ours or sp.issparse(X) or X.shape[1] < 2)):
+    if not ours or sp.issparse(X) or X.shape[1] < 2:
         return None
     deviations = _deviations(X, weights)
-    if decides and not unequal(deviations):
+    if not unequal(deviations):
         return None
     spreads = _spreads(X, weights, deviations)
-    if not decides or (unequal(spreads) and not _are_components(X, weights, deviations)):
-        return spreads
-    return None
+    is_dominated = unequal(spreads) and not _are_components(X, weights, deviations)
+    return spreads if is_dominated else None
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -288,39 +289,29 @@ def _about_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
 
 def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
     """The kernel over the distinct points of prepared rows X; its bandwidth is computed if ``gamma`` is "auto"."""
-    name, gamma = settings.kernel, settings.gamma
+    name = settings.kernel
+    looks = is_auto(settings.gamma) and points.n > 1
+    gamma: Any = "scale" if is_auto(settings.gamma) else settings.gamma
+    some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
     if settings.pairwise:
-        kernel = make_kernel(X, name, gamma="scale" if is_auto(gamma) else gamma)
+        kernel = make_kernel(X, name, gamma=gamma)
         if settings.mode == "paper":
             kernel.refuse_indefinite()
-        same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
-        kernel = kernel if same else kernel.take(points.first)
-        if (
-            isinstance(kernel, Distances)
-            and is_auto(gamma)
-            and points.n > 1
-            and settings.mode == "auto"
-        ):
-            kernel = replace(
-                kernel,
-                gamma=bandwidth(kernel.take(points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))),
-            )
+        is_whole = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
+        kernel = kernel if is_whole else kernel.take(points.first)
+        if isinstance(kernel, Distances) and looks and settings.mode == "auto":
+            kernel = replace(kernel, gamma=bandwidth(kernel.take(some)))
         return kernel
     if name == "cosine":
         lengths_of_directions(X)  # points have other numbers than rows
     rows = rows_of(X, points.first)
     formula = settings.formula or name
-    if is_auto(gamma):
-        gamma = "scale"
-        if isinstance(name, str) and name in STATIONARY_KERNELS and points.n > 1:
-            few = stationary(
-                on_host(rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))),
-                formula,
-            )
-            gamma = resolve_gamma(few, "median") if settings.mode == "paper" else bandwidth(few)
-            # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
-            if prepare.scale is None and not sp.issparse(rows):
-                return stationary(rows, formula, gamma)
+    if looks and isinstance(name, str) and name in STATIONARY_KERNELS:
+        few = stationary(on_host(rows_of(rows, some)), formula)
+        gamma = resolve_gamma(few, "median") if settings.mode == "paper" else bandwidth(few)
+        # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
+        if prepare.scale is None and not sp.issparse(rows):
+            return stationary(rows, formula, gamma)
     return make_kernel(rows, formula, gamma=gamma, random_state=seed)
 
 

@@ -55,9 +55,8 @@ def rows_between(D: FloatArray, most: int) -> FloatArray:
         size = sizes[cluster]
         far[cluster, rows] = np.inf
         other = far.argmin(axis=0)
-        with np.errstate(
-            divide="ignore", invalid="ignore"
-        ):  # nothing is left of a cluster of one row
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Nothing is left of a cluster of one row.
             lead = far[other, rows] - own * (size / (size - 1.0)) ** 2
         is_between = ~(lead > MIDDLE * apart[cluster, other]) | (size < ROWS_OF_A_CLUSTER)
         found.append(float(np.sum(np.bincount(cluster, is_between) / sizes)))

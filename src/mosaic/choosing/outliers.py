@@ -354,7 +354,7 @@ class Cut:
     rule: Literal["alone", "valley", "contamination", "threshold", "none"]
 
     def below(self, counts: FloatArray) -> BoolArray:
-        return np.asarray(counts < self.count)
+        return counts < self.count
 
 
 NO_OUTLIERS = Cut(0.0, "none")

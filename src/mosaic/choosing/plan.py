@@ -52,8 +52,8 @@ BYTES_OF_A_DRAWN_ROW = 32
 @dataclass(frozen=True)
 class Shape:
     """How many rows, of how many numbers, and where. ``held`` are bytes that their file takes in memory already, and ``buffers``
-    those that reading it takes; ``array`` is what is in memory, ``n_parts`` are those of a
-    cluster, which has numbers of ``in_parts`` bytes.
+    those that reading it takes; ``array`` are the numbers, if they are in memory. On a cluster they are in ``n_parts`` parts, and
+    each number has ``in_parts`` bytes.
     """
 
     n: int
@@ -140,19 +140,13 @@ def needs_a_pass(settings: Settings, rows: Shape) -> bool:
     budget = budget_of(settings.memory_budget)
     n = rows.n
     d = rows.n_features
-    match rows.place:
-        case "table":
-            return (
-                not rows.is_weighted
-                and settings.mode != "paper"
-                and not may_load(8.0 * n * d, budget)
-            )
-        case "map":
-            may_pass = compares_any(settings) and not rows.is_weighted
-            return may_pass and not leaves_room(n, d, budget)
-        case "file":
-            return not leaves_room(n, d, budget) and n > sample_size(settings, n, d)
-    loads = settings.mode == "paper" and leaves_room(n, d, budget)
+    is_paper = settings.mode == "paper"
+    if rows.place == "table":
+        return not (rows.is_weighted or is_paper or may_load(8.0 * n * d, budget))
+    has_room = leaves_room(n, d, budget)
+    if rows.place == "map":
+        return compares_any(settings) and not (rows.is_weighted or has_room)
+    loads = has_room and (is_paper or rows.place == "file")
     return not loads and n > sample_size(settings, n, d)
 
 
@@ -228,9 +222,8 @@ def _memory_of_paper(settings: Settings, rows: Shape) -> float:
     else:
         memory = memory_of_program(rows.n, rank, 8, rows.n_features, rows.size)
     remedy = "Lower `max_rank`." if settings.sketch is None else "Lower `n_initial`."
-    refuse_beyond(
-        _budget_for(settings, rows), f"{rows} with a factor of rank {rank:,}", memory, remedy
-    )
+    what = f"{rows} with a factor of rank {rank:,}"
+    refuse_beyond(_budget_for(settings, rows), what, memory, remedy)
     return memory
 
 
@@ -250,21 +243,16 @@ def _memory_of_picks(settings: Settings, rows: Shape, sample: int, larger: int) 
     if many:
         needed = many + memory_of_fit(sample, 8, rows.n_features)
         what = f"{k:,} representatives of {rows}"
-        refuse_beyond(
-            budget_of(settings.memory_budget),
-            what,
-            needed,
-            "Raise `memory_budget`, or ask for fewer.",
-        )
+        remedy = "Raise `memory_budget`, or ask for fewer."
+        refuse_beyond(budget_of(settings.memory_budget), what, needed, remedy)
     return many + COPIES_OF_LARGER * 8 * larger * rows.n_features
 
 
 def rank_for(settings: Settings, n: int) -> int:
     """Columns of the factor of n points: with a sketch one for each candidate, by default full rank for few points."""
-    if settings.sketch is not None:
-        return min(
-            n, settings.sketch.n_initial + (settings.sketch.n_rounds - 1) * settings.sketch.n_added
-        )
+    sketch = settings.sketch
+    if sketch is not None:
+        return min(n, sketch.n_initial + (sketch.n_rounds - 1) * sketch.n_added)
     return min(n, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
 
 
@@ -283,12 +271,12 @@ def sample_size(settings: Settings, n: int, n_features: int, beside: float = 0.0
 
 def larger_sample_size(settings: Settings, n: int, n_features: int, sample: int) -> int:
     """Rows of the same pass that picks are improved on; 0 if they are not."""
-    size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // max(n_features, 1))
+    width = max(n_features, 1)
+    size = min(n, LARGER_SAMPLE, LARGER_SAMPLE_ENTRIES // width)
     if settings.memory_budget is not None:
-        spare = (
-            settings.memory_budget - memory_of_sample(sample, n_features)
-        ) / 8.0  # the rest is for what reads the rows
-        size = min(size, int(spare / (COPIES_OF_LARGER * 8 * max(n_features, 1))))
+        left = settings.memory_budget - memory_of_sample(sample, n_features)
+        own = left / 8.0  # the rest is for what reads the rows
+        size = min(size, int(own / (COPIES_OF_LARGER * 8 * width)))
     return max(size, 0)
 
 

@@ -62,21 +62,13 @@ class Points:
         codes = row_codes(counted)
         equal = equal_rows(counted, codes)
         total = equal.sums(weights[rows])
-        distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
             drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
-            members = rows[equal.first]
-            share = np.zeros(X.shape[1])
-            share[members] = total / total.sum()
-            # ‖φ_i − φ̄‖² − c.
-            apart = (
-                np.asarray(X.diagonal(), np.float64)[members]
-                - 2.0 * np.asarray(X[members] @ share).ravel()
-            )
-            is_distance = not X.diagonal().any()
-            order = np.argsort(_in_steps(-apart if is_distance else apart), kind="stable")
+            apart = _centre_distances_of_pairs(X, rows[equal.first], total)
+            order = np.argsort(_in_steps(apart), kind="stable")
         else:
-            drawn = priority(codes if equal.is_trivial else codes[equal.first])
+            distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
+            drawn = priority(codes[equal.first])
             order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
@@ -150,6 +142,16 @@ def _centre_distances(X: Matrix, weights: FloatArray) -> FloatArray:
     return distances
 
 
+def _centre_distances_of_pairs(K: Matrix, members: IntArray, weights: FloatArray) -> FloatArray:
+    """k_ii − 2 Σ_j ω_j k_ij / Σ_j ω_j of the members, ‖φ_i − φ̄‖² but for a constant; of distances Σ_j ω_j d_ij likewise."""
+    share = np.zeros(K.shape[1])
+    share[members] = weights / weights.sum()
+    mean = np.asarray(K[members] @ share).ravel()
+    diagonal = np.asarray(K.diagonal(), np.float64)
+    is_distance = not diagonal.any()
+    return 2.0 * mean if is_distance else diagonal[members] - 2.0 * mean
+
+
 def _in_steps(distances: FloatArray) -> FloatArray:
     """Distances as whole numbers of steps that are larger than rounding: 1e-9 of their range."""
     lowest = float(distances.min())
@@ -188,7 +190,7 @@ class FitData:
     they stand for; then ``row_numbers`` are the rows in the data of those in memory, ascending. ``absent`` are rows without
     weight, prepared. ``counting`` is None for the paper's measure, which comes from the ``encoding``, the solved program of the
     points. ``all_rows`` answers for all rows (``mosaic.choosing.answers``). ``larger`` is a larger sample, which picks may be
-    taken from, and ``sampled`` the same data without such picks; a copy has neither of the three.
+    taken from, and ``sampled`` the same data without such picks; a copy has none of these three.
     """
 
     n_rows: int
@@ -230,7 +232,7 @@ class FitData:
         """The points that must be included or are called fine."""
         rows = np.union1d(self.constraints.must, self.constraints.fine)
         points = self.points.point_of[rows]
-        return np.asarray(points[points >= 0])
+        return points[points >= 0]
 
     @once
     def solved(self) -> Solved:
@@ -301,7 +303,7 @@ class FitData:
             group=np.insert(self.constraints.group, at, group),
             must=before[self.constraints.must],
             fine=before[self.constraints.fine],
-            start=None if self.constraints.start is None else before[self.constraints.start],
+            start=before[self.constraints.start],
         )
         counts = np.concatenate([self.counts, self.counts_at(rows)])
         geometry = replace(self.geometry, kernel=both)

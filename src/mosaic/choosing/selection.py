@@ -228,11 +228,11 @@ class Selection:
         return found
 
     @cached_property
-    def counts_of_rows(self) -> FloatArray:
+    def counts_in_memory(self) -> FloatArray:
         return self._of_rows(self.data.counts, counts_at)
 
     @cached_property
-    def outlier_rows(self) -> BoolArray:
+    def outliers_in_memory(self) -> BoolArray:
         return self._of_rows(self.is_outlier, outliers_at)
 
     @cached_property
@@ -256,13 +256,13 @@ class Selection:
 
     @once
     def effective_count(self) -> FloatArray:
-        return of_all_rows(self, self.counts_of_rows, counts_at)
+        return of_all_rows(self, self.counts_in_memory, counts_at)
 
     @once
     def outlier_mask(self) -> BoolArray:
         if not self.has_cut:
             return np.zeros(self.n_rows, dtype=bool)
-        return of_all_rows(self, self.outlier_rows, outliers_at)
+        return of_all_rows(self, self.outliers_in_memory, outliers_at)
 
     @property
     def program(self) -> Solved:

@@ -25,6 +25,7 @@ from mosaic.parameters import (
     Parameters,
     Sketch,
     check_kernel,
+    fields_of,
     is_whole,
     real_number,
 )
@@ -83,23 +84,23 @@ class Settings:
 
     def __post_init__(self) -> None:
         parameters.one_of("outliers", self.outliers, CHOICES["outliers"])
-        k = None if is_auto(self.n_representatives) else self.n_representatives
-        if not (k is None or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
+        k = self.n_representatives
+        is_given = not is_auto(k)
+        if is_given and not (is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
-            raise InvalidInputError(
-                fault, parameter="n_representatives", value=self.n_representatives
-            )
+            raise InvalidInputError(fault, parameter="n_representatives", value=k)
         for name, (low, high, meaning) in RANGES.items():
             value = getattr(self, name)
-            if not (is_auto(value) if name in ("contamination", "diversity") else value is None):
+            has_auto = name in ("contamination", "diversity")
+            is_usual = is_auto(value) if has_auto else value is None
+            if not is_usual:
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
         for name, least in {"max_rank": 1, "max_samples": 2}.items():
-            if getattr(self, name) is not None:
-                parameters.whole_number(
-                    name, getattr(self, name), at_least=least, remedy="Leave it at None."
-                )
+            value = getattr(self, name)
+            if value is not None:
+                parameters.whole_number(name, value, at_least=least, remedy="Leave it at None.")
         check_kernel(self.kernel)
-        if k is not None and self.coverage is not None:
+        if is_given and self.coverage is not None:
             fault = f"`coverage={self.coverage}` and `n_representatives={k}` each say how many to choose"
             raise InvalidInputError(fault, "Give one of them.")
         if self.mode == "paper":
@@ -109,27 +110,32 @@ class Settings:
         """The settings of ``Paper``, and those that it does not know."""
         parameters.one_of("solver", self.solver, get_args(SolverName))
         parameters.one_of("row_norm", self.row_norm, get_args(RowNorm))
-        if self.row_norm == "linf" and self.sketch is not None:
-            fault = "has an unknown for each pair of rows, which Algorithm 3 has not"
-            raise InvalidInputError(
-                fault, "Leave `sketch` at None.", parameter="row_norm", value=self.row_norm
-            )
-        for name, least in (
-            {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items() if self.sketch is not None else ()
-        ):
-            parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
+        if self.sketch is not None:
+            self._check_sketch()
         real_number("tol", self.tol, above=0, remedy="Leave it at 1e-10.")
         parameters.whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         parameters.check_strength(self.alpha, self.lam)
         for name in ("min_group", "coverage"):
             value = getattr(self, name)
             if value is not None:
-                remedy = "Leave `algorithm` at None" + (
-                    "." if name == "min_group" else ", or use `n_representatives`."
-                )
-                raise InvalidInputError(
-                    "is not for `algorithm='paper'`", remedy, parameter=name, value=value
-                )
+                instead = "" if name == "min_group" else ", or use `n_representatives`"
+                remedy = f"Leave `algorithm` at None{instead}."
+                fault = "is not for `algorithm='paper'`"
+                raise InvalidInputError(fault, remedy, parameter=name, value=value)
+
+    def _check_sketch(self) -> None:
+        if not isinstance(self.sketch, Sketch):
+            fault = "must be None or Sketch(…)"
+            raise InvalidInputError(
+                fault, "Leave it at None.", parameter="sketch", value=self.sketch
+            )
+        if self.row_norm == "linf":
+            fault = "has an unknown for each pair of rows, which Algorithm 3 has not"
+            raise InvalidInputError(
+                fault, "Leave `sketch` at None.", parameter="row_norm", value="linf"
+            )
+        for name, least in {"n_initial": 2, "n_added": 1, "n_rounds": 1}.items():
+            parameters.whole_number(name, getattr(self.sketch, name), at_least=least)
 
     @classmethod
     def of(cls, estimator: Any, **changes: Any) -> Self:
@@ -146,25 +152,13 @@ class Settings:
             raise InvalidInputError(
                 "must be None, 'paper' or Paper(…)", remedy, parameter="algorithm", value=algorithm
             )
-        sketch = None if algorithm is None else algorithm.sketch
-        if not (sketch is None or isinstance(sketch, Sketch)):
-            raise InvalidInputError(
-                "must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=sketch
-            )
+        if algorithm is not None:
+            given |= fields_of(algorithm) | {"mode": "paper", "sketch": copy(algorithm.sketch)}
         if isinstance(kernel, Parameters):
             given |= {"kernel": kernel.name, "formula": copy(kernel)}
-        if isinstance(algorithm, Paper):
-            given |= algorithm.get_params(deep=False) | {"mode": "paper"}
-        given = {field.name: given[field.name] for field in fields(cls) if field.name in given}
-        return cls(
-            **(
-                given
-                | {
-                    "sketch": copy(sketch),
-                    "memory_budget": parameters.as_bytes(given.get("memory_budget")),
-                }
-            )
-        )
+        given["memory_budget"] = parameters.as_bytes(given["memory_budget"])
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: given[name] for name in known & given.keys()})
 
     @property
     def similarity_is_ours(self) -> bool:
@@ -193,8 +187,8 @@ class Settings:
 class Constraints:
     """The rows that may be chosen (a mask), those that must be, the group of every row, the groups' names, and how many of each.
 
-    ``start`` are rows that were chosen before and stay unless others are clearly better, ``gone`` what earlier picks are called
-    that are no rows any more. ``fine`` are rows that are no outliers, ``told`` what is to be said of them.
+    ``start`` are rows that were chosen before and stay unless others are clearly better, ``lost`` what earlier picks are called
+    that are no rows any more. ``fine`` are rows that are no outliers, ``notes`` what is said of them.
     """
 
     allowed: BoolArray
@@ -202,10 +196,10 @@ class Constraints:
     group: IntArray
     names: tuple[Any, ...]
     quotas: Any
-    start: IntArray | None = None
-    gone: tuple[str, ...] = ()
+    start: IntArray = field(default_factory=NO_ROWS.copy)
+    lost: tuple[str, ...] = ()
     fine: IntArray = field(default_factory=NO_ROWS.copy)
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def are_given(self) -> bool:
@@ -222,46 +216,41 @@ class Constraints:
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
         start: ArrayLike | None = None,
-        gone: tuple[str, ...] = (),
+        lost: tuple[str, ...] = (),
         fine: IntArray = NO_ROWS,
-        told: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
     ) -> Constraints:
         """Check the constraints that ``fit`` was given for n rows."""
-        allowed = np.ones(n, dtype=bool)
-        named = n
-        if candidates is not None:
-            allowed[:] = False
-            rows = as_indices(candidates, n, "candidates")
-            allowed[rows] = True
-            named = len(rows)
+        named = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
         excluded = NO_ROWS if exclude is None else as_indices(exclude, n, "exclude")
-        allowed[excluded] = False
         must = NO_ROWS if must_include is None else as_indices(must_include, n, "must_include")
         both = np.intersect1d(must, excluded)
         if len(both):
             fault = f"{len(both)} rows are in `must_include` and in `exclude`, the first is `row {int(both[0])}`"
             raise InvalidInputError(fault, "Take them out of one of the two.")
+        allowed = np.zeros(n, dtype=bool)
+        allowed[named] = True
+        allowed[excluded] = False
         allowed[must] = True
         if not allowed.any():
-            fault = f"no row may be chosen: of {n}, `candidates` leave {named} and `exclude` takes {len(excluded)} away"
+            fault = f"no row may be chosen: of {n}, `candidates` leave {len(named)} and `exclude` takes {len(excluded)} away"
             raise InvalidInputError(fault, "Name more candidates or exclude fewer.")
         names, group = _read_groups(groups, n)
         if groups is not None:
             quotas = _read_quotas(quotas, names)
         elif quotas is not None:
             raise InvalidInputError("need groups", "Give `groups`.", parameter="quotas")
-        begun = None if start is None else as_indices(start, n, "start")
-        return cls(allowed, must, group, names, quotas, begun, gone, fine, told)
+        earlier = NO_ROWS if start is None else as_indices(start, n, "start")
+        return cls(allowed, must, group, names, quotas, earlier, lost, fine, notes)
 
     def among(self, rows: IntArray) -> Constraints:
         """The same for some of the rows, in ascending order, which hold all that are named."""
-        start = None if self.start is None else np.searchsorted(rows, self.start)
         return replace(
             self,
             allowed=self.allowed[rows],
             group=self.group[rows],
             must=np.searchsorted(rows, self.must),
-            start=start,
+            start=np.searchsorted(rows, self.start),
             fine=np.searchsorted(rows, self.fine),
         )
 
@@ -270,9 +259,9 @@ class Constraints:
         """The sum of the quotas, if every group has a number; else None."""
         if not isinstance(self.quotas, Mapping) or set(self.quotas) != set(self.names):
             return None
-        if all(isinstance(v, Integral) for v in self.quotas.values()):
-            return int(sum(self.quotas.values()))
-        return None
+        numbers = self.quotas.values()
+        are_whole = all(isinstance(number, Integral) for number in numbers)
+        return int(sum(numbers)) if are_whole else None
 
     def slots(
         self, k: int, candidates: IntArray, twins: IntArray, sizes: FloatArray | None = None
@@ -305,15 +294,11 @@ class Constraints:
         total = sum(fixed.values())
         if total > k or (total < k and len(fixed) == len(self.names)):
             shown = [f"{name!r}: {number}" for name, number in fixed.items()]
-            added = " + ".join(shown[:MOST_LISTED_GROUPS]) + (
-                " + …" if len(shown) > MOST_LISTED_GROUPS else ""
-            )
-            remedy = f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}."
-            raise InvalidInputError(
-                f"ask for {total} ({added}) and `n_representatives` for {k}",
-                remedy,
-                parameter="quotas",
-            )
+            if len(shown) > MOST_LISTED_GROUPS:
+                shown = [*shown[:MOST_LISTED_GROUPS], "…"]
+            rest = ", or leave groups without a quota to take the rest" if total < k else ""
+            fault = f"ask for {total} ({' + '.join(shown)}) and `n_representatives` for {k}"
+            raise InvalidInputError(fault, f"Make them agree{rest}.", parameter="quotas")
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
@@ -383,19 +368,17 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
     if labels.ndim == 2:
         labels = np.array([group_label(*row) for row in labels.tolist()])
     cells = labels.tolist()
-    gone = {cell for cell in set(cells) if group_label(cell) == "missing"}
-    if gone:  # a group of their own
+    missing = {cell for cell in set(cells) if group_label(cell) == "missing"}
+    if missing:  # a group of their own
         labels = labels.astype(object)
-        labels[[cell in gone for cell in cells]] = "missing"
-    if (
-        labels.dtype == object and len({type(label) for label in labels}) > 1
-    ):  # 1 and "1" are different labels
-        keys = [(isinstance(label, str), label) for label in labels.tolist()]
-        order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))
-        place = {key: number for number, key in enumerate(order)}
-        return tuple(label for _, label in order), np.array([place[key] for key in keys], np.intp)
-    names, numbers = np.unique(labels, return_inverse=True)
-    return tuple(names.tolist()), numbers.astype(np.intp)
+        labels[[cell in missing for cell in cells]] = "missing"
+    cells = labels.tolist()
+    if labels.dtype == object and len(set(map(type, cells))) > 1:  # 1 and "1" are different labels
+        names = sorted(set(cells), key=lambda label: (isinstance(label, str), str(label)))
+        place = {name: number for number, name in enumerate(names)}
+        return tuple(names), np.array([place[label] for label in cells], np.intp)
+    distinct, numbers = np.unique(labels, return_inverse=True)
+    return tuple(distinct.tolist()), numbers.astype(np.intp)
 
 
 def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:

@@ -108,7 +108,7 @@ class Run:
         told = [self.wording(note) for note in self.encoder.describe()]
         of_columns = told[: len(told) - len(self.encoder.notes)]  # then come strange cells
         self.assumed = list(dict.fromkeys([*self.assumed, *of_columns]))
-        told += model.selection_.data.constraints.told
+        told += model.selection_.data.constraints.notes
         self.notes = list(dict.fromkeys([*self.assumed, *told, *self.notes]))
         return model
 

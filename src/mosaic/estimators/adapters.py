@@ -44,7 +44,7 @@ class PyODDetector(BaseDetector if BaseDetector is not None else object):  # typ
 
     def decision_function(self, X: object) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(-self.detector_.score_samples(X))
+        return -self.detector_.score_samples(X)
 
     def _take(self, fitted: MOSAICOutlierDetector) -> Self:
         self.detector_ = fitted

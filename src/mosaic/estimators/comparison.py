@@ -65,13 +65,15 @@ class Comparison:
             verdict = f"The other rows differ, most in {listed(list(columns), 5)}"
         elif self.p_value < LEVEL:
             verdict = "The other rows differ in which rows there are, not in one column"
+        aside = ""
         if self.moves_on:
             aside = f" {listed(self.moves_on)} only move{'s' * (len(self.moves_on) == 1)} on."
-        else:
-            aside = ""
-        (n, n_other), (odd, odd_other) = self.n_rows, map(percent, self.outlier_shares)
-        outliers = f"Outliers: {odd} of {counted(n, 'row')}, {odd_other} of {counted(n_other, 'other row')}."
-        return f"{verdict} ({p_text(self.p_value)}).{aside} {outliers}"
+        share, share_in_other = map(percent, self.outlier_shares)
+        n, n_other = self.n_rows
+        outliers = (
+            f"{share} of {counted(n, 'row')}, {share_in_other} of {counted(n_other, 'other row')}"
+        )
+        return f"{verdict} ({p_text(self.p_value)}).{aside} Outliers: {outliers}."
 
     __repr__ = __str__
 
@@ -118,8 +120,10 @@ def compare(
     here = model.explain_new(rows)
     with faults_of("other", others):
         there = model.explain_new(others)
-    counts, other_counts = _counts(here, picks), _counts(there, picks)
-    share, share_in_other = counts[:-1] / len(here), other_counts[:-1] / len(there)
+    counts = _counts(here, picks)
+    other_counts = _counts(there, picks)
+    share = counts[:-1] / len(here)
+    share_in_other = other_counts[:-1] / len(there)
     order = np.argsort(-np.abs(share_in_other - share), kind="stable")
     # Where all columns only move on, so do the rows.
     of_rows = 1.0 if drift.is_all else KINDS_OF_TESTS * chi2(counts, other_counts)[0]
@@ -147,12 +151,10 @@ def moved_columns(rows: Rows, others: Rows) -> Drift:
     with faults_of("other", others):
         if missing:
             names = listed(list(map(repr, missing)))
-            fault = (
-                f"lacks {names}, by which rows are compared; it has {listed(there) or 'no columns'}"
-            )
-            raise InvalidInputError(
-                fault, f"{close_to(missing[0], there)}Add or rename columns.", parameter="X"
-            )
+            has = listed(there) or "no columns"
+            fault = f"lacks {names}, by which rows are compared; it has {has}"
+            remedy = f"{close_to(missing[0], there)}Add or rename columns."
+            raise InvalidInputError(fault, remedy, parameter="X")
     return drift_of(rows, others)
 
 
@@ -235,13 +237,15 @@ def dedup(
     1 copy among 301 rows: 0 exact, 1 near. [300] [7]
     """
     rows = Rows.of(X, memory_budget=as_bytes(memory_budget))
+    table = rows.table
+    has_cells = rows.array is None and rows.request.embedding is None
     compared = None
-    if isinstance(rows.table, InMemory) and rows.array is None and rows.request.embedding is None:
-        compared = ComparedCells(rows.table.cells(rows.roles.compared))
+    if has_cells and isinstance(table, InMemory):
+        compared = ComparedCells(table.cells(rows.roles.compared))
     is_constant = compared is not None and compared.is_constant
     encoder = Encoder() if is_constant else Encoder.fit(rows)
-    is_of_numbers = not is_constant and rows.pictures_of is None
-    is_of_numbers &= all(isinstance(column, Embedding) for column in encoder.columns)
+    has_numbers = all(isinstance(column, Embedding) for column in encoder.columns)
+    is_of_numbers = has_numbers and not is_constant and rows.pictures_of is None
     if near is not None:
         real_number("near", near, above=0, below=math.inf if is_of_numbers else 1.0)
     if rows.stays:
@@ -264,29 +268,24 @@ def dedup(
     copies = np.flatnonzero(original >= 0)
     of = original[copies]
     if compared is None or not compared.names:
-        return Copies(copies, of, rows_equal(numbers[copies], numbers[of]), (), (), rows.n, encoder)
-    unlike, m = compared.unlike(copies, of), len(compared.names)
-    both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
-    told = (
-        [c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns]
-        for a, b, columns in both
-    )
-    differs = tuple(map("; ".join, told))
+        is_exact = rows_equal(numbers[copies], numbers[of])
+        return Copies(copies, of, is_exact, (), (), rows.n, encoder)
+    unlike = compared.unlike(copies, of)
+    is_exact = np.array([not columns for columns in unlike], bool)
+    m = len(compared.names)
     equal_cells = tuple(f"{m - len(columns)} of {m}" for columns in unlike)
-    return Copies(
-        copies,
-        of,
-        np.array([not columns for columns in unlike], bool),
-        equal_cells,
-        differs,
-        rows.n,
-        encoder,
-    )
+    both = zip(rows.cells(copies).to_pylist(), rows.cells(of).to_pylist(), unlike, strict=True)
+    differs = []
+    for a, b, columns in both:  # lists are too long to be shown
+        cells = [c if isinstance(a[c], list) else f"{c}: {a[c]} / {b[c]}" for c in columns]
+        differs.append("; ".join(cells))
+    return Copies(copies, of, is_exact, equal_cells, tuple(differs), rows.n, encoder)
 
 
 def _near_numbers(X: Any, share: float | None) -> IntArray:
     """Pairs of rows that are nearly equal, the earlier first."""
-    search, radius = NearestNeighbors().fit(X), 0.0
+    search = NearestNeighbors().fit(X)
+    radius = 0.0
     if X.shape[0] > 10:
         half, usual = np.median(search.kneighbors(n_neighbors=10)[0][:, [4, 9]], axis=0)
         by_chance = 1e-4 ** (np.log(usual / half) / np.log(2.0)) if half > 0 else 1.0
@@ -295,4 +294,4 @@ def _near_numbers(X: Any, share: float | None) -> IntArray:
             raise InvalidInputError(fault, "Give a lower share.", parameter="near", value=share)
         radius = float(usual * min(NEAR_NUMBERS if share is None else share, by_chance))
     pairs = np.column_stack(search.radius_neighbors_graph(X, radius).nonzero())
-    return np.asarray(pairs[pairs[:, 0] < pairs[:, 1]])
+    return pairs[pairs[:, 0] < pairs[:, 1]]

@@ -71,10 +71,9 @@ class CoverageCurve:
         return self.indices[:k]
 
     def __repr__(self) -> str:
-        shares = (
-            f"coverage {self.coverage[0]:.3f} … {self.coverage[-1]:.3f}, {self.suggested} suggested"
-        )
-        return f"CoverageCurve up to {len(self.indices)} representatives: {shares}"
+        shares = f"coverage {self.coverage[0]:.3f} … {self.coverage[-1]:.3f}"
+        number = f"up to {len(self.indices)} representatives"
+        return f"CoverageCurve {number}: {shares}, {self.suggested} suggested"
 
 
 def refuse_numbers(settings: dict[str, Any], where: str, remedy: str) -> None:
@@ -146,9 +145,8 @@ def certify(
     k = int(given.sum()) if given.dtype == np.bool_ else given.size
     try:
         model = MOSAIC(max(k, 1), **settings).fit(X, **(fit_params or {}))
-    except (
-        InvalidInputError
-    ):  # so many rows may not be there to be chosen; any other fault is found again
+    except InvalidInputError:
+        # So many rows may not be there to be chosen; any other fault is met again.
         model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     return model.certify(picks)
 

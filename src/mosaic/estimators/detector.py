@@ -100,7 +100,7 @@ class MOSAICOutlierDetector(
         """
         settings = Settings.of(self, outliers="report")
         with telling(self) as say:
-            taken = take(self, X, settings, sample_weight=sample_weight, passes=False)
+            taken = take(self, X, settings, sample_weight=sample_weight, may_pass=False)
             data = fit_data(self, taken, say, marks=marks)
             self.selection_ = selection = flag_only(data, taken.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
@@ -152,7 +152,7 @@ class MOSAICOutlierDetector(
             msg="%(name)s holds no rows out. Call hold_out with rows that were not in the fit.",
         )
         rank = np.searchsorted(self.held_out_, self.score_samples(X), "right")
-        return np.asarray((1.0 + rank) / (1.0 + len(self.held_out_)))
+        return (1.0 + rank) / (1.0 + len(self.held_out_))
 
     def to_pyod(self) -> Any:
         """The fitted detector as one of PyOD's: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1. Needs PyOD."""

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.sources import MAPPED_BYTES, Source
 from mosaic.arrays.xp import is_on_device
@@ -55,10 +56,32 @@ def take(
     *,
     groups: object = None,
     sample_weight: object = None,
-    passes: bool = True,
+    may_pass: bool = True,
 ) -> Taken:
     """X as a fit takes it. What its columns mean becomes known to the estimator."""
     rows = Rows.of(X, groups=groups, weights=sample_weight, memory_budget=settings.memory_budget)
+    encoder = learned(rows, settings)
+    shape = shape_of_rows(rows, encoder)
+    settings = without_memory(settings, shape.held)
+    columns_have_rules = encoder.has_rules or rows.pictures_of is not None
+    if columns_have_rules and is_auto(settings.scale):
+        settings = replace(settings, scale=False)
+    passes = may_pass and needs_a_pass(settings, shape)
+    if passes:
+        numbers: Any = encoder.source(rows, estimator.n_jobs)
+        learn(estimator, encoder)
+    else:
+        numbers = checked_numbers(estimator, encoder, encoder.matrix(rows), is_fit=True)
+        is_copy = shape.place not in ("array", "map") and rows.path is not None
+        shape = replace(shape, place="array", array=numbers)
+        if is_copy:
+            settings = without_memory(settings, shape.size)
+            shape = replace(shape, held=shape.held + shape.size)
+    return Taken(rows, encoder, settings, plan_of(settings, shape, passes=passes), numbers)
+
+
+def learned(rows: Rows, settings: Settings) -> Encoder:
+    """What the columns mean for a kernel. A warning names those that a user would expect to be compared, and are not."""
     encoder = Encoder.fit(rows, as_given=settings.takes_as_given)
     if settings.kernel == "haversine":
         encoder = encoder.of_places()
@@ -71,29 +94,11 @@ def take(
     ]
     if surprising:
         warn(f"Not compared: {'; '.join(surprising)}.")
-    shape = shape_of_rows(rows, encoder)
-    settings = beside(settings, shape.held) if shape.held else settings
-    compares_itself = encoder.has_rules or rows.pictures_of is not None
-    if compares_itself and is_auto(settings.scale):  # rules say how columns compare
-        settings = replace(settings, scale=False)
-    numbers: Any
-    passes = passes and needs_a_pass(settings, shape)
-    if passes:
-        numbers = encoder.source(rows, estimator.n_jobs)
-        learn(estimator, encoder)
-    else:
-        numbers = checked_numbers(estimator, encoder, encoder.matrix(rows), is_fit=True)
-        n, d = numbers.shape
-        is_copy = shape.place not in ("array", "map") and rows.path is not None
-        shape = Shape(n, d, "array", shape.is_weighted, shape.held, array=numbers)
-        if is_copy:
-            settings = beside(settings, shape.size)
-            shape = replace(shape, held=shape.held + shape.size)
-    return Taken(rows, encoder, settings, plan_of(settings, shape, passes=passes), numbers)
+    return encoder
 
 
-def beside(settings: Settings, held: float) -> Settings:
-    """The settings with what is left of a given budget beside these bytes, which are not free any more."""
+def without_memory(settings: Settings, held: float) -> Settings:
+    """The settings without these bytes of a given budget, which are not free any more."""
     if settings.memory_budget is None:
         return settings
     return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
@@ -101,31 +106,25 @@ def beside(settings: Settings, held: float) -> Settings:
 
 def shape_of_rows(rows: Rows, encoder: Encoder) -> Shape:
     """What a plan has to know of rows before their numbers are there."""
-    weighted = rows.weights is not None
-    held = rows.held
-    if rows.array is None:
-        place: Place = "file" if rows.stays else "table"
-        buffers = float(getattr(rows.table, "pages", 0.0))
-        if isinstance(rows.table, InParts):
-            n_parts = rows.table.n_parts
-            return Shape(rows.n, encoder.width, "cluster", weighted, held, n_parts=n_parts)
-        return Shape(rows.n, encoder.width, place, weighted, held, buffers)
-    if isinstance(rows.array, PartsSource):
-        source = rows.array
-        lie = {"n_parts": source.n_parts, "in_parts": source.itemsize}
-        return Shape(rows.n, encoder.width, "cluster", weighted, held, **lie)
-    if isinstance(rows.array, Source):
-        return Shape(rows.n, encoder.width, "file", weighted, held, rows.array.buffers)
-    if isinstance(rows.array, np.memmap) and rows.array.ndim == 2:
-        return Shape(
-            rows.n,
-            encoder.width,
-            "map",
-            weighted,
-            held,
-            float(min(rows.array.nbytes, MAPPED_BYTES)),
-        )
-    return Shape(rows.n, encoder.width, "array", weighted, held)
+    place: Place = "array"
+    more: dict[str, Any] = {}
+    match rows.table if rows.array is None else rows.array:
+        case InParts() as parts:
+            place = "cluster"
+            more = {"n_parts": parts.n_parts}
+        case PartsSource() as parts:
+            place = "cluster"
+            more = {"n_parts": parts.n_parts, "in_parts": parts.itemsize}
+        case Source() as source:
+            place = "file"
+            more = {"buffers": source.buffers}
+        case np.memmap(ndim=2) as mapped:
+            place = "map"
+            more = {"buffers": float(min(mapped.nbytes, MAPPED_BYTES))}
+        case table if rows.array is None:
+            place = "file" if rows.stays else "table"
+            more = {"buffers": float(getattr(table, "pages", 0.0))}
+    return Shape(rows.n, encoder.width, place, rows.weights is not None, rows.held, **more)
 
 
 def learn(estimator: BaseEstimator, encoder: Encoder) -> None:
@@ -151,34 +150,31 @@ def checked_numbers(
             raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
     else:
         refuse_masked(matrix)
-        try:  # columns with names were compared already
-            names_known = encoder.names is not None and not is_fit
-            if names_known:
-                matrix = check_array(matrix, **ARRAY)
-            else:
+        try:
+            if is_fit or encoder.names is None:
                 matrix = validate_data(estimator, matrix, reset=is_fit, **ARRAY)
-        except TypeError as error:
-            fault = f"holds what is no number: {error}"
-            raise NoNumbersError(
-                fault, "Convert it, or pass a data frame.", parameter="X"
-            ) from error
-        except ValueError as error:
-            said = str(error).split("\n")
-            fault = " ".join(
-                dict.fromkeys((said[0], said[-1]))
-            ).strip()  # between the first and the last line are numbers of X
-            remedy = "Convert it, or pass a data frame."
-            if "is expecting" in fault:
-                remedy = "Pass the same columns."
-                fault = fault.removeprefix("X ")
-            else:
-                fault = f"is no table of numbers: {fault}"
-            raise InvalidInputError(fault, remedy, parameter="X") from error
+            else:  # the names of columns were compared already
+                matrix = check_array(matrix, **ARRAY)
+        except (TypeError, ValueError) as error:
+            raise no_table_of_numbers(error) from error
         matrix = canonical(matrix) if sp.issparse(matrix) else matrix
         check_entries(matrix, encoder.number_names)
     if is_fit:
         learn(estimator, encoder)
     return matrix
+
+
+def no_table_of_numbers(error: Exception) -> InvalidInputError:
+    """What scikit-learn says of an array that it refuses, in our words."""
+    remedy = "Convert it, or pass a data frame."
+    if isinstance(error, TypeError):
+        return NoNumbersError(f"holds what is no number: {error}", remedy, parameter="X")
+    lines = str(error).split("\n")
+    # Between the first and the last line are numbers of X.
+    said = " ".join(dict.fromkeys((lines[0], lines[-1]))).strip()
+    if "is expecting" in said:
+        return InvalidInputError(said.removeprefix("X "), "Pass the same columns.", parameter="X")
+    return InvalidInputError(f"is no table of numbers: {said}", remedy, parameter="X")
 
 
 def numbers_of(model: BaseEstimator, X: object) -> Any:
@@ -201,47 +197,48 @@ def fit_data(
     start: object = None,
     quotas: object = None,
     marks: object = None,
-    **rows: object,
+    **named: object,
 ) -> FitData:
-    """The input of choosing; ``rows`` of constraints are numbers or names."""
-    encoder = taken.encoder
+    """The input of choosing; ``named`` are the rows of constraints, as numbers or names."""
+    rows = taken.rows
     numbers = taken.numbers
-    names = taken.encoder.number_names
-    seed = seed_of(estimator.random_state)
-    build = Builder(taken.settings, taken.plan, seed, None if names is None else tuple(names), say)
-    named = {
-        name: as_rows(value, taken.names, name) for name, value in rows.items() if value is not None
+    build = Builder(
+        taken.settings, taken.plan, seed_of(estimator.random_state), taken.encoder.number_names, say
+    )
+    given = {"groups": rows.groups, "quotas": quotas}
+    given |= {
+        name: as_rows(value, taken.names, name)
+        for name, value in named.items()
+        if value is not None
     }
-    named |= {"groups": taken.rows.groups, "quotas": quotas}
     if start is not None:
-        named |= found_again(start, taken)
+        given |= found_again(start, taken)
     if marks is not None:
-        named |= read_marks(marks, taken.rows)
-    in_memory = None
+        given |= read_marks(marks, rows)
+    may_be_picked = None
     if isinstance(numbers, Source):
-        data = build.by_passes(numbers, named)
-        in_memory = data.row_numbers
-        if in_memory is not None and data.larger is not None:  # picks may be any of these
-            in_memory = np.union1d(in_memory, data.larger.numbers)
+        data = build.by_passes(numbers, given)
+        may_be_picked = data.row_numbers
+        if may_be_picked is not None and data.larger is not None:
+            may_be_picked = np.union1d(may_be_picked, data.larger.numbers)
     else:
-        data = build.in_memory(
-            numbers, taken.rows.weights, Constraints.read(numbers.shape[0], **named)
-        )
-    geometry = described(data.geometry, encoder)
-    return replace(data, geometry=geometry, row_names=taken.rows.row_names(in_memory))
+        data = build.in_memory(numbers, rows.weights, Constraints.read(rows.n, **given))
+    geometry = described(data.geometry, taken.encoder)
+    return replace(data, geometry=geometry, row_names=rows.row_names(may_be_picked))
 
 
 def described(geometry: Geometry, encoder: Encoder) -> Geometry:
     """The same, with how columns are compared among the decisions."""
     decisions = geometry.decisions
     if encoder.has_rules and geometry.prepare.scale is None:
-        decisions = decisions[1:]  # "Columns are taken as they are."
+        _, about_bandwidth = decisions  # that columns are taken as they are is not true
+        decisions = (about_bandwidth,)
     return replace(geometry, decisions=(*encoder.describe(), *decisions), mixed=encoder.has_rules)
 
 
 def found_again(start: Any, taken: Taken) -> dict[str, Any]:
     """The arguments of ``Constraints.read`` for earlier picks, of a fitted selector or given as rows: where they are in X, and
-    those that are gone. The picks of a model are found by name where the rows of both fits have names, else by value.
+    the names of the others. The picks of a model are found by name where the rows of both fits have names, else by value.
     """
     if isinstance(start, PathLike) or (isinstance(start, str) and start.endswith(".mosaic")):
         from mosaic.estimators.saving import load  # it imports the estimators
@@ -260,33 +257,28 @@ def found_again(start: Any, taken: Taken) -> dict[str, Any]:
         fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
         raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
     data = selection.data
-    old = selection.rows.tolist()
     names = taken.rows.row_names()
     if data.row_names is not None and names is not None:
-        # Of equal names the first.
-        place = {name: row for row, name in reversed(list(enumerate(names.names)))}
-        rows = [place.get(data.row_names[row], -1) for row in old]
+        rows = names.first(data.row_names[row] for row in selection.rows.tolist())
     else:
         rows = _by_values(start, selection, taken.rows)
-    gone = tuple(data.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
-    return {"start": np.array([row for row in rows if row >= 0], np.intp), "gone": gone}
+    lost = tuple(data.called(row) for row in selection.rows[rows < 0].tolist())
+    return {"start": rows[rows >= 0], "lost": lost}
 
 
-def _by_values(start: Any, selection: Selection, rows: Rows) -> list[int]:
+def _by_values(start: Any, selection: Selection, rows: Rows) -> IntArray:
     """The first of the rows, prepared as in the earlier fit, that is equal to each pick; -1 where none is."""
     kernel = selection.chosen_kernel
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, NAME_PICKS, parameter="start")
-    Y = selection.data.geometry.prepare(
-        checked_numbers(start, start.encoder_, start.encoder_.matrix(rows))
-    )
+    numbers = checked_numbers(start, start.encoder_, start.encoder_.matrix(rows))
+    Y = selection.data.geometry.prepare(numbers)
     if sp.issparse(Y) != sp.issparse(kernel.X):
         fault = "is a model of sparse rows, and X is not sparse, or the other way round"
         raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
     known = KnownRows.of(row_codes(Y.astype(kernel.X.dtype, copy=False)))
-    found: list[int] = known.find(row_codes(kernel.X)).tolist()
-    return found
+    return known.find(row_codes(kernel.X))
 
 
 def seed_of(random_state: Any) -> int:

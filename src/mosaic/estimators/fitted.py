@@ -16,6 +16,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import (
+    ColumnReason,
     Decisions,
     Explanation,
     Question,
@@ -103,14 +104,14 @@ class NewRows:
         return frames.DataFrame(self._columns(), **more)
 
     def _repr_html_(self) -> str:
-        def told(cell: object) -> object:
+        def shown(cell: object) -> object:
             if cell is None or cell != cell:
                 return ""
             return f"{cell:.3g}" if isinstance(cell, float) else cell
 
         most = 20
         columns = self._columns(slice(most))
-        cells = (map(told, column) for column in columns.values())
+        cells = (map(shown, column) for column in columns.values())
         table = html_table(
             [name.replace("_", " ") for name in columns], list(zip(*cells, strict=True))
         )
@@ -194,11 +195,8 @@ class FittedAttributes(Callbacks):
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_rows(
-            self.selection_,
-            [as_row(i, self.row_names_)],
-            columns_of(self.selection_, self.encoder_),
-        )[0]
+        columns = columns_of(self.selection_, self.encoder_)
+        return explain_rows(self.selection_, [as_row(i, self.row_names_)], columns)[0]
 
     def explain_new(self, X: object) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
@@ -220,50 +218,43 @@ class FittedAttributes(Callbacks):
         """
         check_is_fitted(self)
         selection = self.selection_
-        rows = Rows.of(X, memory_budget=self.selection_.settings.memory_budget)
+        rows = Rows.of(X, memory_budget=selection.settings.memory_budget)
         numbers = numbers_of(self, rows)
-        places = answers(selection, numbers, places_at)
-        label, similarity, error, count, flagged = places.T
+        label, similarity, error, count, flagged = answers(selection, numbers, places_at).T
         is_outlier = flagged > 0
-        cut = selection.cut.count
-        if (
-            hasattr(self, "offset_") and cut <= 0
-        ):  # only new rows that score well below all of the data are outliers
-            cut = float(np.exp(self.offset_))
-            is_outlier = count < cut
+        if hasattr(self, "offset_") and selection.cut.count <= 0:
+            # Only new rows that score well below all of the data are outliers.
+            is_outlier = count < float(np.exp(self.offset_))
         odd = np.flatnonzero(is_outlier)
-        encoder = replace(self.encoder_, texts={})
-        columns = columns_of(
-            selection, with_cells(encoder, rows, odd, encoder.names if encoder.has_rules else [])
-        )
-        reasons: list[list[Any]] = [[] for _ in odd]
-        if columns is not None and selection.usual is not None and len(odd):
-            some = (
-                numbers.take(odd) if isinstance(numbers, Source) else on_host(rows_of(numbers, odd))
-            )
-            some = selection.data.geometry.prepare(some)
-            reasons = odd_columns(
-                selection, columns, np.asarray(in_double(some)), odd, np.full(len(odd), -1)
-            )
-        reason: list[str | None] = [None] * len(places)
-        for number, why in zip(odd.tolist(), reasons, strict=True):
-            said = why_odd(selection, float(count[number]), why)
-            reason[number] = f"{said[0].upper()}{said[1:]}" if not why else said
-        error = error if len(selection.rows) else similarity  # NaN
+        reasons = self._odd_columns_of(rows, numbers, odd)
+        reason: list[str | None] = [None] * len(count)
+        for number, columns in zip(odd.tolist(), reasons, strict=True):
+            said = why_odd(selection, float(count[number]), columns)
+            reason[number] = said if columns else f"{said[0].upper()}{said[1:]}"
         picks = np.append(selection.rows, -1)
         owner = owner_of(X)
-        frames = "polars" if owner == "polars" else "pandas"
-        index = getattr(X, "index", None) if owner == "pandas" else None
         return NewRows(
             picks[label.astype(np.intp)],
             similarity,
-            error,
+            error if len(selection.rows) else similarity,  # NaN
             count,
             is_outlier,
             reason,
-            frames,
-            index,
+            frames="polars" if owner == "polars" else "pandas",
+            index=getattr(X, "index", None) if owner == "pandas" else None,
         )
+
+    def _odd_columns_of(self, rows: Rows, numbers: Any, odd: IntArray) -> list[list[ColumnReason]]:
+        """For each outlier among new rows, which have these numbers, the columns that make it one; none if they have no names."""
+        selection = self.selection_
+        encoder = replace(self.encoder_, texts={})
+        names = encoder.names if encoder.has_rules else []
+        columns = columns_of(selection, with_cells(encoder, rows, odd, names))
+        if columns is None or selection.usual is None or not len(odd):
+            return [[] for _ in odd]
+        found = numbers.take(odd) if isinstance(numbers, Source) else rows_of(numbers, odd)
+        Y = in_double(selection.data.geometry.prepare(on_host(found)))
+        return odd_columns(selection, columns, Y, odd, np.full(len(odd), -1))
 
     def plot(self) -> Any:
         """Draw the map of neighbours beside the coverage curve, and return both axes; of a detector, the histogram of counts.
@@ -296,15 +287,11 @@ class FittedAttributes(Callbacks):
 
 
 def ask(model: FittedAttributes, X: Any, question: Question, none: Any = None) -> Any:
-    """The answers of the model's selection for the rows of X, which are read in passes where they are large. With the answer for
-    no rows, those of a Dask array are one, too.
+    """The answers of the model's selection for the rows of X, which are read in passes where they are large. ``none`` is the
+    answer for no rows: with it, the answers for a Dask array are a Dask array.
     """
-    if (
-        none is None
-        or owner_of(X) != "dask"
-        or getattr(X, "ndim", 0) != 2
-        or not hasattr(X, "map_blocks")
-    ):
+    is_dask_array = owner_of(X) == "dask" and hasattr(X, "map_blocks") and X.ndim == 2
+    if none is None or not is_dask_array:
         return answers(model.selection_, numbers_of(model, X), question)
     from mosaic.rows.dask import answers_of_chunks
 

@@ -99,9 +99,8 @@ def computing_in_threads(estimator: Estimator) -> Estimator:
     for name, member in list(vars(estimator).items()):
         if name.startswith("_"):
             continue
-        if (
-            type(member) is property and member.fget is not None
-        ):  # what is known already computes nothing
+        computes = type(member) is property  # what is ``Known`` computes nothing
+        if computes and member.fget is not None:
             setattr(estimator, name, property(_in_threads(member.fget)))
         elif isfunction(member):
             setattr(estimator, name, _in_threads(member))

@@ -97,67 +97,48 @@ def divided(k: int, weights: Mapping[Hashable, float], room: Numbers) -> Numbers
 
 def reduced(word: str, counts: Numbers) -> Numbers:
     """The words of imbalanced-learn: as many rows as the rarest class has, of those classes that the word names."""
-    rarest = min(counts, key=counts.__getitem__)
+    rarest = min(counts.values())
     largest = max(counts, key=counts.__getitem__)
-    stays = {"all": (), "not majority": (largest,), "majority": set(counts) - {largest}}.get(
-        word, (rarest,)
-    )
-    return {label: count if label in stays else counts[rarest] for label, count in counts.items()}
+    stays: set[Hashable] = set()
+    if word == "not majority":
+        stays = {largest}
+    elif word == "majority":
+        stays = set(counts) - {largest}
+    return {label: count if label in stays else rarest for label, count in counts.items()}
 
 
 def with_ratio(ratio: float, counts: Numbers) -> Numbers:
     """So many rows of the larger of two classes that the rarer one has ``ratio`` times as many."""
-    real_number(
-        "sampling_strategy",
-        ratio,
-        above=0,
-        at_most=1,
-        meaning="the rows of the rarer class for each of the other",
-    )
+    meaning = "the rows of the rarer class for each of the other"
+    real_number("sampling_strategy", ratio, above=0, at_most=1, meaning=meaning)
     if len(counts) != 2:
         fault = f"is a ratio, which is for two classes; there are {len(counts)}"
-        raise InvalidInputError(
-            fault,
-            "Give a dict from classes to numbers.",
-            parameter="sampling_strategy",
-            value=ratio,
-        )
-    rarest = min(counts, key=counts.__getitem__)
-    return checked(
-        {
-            label: counts[rarest] if label == rarest else int(counts[rarest] / ratio)
-            for label in counts
-        },
-        counts,
-    )
+        remedy = "Give a dict from classes to numbers."
+        raise InvalidInputError(fault, remedy, parameter="sampling_strategy", value=ratio)
+    rarer = min(counts, key=counts.__getitem__)
+    number = int(counts[rarer] / ratio)
+    return checked({label: number for label in counts if label != rarer}, counts)
 
 
-def checked(asked: object, counts: Numbers) -> Numbers:
+def checked(given: object, counts: Numbers) -> Numbers:
     """Numbers that were given, with all rows of the classes that they do not name."""
-    if not isinstance(asked, Mapping):
+    if not isinstance(given, Mapping):
         fault = "must be a dict from classes to numbers, or a function of y that returns one"
-        raise InvalidInputError(fault, parameter="sampling_strategy", value=asked)
-    for label, number in asked.items():
+        raise InvalidInputError(fault, parameter="sampling_strategy", value=given)
+    for label, number in given.items():
         if label not in counts:
-            known = listed(list(map(repr, counts)), 10)
-            raise InvalidInputError(
-                f"names {label!r}, which is no class",
-                f"Classes: {known}.",
-                parameter="sampling_strategy",
-            )
+            fault = f"names {label!r}, which is no class"
+            remedy = f"Classes: {listed(list(map(repr, counts)), 10)}."
+            raise InvalidInputError(fault, remedy, parameter="sampling_strategy")
         if not is_whole(number, 0) or number > counts[label]:
             fault = f"asks for {number!r} rows of class {label!r}, which has {counts[label]}"
-            raise InvalidInputError(
-                fault, "Give a whole number, at most that.", parameter="sampling_strategy"
-            )
-    numbers = {label: int(asked.get(label, count)) for label, count in counts.items()}
+            remedy = "Give a whole number, at most that."
+            raise InvalidInputError(fault, remedy, parameter="sampling_strategy")
+    numbers = {label: int(given.get(label, count)) for label, count in counts.items()}
     if not any(numbers.values()):
-        raise InvalidInputError(
-            "asks for no row at all",
-            "Give a number above 0.",
-            parameter="sampling_strategy",
-            value=asked,
-        )
+        fault = "asks for no row at all"
+        remedy = "Give a number above 0."
+        raise InvalidInputError(fault, remedy, parameter="sampling_strategy", value=given)
     return numbers
 
 
@@ -183,10 +164,10 @@ def labels_of(y: object) -> NDArray[Any]:
             fault, "Leave them out, or name a label for them, such as 'missing'."
         )
     check_classification_targets(y)
-    one_column_each = (
-        labels.ndim == 2 and labels.shape[1] > 1 and bool((labels.sum(axis=1) == 1).all())
-    )
-    return np.asarray(labels.argmax(axis=1) if one_column_each else column_or_1d(labels))
+    has_columns = labels.ndim == 2 and labels.shape[1] > 1
+    if has_columns and (labels.sum(axis=1) == 1).all():
+        return np.asarray(labels.argmax(axis=1))
+    return np.asarray(column_or_1d(labels))
 
 
 @dataclass
@@ -259,40 +240,38 @@ verbose : as for ``MOSAIC``
                 self.sample_indices_ = self.selection_.rows
             else:
                 rows = Rows.of(X, memory_budget=as_bytes(self.memory_budget))
-                # That a file was read with.
-                known = {"groups": rows.groups, "sample_weight": rows.weights}
-                given = [
-                    *constraints,
-                    *(name for name, values in known.items() if values is not None),
-                ]
-                if given or (isinstance(self.kernel, str) and self.kernel in PAIRWISE):
-                    what = ", ".join(given) or "a matrix of similarities"
-                    remedy = "Leave y out, and give its values as `groups`."
-                    raise InvalidInputError(f"{what} cannot be combined with labels", remedy)
+                self._refuse_beside_labels(rows, constraints)
                 self._fit_classes(rows, labels_of(y))
         return self
+
+    def _refuse_beside_labels(self, rows: Rows, constraints: Mapping[str, Any]) -> None:
+        """Refuse constraints, also groups and weights that a file was read with, and pairs."""
+        given = list(constraints)
+        given += ["groups"] * (rows.groups is not None)
+        given += ["sample_weight"] * (rows.weights is not None)
+        if given or (isinstance(self.kernel, str) and self.kernel in PAIRWISE):
+            what = ", ".join(given) or "a matrix of similarities"
+            remedy = "Leave y out, and give its values as `groups`."
+            raise InvalidInputError(f"{what} cannot be combined with labels", remedy)
 
     def fit_resample(self, X: object, y: object = None, **constraints: Any) -> tuple[Any, Any]:
         """Choose, and return the chosen rows of X with their labels, ranked; ``sample_indices_`` holds their numbers."""
         self.fit(X, y, **constraints)
         rows = self.sample_indices_
-        return chosen_rows(X, rows, self.selection_.n_rows), None if y is None else take_rows(
-            y, rows
-        )
+        chosen = chosen_rows(X, rows, self.selection_.n_rows)
+        return chosen, None if y is None else take_rows(y, rows)
 
     def _fit_classes(self, given: Rows, y: NDArray[Any]) -> None:
         one_of("suspects", self.suspects, CHOICES["suspects"])
-        everything = self._fitted(given, 1)
-        points = numbers_of(everything, given)
-        if isinstance(points, Source):
-            if not may_load(
-                8.0 * points.n * points.n_features,
-                budget_of(everything.selection_.settings.memory_budget),
-            ):
+        model = self._fitted(given, 1)
+        numbers = numbers_of(model, given)
+        if isinstance(numbers, Source):
+            size = 8.0 * numbers.n * numbers.n_features
+            if not may_load(size, budget_of(model.selection_.settings.memory_budget)):
                 fault = "labels need rows that fit into memory"
                 raise InvalidInputError(fault, "Raise `memory_budget`, or choose class by class.")
-            points = points.take(np.arange(points.n))
-        rows = on_host(everything.selection_.data.geometry.prepare(points))
+            numbers = numbers.take(np.arange(numbers.n))
+        rows = on_host(model.selection_.data.geometry.prepare(numbers))
         check_consistent_length(rows, y)
         self.suspects_ = find_suspects(rows, y)
         may_be_chosen = np.ones(len(y), dtype=bool)
@@ -303,11 +282,11 @@ verbose : as for ``MOSAIC``
         members = {label: np.flatnonzero((y == label) & may_be_chosen) for label in counts}
         room = {label: len(here) for label, here in members.items()}
         total = Settings.of(self).number(len(y))
-        self.sampling_strategy_ = numbers = self._numbers(y, counts, room, total)
-        by_class = [
-            here[self._chosen_of(rows_of(rows, here), numbers[label])]
-            for label, here in members.items()
-        ]
+        self.sampling_strategy_ = self._numbers(y, counts, room, total)
+        by_class = []
+        for label, here in members.items():
+            some = self._chosen_of(rows_of(rows, here), self.sampling_strategy_[label])
+            by_class.append(here[some])
         chosen = np.concatenate(by_class)
         for sentence in self._notes(counts, room, total):
             warn(sentence)
@@ -335,24 +314,17 @@ verbose : as for ``MOSAIC``
         first = equal_rows(rows).first
         if number is not None and number >= len(first):
             return np.append(first, np.setdiff1d(np.arange(n), first)[: number - len(first)])
-        parameters = self.get_params(deep=False)
-        single = MOSAIC(
-            **{
-                name: value
-                for name, value in parameters.items()
-                if name not in ("sampling_strategy", "suspects")
-            }
-        )
-        single.set_params(scale=False)
+        parameters = self.get_params(deep=False) | {"scale": False}
+        del parameters["sampling_strategy"], parameters["suspects"]
+        model = MOSAIC(**parameters)
         if number is None:
-            return single.fit(rows).selection_.rows
-        single.set_params(n_representatives=number)
+            return model.fit(rows).selection_.rows
+        model.n_representatives = number
         try:
-            return single.fit(rows).selection_.rows
-        except (
-            InvalidInputError
-        ):  # settings are right, since the fit of all rows has passed: outliers are needed
-            return single.set_params(outliers="keep").fit(rows).selection_.rows
+            return model.fit(rows).selection_.rows
+        except InvalidInputError:
+            # Settings are right, since the fit of all rows has passed: outliers are needed.
+            return model.set_params(outliers="keep").fit(rows).selection_.rows
 
     def _numbers(
         self, y: NDArray[Any], counts: Numbers, room: Numbers, total: int | None
@@ -362,21 +334,17 @@ verbose : as for ``MOSAIC``
         if not (isinstance(strategy, str) and strategy in DIVISIONS):
             if total is not None or self.coverage is not None:
                 fault = "`sampling_strategy` says how many to choose, and so does `n_representatives` or `coverage`"
-                raise InvalidInputError(
-                    fault, f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}."
-                )
+                remedy = f"Give one of them, or a strategy that divides: {', '.join(DIVISIONS)}."
+                raise InvalidInputError(fault, remedy)
             return dict(numbers_asked_for(strategy, y, counts))
-        if total is not None and total > len(y):
-            fault = f"is more than the {len(y)} rows"
-            raise InvalidInputError(
-                fault, "Ask for fewer.", parameter="n_representatives", value=total
-            )
         if total is not None:
-            return dict(
-                divided(
-                    total, counts if strategy == "proportional" else dict.fromkeys(counts, 1), room
+            if total > len(y):
+                fault = f"is more than the {len(y)} rows"
+                raise InvalidInputError(
+                    fault, "Ask for fewer.", parameter="n_representatives", value=total
                 )
-            )
+            weights = counts if strategy == "proportional" else dict.fromkeys(counts, 1)
+            return dict(divided(total, weights, room))
         if strategy == "equal":
             fault = "divides a number, and none is given"
             raise InvalidInputError(
@@ -401,21 +369,19 @@ verbose : as for ``MOSAIC``
         if many:
             yield f"Rows whose label does not fit are left out: {listed(many, 10)}. {keep}"
         numbers = {label: number or 0 for label, number in self.sampling_strategy_.items()}
-        asked = sum(numbers.values()) if total is None else total
+        wanted = sum(numbers.values()) if total is None else total
         given = sum(min(number, room[label]) for label, number in numbers.items())
-        if given < asked:
+        if given < wanted:
             short = [
                 f"{room[label]} of class {label!r}"
                 for label, number in numbers.items()
                 if number > room[label] or total
             ]
-            yield f"{given:,} rows are chosen instead of {asked:,}: with labels that fit there are {listed(short, 10)}. {keep}"
-        if total is not None:
-            empty = [repr(label) for label, number in numbers.items() if not number]
-        else:
-            empty = []
-        if empty:
-            yield f"No row is chosen of class {listed(empty, 10)}: {counted(asked, 'row')} cannot be of all."
+            yield f"{given:,} rows are chosen instead of {wanted:,}: with labels that fit there are {listed(short, 10)}. {keep}"
+        empty = [repr(label) for label, number in numbers.items() if not number]
+        if empty and total is not None:
+            few = counted(total, "row")
+            yield f"No row is chosen of class {listed(empty, 10)}: {few} cannot be of all."
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -48,7 +48,7 @@ from mosaic.rows.text_values import Written
 from mosaic.rows.write import replacing
 
 #: The format that is written and read, and the array that holds the structure.
-FORMAT = 8
+FORMAT = 9
 STRUCTURE = "structure"
 #: Attributes that are kept.
 KEPT: tuple[str, ...] = (
@@ -87,9 +87,8 @@ def save(
             f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself."
         )
     parameters = model.get_params(deep=False)
-    if not isinstance(
-        parameters["random_state"], (int, np.integer)
-    ):  # a generator; its draw is known
+    is_seed = isinstance(parameters["random_state"], int | np.integer)
+    if not is_seed:  # a generator; its draw is known
         parameters["random_state"] = model.selection_.data.seed
     fitted = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
     if table is not None:
@@ -132,9 +131,8 @@ def load(path: str | PathLike[str]) -> Any:
         if content["format"] == FORMAT:
             model = ESTIMATORS[content["estimator"]](**content["parameters"])
             fitted = content["fitted"]
-            if not isinstance(fitted["selection_"], choosing.Selection) or not fitted.keys() <= set(
-                KEPT
-            ):
+            is_known = fitted.keys() <= set(KEPT)
+            if not is_known or not isinstance(fitted["selection_"], choosing.Selection):
                 raise TypeError("its attributes are not those of a fitted model")
             vars(model).update(fitted)
             return model
@@ -175,23 +173,16 @@ def _plain(value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, Mapping):
-        return {
-            "dict": [[_plain(key, arrays), _plain(item, arrays)] for key, item in value.items()]
-        }
+        return {"dict": _plain([list(pair) for pair in value.items()], arrays)}
     if sp.issparse(value):
-        return {
-            "csr": [
-                _plain(part, arrays)
-                for part in (value.data, value.indices, value.indptr, list(value.shape))
-            ]
-        }
+        parts = [value.data, value.indices, value.indptr, list(value.shape)]
+        return {"csr": _plain(parts, arrays)}
     if isinstance(value, np.ndarray) or is_on_device(value):
         array = on_host(value)
         if array.dtype.kind in "OU":
             return {"texts": [_plain(item, arrays) for item in array.tolist()]}
-        name = next(
-            (name for name, known in arrays.items() if known is array), f"array{len(arrays)}"
-        )
+        known = (name for name, other in arrays.items() if other is array)
+        name = next(known, f"array{len(arrays)}")
         arrays[name] = array
         return {"array": name}
     name = type(value).__name__

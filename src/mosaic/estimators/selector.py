@@ -113,32 +113,27 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         ('C17', 'representative')
         """
         settings = Settings.of(self)
-        rows = {
+        named = {
             "must_include": must_include,
             "exclude": exclude,
             "candidates": candidates,
             "start": start,
         }
-        if settings.mode == "paper" and (
-            groups is not None or any(value is not None for value in rows.values())
-        ):
+        constraints = [groups, *named.values()]
+        if settings.mode == "paper" and any(each is not None for each in constraints):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with telling(self) as say:
             taken = take(self, X, settings, groups=groups, sample_weight=sample_weight)
-            data = fit_data(self, taken, say, quotas=quotas, marks=marks, **rows)
+            data = fit_data(self, taken, say, quotas=quotas, marks=marks, **named)
             say("choosing")
             self.selection_ = selection = choose(data, taken.settings)
             if taken.plan.passes:  # cells that reasons quote
-                odd = selection.data.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                self.encoder_ = with_cells(
-                    self.encoder_, taken.rows, np.append(selection.rows, odd)
-                )
-            say(
-                "done",
-                f"{len(selection.rows)} representatives, {selection.n_outliers} outliers",
-                1.0,
-            )
+                outliers = np.flatnonzero(selection.outliers_in_memory)
+                quoted = np.append(selection.rows, selection.data.rows_in_data(outliers))
+                self.encoder_ = with_cells(self.encoder_, taken.rows, quoted)
+            answer = f"{len(selection.rows)} representatives, {selection.n_outliers} outliers"
+            say("done", answer, 1.0)
         self._warn()
         return self
 
@@ -253,11 +248,11 @@ class BaseSelector(SelectorParameters, Named, FittedAttributes, ClusterMixin, Ba
         chosen = chosen_rows(X, self.selection_.rows, self.selection_.n_rows)
         if not with_reasons:
             return chosen
-        told = {
-            name: [getattr(pick, name) for pick in self.facts_.picks]
+        columns = {
+            f"mosaic_{name}": [getattr(pick, name) for pick in self.facts_.picks]
             for name in ("rank", "stands_for", "reason")
         }
-        return with_columns(chosen, {f"mosaic_{name}": values for name, values in told.items()})
+        return with_columns(chosen, columns)
 
 
 @computing_in_threads

@@ -157,7 +157,7 @@ class Facts:
     @property
     def has_outliers(self) -> bool:
         """Whether all outliers are known."""
-        return int(self.complete.outlier_rows.sum()) == self.selection.n_outliers
+        return int(self.complete.outliers_in_memory.sum()) == self.selection.n_outliers
 
     @property
     def has_lowest(self) -> bool:
@@ -207,8 +207,8 @@ class Facts:
         selection = self.complete
         bins = self.bins
         weights = self.rows.weight_of
-        is_odd = selection.outlier_rows
-        listed = lowest_first(is_odd, selection.counts_of_rows)[:50]
+        is_odd = selection.outliers_in_memory
+        listed = lowest_first(is_odd, selection.counts_in_memory)[:50]
         rows = selection.data.rows_in_data(listed).tolist()
 
         def in_bins(those: BoolArray) -> list[int]:

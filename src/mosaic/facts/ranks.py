@@ -25,7 +25,7 @@ class RowsInMemory:
     def __init__(self, selection: Selection):
         group = selection.data.points.point_of
         self.weight_of: FloatArray = selection.rows_for.copy()
-        odd = selection.outlier_rows
+        odd = selection.outliers_in_memory
         if selection.is_sampled:
             for rows, number in (
                 (odd, selection.n_outliers),
@@ -77,7 +77,7 @@ def bins_of(selection: Selection) -> CountBins:
     data = selection.data
     cut = float(selection.cut.count)
     group = data.points.point_of
-    of_rows = selection.counts_of_rows
+    of_rows = selection.counts_in_memory
     counts = np.append(data.counts, of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
     edges = np.exp(log_edges)
@@ -92,7 +92,7 @@ def bins_of(selection: Selection) -> CountBins:
     must = np.zeros(len(of), dtype=bool)
     must[data.never_outliers] = True
     safe = must if selection.groups is None else must | np.asarray(selection.groups.members)
-    safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outlier_rows, safe[group])
+    safe_rows = np.where(group < 0, (of_rows < cut) & ~selection.outliers_in_memory, safe[group])
     return CountBins(edges, threshold, of, of_row, must, safe, safe_rows)
 
 

@@ -90,15 +90,10 @@ def make_kernel(
             return Precomputed(X)
         case "distances":
             given = Distances(X)
-            return replace(
-                given,
-                gamma=resolve_gamma(given, "median" if gamma == "scale" else gamma, random_state),
-            )
+            rule = "median" if gamma == "scale" else gamma
+            return replace(given, gamma=resolve_gamma(given, rule, random_state))
         case "cosine":
             return points.Cosine(points.normalised_rows(X))
-        case "tanimoto":
-            points.check_sets(X)
-            return points.Tanimoto(X)
         case "diffusion" | Diffusion():
             graph = kernel if isinstance(kernel, Diffusion) else Diffusion()
             return DiffusionKernel.of(X, graph.n_neighbors, graph.time)
@@ -116,20 +111,26 @@ def make_kernel(
             wide = stationary(X, kernel)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case str() if kernel in POINT_KERNELS:
-            return POINT_KERNELS[kernel](X)
+            made = POINT_KERNELS[kernel](X)
+            made.check(X)
+            return made
     assert callable(kernel)
     return points.FromCallable(X, kernel)
 
 
 def stationary(X: Matrix, kernel: str, gamma: float = 1.0) -> StationaryKernel:
     """A stationary kernel at a bandwidth that is known."""
-    return STATIONARY_KERNELS[kernel](X, gamma)
+    made = STATIONARY_KERNELS[kernel](X, gamma)
+    made.check(X)
+    return made
 
 
 def to_kernel_device(X: Matrix, kernel: Any) -> Any:
     """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
-    there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
-    return on_host(X) if is_on_device(X) and not there else X
+    if not is_on_device(X):
+        return X
+    is_computed_there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
+    return X if is_computed_there else on_host(X)
 
 
 def resolve_gamma(
@@ -140,7 +141,8 @@ def resolve_gamma(
         return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
     if isinstance(gamma, str):
         if gamma == "scale":
-            spread = variance(kernel.X) if kernel.order == 2 else float(np.sqrt(variance(kernel.X)))
+            spread = variance(kernel.X)
+            spread = spread if kernel.order == 2 else float(np.sqrt(spread))
             return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
         if gamma == "median":
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))

@@ -118,10 +118,7 @@ class Kernel(ABC):
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         diagonal = self.diagonal()
-        K = self.device_block(rows, columns)
-        lengths = to_device_of(K, diagonal[rows])
-        others = to_device_of(K, diagonal[columns])
-        return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
+        return _apart(self.device_block(rows, columns), diagonal[rows], diagonal[columns])
 
     @property
     def unit(self) -> float:
@@ -145,15 +142,15 @@ class Kernel(ABC):
         return on_host(self.device_distances_at(Y))
 
     def device_distances_at(self, Y: Matrix) -> Any:
-        K = self.device_cross(Y)
-        lengths = to_device_of(K, self.diagonal_at(Y))
-        others = to_device_of(K, self.diagonal())
-        return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
+        return _apart(self.device_cross(Y), self.diagonal_at(Y), self.diagonal())
 
 
 @dataclass(frozen=True)
 class PointKernel(Kernel):
-    """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes rows like those of X of new points."""
+    """A kernel computed from the rows of ``X``, in float64; ``prepared`` makes new points rows like those of X."""
+
+    def check(self, X: Matrix) -> None:
+        """Refuse rows that it cannot compare."""
 
     @abstractmethod
     def _between(self, A: Matrix, B: Matrix) -> Any:
@@ -164,7 +161,9 @@ class PointKernel(Kernel):
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
     def prepared(self, Y: Matrix) -> Any:
-        return in_format_of(self.X, Y)
+        Y = in_format_of(self.X, Y)
+        self.check(Y)
+        return Y
 
     def _rows(self, rows: Rows) -> Any:
         return as_double(xp.rows_of(self.X, rows))
@@ -269,26 +268,30 @@ class RBF(StationaryKernel):
         D, lengths, others = self._by_products(A, B)
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
         with np.errstate(over="ignore"):
-            far, far_too = (
-                np.flatnonzero(self.gamma * on_host(sizes) > limit) for sizes in (lengths, others)
-            )
-        if not len(far) and not len(far_too):
-            return self._decayed(D)
-        if is_on_device(D):
-            return self._decayed(sums_of_differences(A, B, 2))
-        D[far] = _few_distances(A[far], B)
-        D[:, far_too] = _few_distances(B[far_too], A).T
+            long_rows = np.flatnonzero(self.gamma * on_host(lengths) > limit)
+            long_columns = np.flatnonzero(self.gamma * on_host(others) > limit)
+        if is_on_device(D) and len(long_rows) + len(long_columns):
+            D = sums_of_differences(A, B, 2)
+        elif len(long_rows) + len(long_columns):
+            D[long_rows] = _few_distances(A[long_rows], B)
+            D[:, long_columns] = _few_distances(B[long_columns], A).T
         return self._decayed(D)
+
+
+def _apart(K: Matrix, lengths: FloatArray, others: FloatArray) -> Any:
+    """k_ii + k_jj − 2 k_ij, from the diagonals of both sides."""
+    lengths = to_device_of(K, lengths)
+    others = to_device_of(K, others)
+    return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
 
 def _certain(D: Matrix, lengths: Any, others: Any) -> Any:
     """D, differences of squared lengths and products; 0 where they may be rounding alone."""
     share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
     if is_on_device(D):
-        return namespace(D).where(
-            share * (lengths[:, None] + others) >= D, namespace(D).zeros_like(D), D
-        )
-    # Few; the rest is decided.
+        xp = namespace(D)
+        return xp.where(share * (lengths[:, None] + others) >= D, xp.zeros_like(D), D)
+    # These are few; the others are larger than any rounding.
     i, j = np.nonzero(share * (lengths[:, None] + others.max(initial=0.0)) >= D)
     D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
     return D
@@ -337,7 +340,8 @@ def single_distances(A: SingleRows, B: SingleRows) -> NDArray[np.float32]:
 
 def _few_distances(A: Matrix, B: Matrix, metric: str = "sqeuclidean") -> FloatArray:
     """Distances by coordinates, for a few rows A and any number of rows B, which may not fit into memory when dense."""
-    A, D = in_double(A), np.empty((A.shape[0], B.shape[0]))
+    A = in_double(A)
+    D = np.empty((A.shape[0], B.shape[0]))
     for part in row_blocks(*B.shape):
         D[:, part] = cdist(A, in_double(B[part]), metric)
     return D
@@ -365,36 +369,28 @@ class Haversine(StationaryKernel):
 
     order: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        check_places(self.X)
-
-    def prepared(self, Y: Any) -> Any:
-        Y = super().prepared(Y)
-        check_places(Y)
-        return Y
+    def check(self, X: Any) -> None:
+        """Refuse rows that are not latitude and longitude in degrees."""
+        remedy = "Pass two columns in degrees: latitude, then longitude."
+        if X.shape[1] != 2 or sp.issparse(X):
+            raise InvalidInputError(
+                f"`kernel='haversine'` compares places; got {X.shape[1]} columns", remedy
+            )
+        latitude, longitude = on_host(abs(X)).max(axis=0, initial=0.0)
+        if latitude > 90.0 or longitude > 360.0:
+            reach = f"latitudes reach {latitude:.4g}° and longitudes {longitude:.4g}°"
+            raise InvalidInputError(f"`kernel='haversine'` compares places; {reach}", remedy)
 
     def _distances(self, A: Any, B: Any) -> Any:
         xp = namespace(A)
-        latitudes, others = A[:, :1] * RADIAN, B[:, :1].T * RADIAN
+        latitudes = A[:, :1] * RADIAN
+        others = B[:, :1].T * RADIAN
         apart = (A[:, 1:] - B[:, 1:].T) * RADIAN
         squares = (
             xp.sin(0.5 * (latitudes - others)) ** 2
             + xp.cos(latitudes) * xp.cos(others) * xp.sin(0.5 * apart) ** 2
         )
         return 2.0 * xp.asin(xp.sqrt(xp.clip(squares, 0.0, 1.0)))
-
-
-def check_places(X: Any) -> None:
-    """Refuse rows that are not latitude and longitude in degrees."""
-    remedy = "Pass two columns in degrees: latitude, then longitude."
-    if X.shape[1] != 2 or sp.issparse(X):
-        raise InvalidInputError(
-            f"`kernel='haversine'` compares places; got {X.shape[1]} columns", remedy
-        )
-    latitudes, longitudes = on_host(abs(X)).max(axis=0, initial=0.0)
-    if latitudes > 90.0 or longitudes > 360.0:
-        fault = f"`kernel='haversine'` compares places; latitudes reach {latitudes:.4g}° and longitudes {longitudes:.4g}°"
-        raise InvalidInputError(fault, remedy)
 
 
 @dataclass(frozen=True)
@@ -428,10 +424,15 @@ class Tanimoto(PointKernel):
 
     order: ClassVar[int] = 1
 
-    def prepared(self, Y: Matrix) -> Any:
-        Y = super().prepared(Y)
-        check_sets(Y)
-        return Y
+    def check(self, X: Matrix) -> None:
+        """Refuse rows that are no bits or counts."""
+        if 0 in X.shape:
+            return
+        smallest = float(X.min() if sp.issparse(X) else on_host(namespace(X).min(X)))
+        if smallest < 0:
+            fault = f"`kernel='tanimoto'` compares sets, as rows of bits or counts; the smallest number is {smallest:.3g}"
+            remedy = "Use `kernel='cosine'` for numbers that may be negative."
+            raise InvalidInputError(fault, remedy)
 
     def _between(self, A: Any, B: Any) -> Any:
         shared = product(A, B)
@@ -449,16 +450,6 @@ class Tanimoto(PointKernel):
 
     def device_distances_at(self, Y: Any) -> Any:
         return 0.5 * super().device_distances_at(Y)
-
-
-def check_sets(X: Matrix) -> None:
-    """Refuse rows that are no bits or counts."""
-    if 0 in X.shape:
-        return
-    smallest = float(X.min() if sp.issparse(X) else on_host(namespace(X).min(X)))
-    if smallest < 0:
-        fault = f"`kernel='tanimoto'` compares sets, as rows of bits or counts; the smallest number is {smallest:.3g}"
-        raise InvalidInputError(fault, "Use `kernel='cosine'` for numbers that may be negative.")
 
 
 @dataclass(frozen=True)
@@ -523,11 +514,9 @@ class FromCallable(PointKernel):
             return np.zeros(expected)
         values = np.asarray(self.function(A, B), dtype=np.float64)
         if values.shape != expected:
-            fault = f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points"
-            raise InvalidInputError(
-                f"{fault}; it must return {expected}",
-                "Return one row for each point of its first argument.",
-            )
+            n, m = expected
+            fault = f"the kernel function returned shape {values.shape} for {n} and {m} points; it must return {expected}"
+            raise InvalidInputError(fault, "Return one row for each point of its first argument.")
         wrong = values[~(np.abs(values) <= _most(self.dtype))]
         if len(wrong):
             raise InvalidInputError(
@@ -585,7 +574,7 @@ def product(A: Matrix, B: Matrix) -> Any:
         return A @ B.T
     if A.shape[0] < B.shape[0]:
         return np.asarray(B @ A.toarray().T).T
-    return np.asarray(A @ B.toarray().T)
+    return A @ B.toarray().T
 
 
 def squared_distances(A: Matrix, B: Matrix) -> tuple[Any, Any, Any]:

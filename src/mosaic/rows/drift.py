@@ -192,7 +192,7 @@ def _changes(
 
 
 def _hours(cells: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray((24 * (_there(cells) % 1)).astype(int))
+    return (24 * (_there(cells) % 1)).astype(int)
 
 
 def _of_pair(a: str, b: str, parts: dict[str, tuple[IntArray, IntArray]]) -> Change:

@@ -82,7 +82,6 @@ class Encoder:
         """Learn what the columns of rows mean. Of rows outside memory some decide, and gaps are looked for in all of them;
         numbers that are taken ``as_given``, such as similarities, all count.
         """
-        table = rows.table
         roles = rows.roles
         if rows.array is not None:
             names = None if rows.array_names is None else tuple(rows.array_names)
@@ -91,38 +90,16 @@ class Encoder:
             said = f"The numbers are those of column {embedding!r}, {rows.length_of_lists:,} for each row."
             return cls((), None, rows.length_of_lists, embedding, notes=(said,))
         cells, numbers, complete = rows.deciding_cells(roles.compared)
-        asked_for = roles.asked_for
-        plain = [
-            name
-            for name in cells.numbers()
-            if as_given or name in asked_for or is_feature_name(name)
-        ]
-        gaps, empty = gaps_of(table, plain)
-        others = [name for name in roles.compared if name not in (*plain, *empty)]
-        left_out = None
-        if as_given or not gaps:
-            left_out = all_left_out(cells, [*others, *empty], asked_for)
-        if as_given and left_out is None:
-            left_out = []
-            for name in (*others, *empty):
-                of_words = [LeftOut(name, "holds no numbers", "this kernel takes nothing else")]
-                left_out += all_left_out(cells, [name], asked_for) or of_words
-        if left_out is not None:
-            features = [name for name in plain if name not in empty]
-            if not features:
-                raise nothing_left(rows, left_out)
-            left_out = [*roles.left_out, *left_out]
-            # scikit-learn knows names that are texts only.
-            are_texts = all(isinstance(cells.columns[name].name, str) for name in features)
-            names = tuple(features) if are_texts else None
-            return cls((), names, len(features), left_out=tuple(left_out))
+        plain = cls._of_numbers(rows, cells, as_given)
+        if plain is not None:
+            return plain
         weights = rows.weights if complete else None
         if weights is not None:
             weights = as_weights(weights, rows.n)
             weights = weights if weights.any() else None
         encoder = cls.of(
             cells,
-            keep=list(asked_for),
+            keep=list(roles.asked_for),
             place=lambda row: rows.place(int(numbers[row])),
             weights=weights,
         )
@@ -138,6 +115,36 @@ class Encoder:
             f"How columns are compared was found from {len(numbers):,} rows spread over the file."
         )
         return replace(encoder, notes=(*encoder.notes, said))
+
+    @classmethod
+    def _of_numbers(cls, rows: Rows, cells: Cells, as_given: bool) -> Encoder | None:
+        """Columns of numbers, taken as they are; None where rules are needed, since one has gaps or others are compared, too."""
+        roles = rows.roles
+        asked_for = roles.asked_for
+        numbers = [
+            name
+            for name in cells.numbers()
+            if as_given or name in asked_for or is_feature_name(name)
+        ]
+        gaps, empty = gaps_of(rows.table, numbers)
+        others = [name for name in roles.compared if name not in (*numbers, *empty)]
+        left_out = None
+        if as_given or not gaps:
+            left_out = all_left_out(cells, [*others, *empty], asked_for)
+        if left_out is None and not as_given:
+            return None
+        if left_out is None:
+            left_out = []
+            for name in (*others, *empty):
+                of_words = [LeftOut(name, "holds no numbers", "this kernel takes nothing else")]
+                left_out += all_left_out(cells, [name], asked_for) or of_words
+        features = [name for name in numbers if name not in empty]
+        if not features:
+            raise nothing_left(rows, left_out)
+        # scikit-learn knows names that are texts only.
+        are_texts = all(isinstance(cells.columns[name].name, str) for name in features)
+        names = tuple(features) if are_texts else None
+        return cls((), names, len(features), left_out=(*roles.left_out, *left_out))
 
     @classmethod
     def of(
@@ -218,8 +225,10 @@ class Encoder:
 
     def noting_places(self, rows: Rows) -> Encoder:
         """The same, with a note where two columns seem to be latitude and longitude, by their names and values."""
+        if not isinstance(rows.table, InMemory):
+            return self
         places = self.of_places()
-        if places is self or not isinstance(rows.table, InMemory):
+        if places is self:
             return self
         cells = rows.table.cells(places.features or ())
         if len(cells.numbers()) < 2:
@@ -295,12 +304,13 @@ class Encoder:
     def source(self, rows: Rows, n_jobs: int | None = None, *, is_new: bool = False) -> Source:
         """The numbers of rows, read in passes; of new ones, the first pass warns of strange cells."""
         if rows.array is None:
-            table, of_cells = rows.table, replace(self, texts={}, text_rows=None).encode
+            table = rows.table
             if isinstance(table, InParts):
+                ids = [] if rows.id_name is None else [rows.id_name]
                 source: Source = table.encoded(
-                    of_cells,
+                    replace(self, texts={}, text_rows=None).encode,
                     self.known_columns(rows),
-                    [*([] if rows.id_name is None else [rows.id_name]), *self.unreadable],
+                    [*ids, *self.unreadable],
                     self.width,
                     has_rules=self.has_rules,
                 )
@@ -474,18 +484,19 @@ def not_compared(columns: Sequence[LeftOut]) -> list[str]:
 
 def gaps_of(table: Table, columns: Sequence[str]) -> tuple[set[str], list[str]]:
     """Of columns of numbers those in which some are missing, and those in which all are."""
-    seen, missing = 0, np.zeros(len(columns), np.intp)
-    if columns and isinstance(table, InParts):  # where the rows are
-        seen, missing = table.n, table.missing(columns)
-    for cells in table.blocks(columns) if columns and not isinstance(table, InParts) else ():
-        matrix = cells.matrix()
-        if not hasattr(matrix, "indptr"):
-            missing += (~np.isfinite(matrix)).sum(axis=0)
-        seen += matrix.shape[0]
-    empty = [
-        name for name, count in zip(columns, missing.tolist(), strict=True) if count == seen > 0
-    ]
-    some = {name for name, count in zip(columns, missing.tolist(), strict=True) if 0 < count < seen}
+    if not columns:
+        return set(), []
+    missing = np.zeros(len(columns), np.intp)
+    if isinstance(table, InParts):
+        missing = table.missing(columns)  # counted where the rows are
+    else:
+        for cells in table.blocks(columns):
+            matrix = cells.matrix()
+            if not hasattr(matrix, "indptr"):
+                missing += (~np.isfinite(matrix)).sum(axis=0)
+    counts = list(zip(columns, missing.tolist(), strict=True))
+    empty = [name for name, count in counts if count == table.n > 0]
+    some = {name for name, count in counts if 0 < count < table.n}
     return some, empty
 
 

@@ -147,7 +147,7 @@ class Number:
 
     def _deviations(self, x: FloatArray) -> FloatArray:
         t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
-        return np.asarray((t - self.middle) / self.spread)
+        return (t - self.middle) / self.spread
 
     def decode(self, z: FloatArray) -> float:
         """The number of a row, from its code; NaN where it is missing."""
@@ -350,7 +350,7 @@ class Category:
                     np.random.default_rng(crc32(level.encode())).integers(-1, 2, len(known)) * APART
                 )
                 numbers[number, -2] = APART
-        return np.asarray(numbers[codes])
+        return numbers[codes]
 
     @property
     def has_texts(self) -> bool:
@@ -608,7 +608,7 @@ def quantiles(
 ) -> FloatArray:
     """Quantiles of numbers; a weight of 2 is the same as a number twice."""
     if (weights == 1).all():
-        return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
+        return np.quantile(x, shares, method="nearest" if nearest else "linear")
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
     # In the numbers as often as they count, sorted.
@@ -616,9 +616,7 @@ def quantiles(
     low = np.rint(place) if nearest else np.floor(place)
 
     def at(places: FloatArray) -> FloatArray:
-        return np.asarray(
-            x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)]
-        )
+        return x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)]
 
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
 

@@ -44,13 +44,13 @@ def read_marks(marks: object, rows: Rows) -> dict[str, Any]:
         again = rows.names(there[times > 1])[0]
         raise InvalidInputError(f"has {again!r} twice", "Keep one line a row.", parameter="marks")
     fine = found[is_there & (cells["mark"] == "fine")]
-    told = [f"Marked as fine, and so no outliers: {counted(len(fine), 'row')}."]
+    notes = [f"Marked as fine, and so no outliers: {counted(len(fine), 'row')}."]
     if not is_there.all():
-        told.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")
+        notes.append(f"Marked rows that are not in the data: {np.count_nonzero(~is_there):,}.")
     is_listed = cells["status"] == "outlier"
     if is_listed.any():
-        told.append(precision(cells["mark"][is_listed], cells["drawn"][is_listed]))
-    return {"fine": np.sort(fine), "told": tuple(told)}
+        notes.append(precision(cells["mark"][is_listed], cells["drawn"][is_listed]))
+    return {"fine": np.sort(fine), "notes": tuple(notes)}
 
 
 def places(numbers: TextArray, ids: TextArray, rows: Rows) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -42,6 +42,10 @@ class RowNames:
     def find(self, name: str) -> int:
         place = only_row(name, self._places.get(name, []), self.origin, self.names[:COMPARED_NAMES])
         return place if self.rows is None else int(self.rows[place])
+
+    def first(self, names: Iterable[str]) -> IntArray:
+        """The first row with each of these names, -1 where there is none; all rows must be named."""
+        return np.array([self._places.get(name, [-1])[0] for name in names], np.intp)
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:

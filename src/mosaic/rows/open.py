@@ -156,7 +156,8 @@ def read(
         raise FileFault(
             "''", "is the name of no file", "Name one, or '.' for the folder where you are."
         )
-    file, files = Path(STANDARD_INPUT if str(path) == "-" else path), list[Path]()
+    file = Path(STANDARD_INPUT if str(path) == "-" else path)
+    files: list[Path] = []
     is_stream = str(path) == "-" or (os.path.exists(file) and file.is_fifo())
     if not is_stream:
         refuse_address(path)

@@ -219,10 +219,9 @@ class Rows:
     def held(self) -> float:
         """Bytes of a file that are in memory."""
         X = self.array.data if hasattr(self.array, "indptr") else self.array
-        in_array = (
-            0.0 if self.path is None or isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0))
-        )
-        return in_array + self.table.held
+        if not self.request.is_of_file or isinstance(X, np.memmap):
+            return self.table.held
+        return self.table.held + getattr(X, "nbytes", 0)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class SavedRows(Outside):
         selection = with_outliers(selection)
         in_memory = selection.data.rows_in_data(np.arange(len(selection.data.points.point_of)))
         odd = selection.data.rows_in_data(
-            lowest_first(selection.outlier_rows, selection.counts_of_rows)
+            lowest_first(selection.outliers_in_memory, selection.counts_in_memory)
         )
         wanted = list(dict.fromkeys([*selection.rows.tolist(), *odd.tolist(), *in_memory.tolist()]))
         flat = [

@@ -120,10 +120,10 @@ class InArray(Outside):
 
     def __init__(self, X: Source | Shaped, names: Sequence[str] | None):
         self._X = X
-        self.n = shape_of(X)[0]
-        width = shape_of(X)[1]
-        names = [f"x{j}" for j in range(width)] if names is None else list(names)
-        self.columns = names if width <= SHOWN_FEATURES else []
+        self.n, width = shape_of(X)
+        self.columns: list[str] = []
+        if width <= SHOWN_FEATURES:
+            self.columns = [f"x{j}" for j in range(width)] if names is None else list(names)
 
     def take(self, rows: IntArray, columns: Sequence[str]) -> Any:
         values = rows_at(self._X, rows if columns else NO_ROWS)

@@ -81,7 +81,8 @@ class TextTable:
                 yield pa.record_batch({self.names[0]: block})
 
     def _batches(self) -> Iterator[Any]:
-        request, path = self.request, self.request.path
+        request = self.request
+        path = request.path
         # At least 64 KiB, and a small share of the budget, as pyarrow reads blocks ahead.
         block = max(min(PARSED_BYTES, max(1 << 16, request.budget / 512)), 64 * self.row_bytes)
         options = {
@@ -334,7 +335,9 @@ def sniff_csv(request: Request) -> TextTable:
     with open_stream(request) as stream:
         while not whole and head.count(b"\n") <= 2 and len(head) <= LONGEST_ROW:
             more = stream.read(step)
-            head, whole, step = head + more, len(more) < step, len(head) + len(more)
+            head += more
+            whole = len(more) < step
+            step = len(head)
     check_text(request, len(head))
     text = head.decode("utf-8-sig", errors="ignore")  # it may end within a letter
     lines = text if whole else text[: text.rfind("\n") + 1] or text
@@ -342,14 +345,12 @@ def sniff_csv(request: Request) -> TextTable:
         raise FileFault(
             path, "holds nothing but empty lines", "Write it again, or name another one."
         )
-    delimiter = (
-        "\t" if ending in ("tsv", "tab") else _delimiter_of(lines, is_strict=ending == "txt")
-    )
-    if (
-        delimiter is None
-        and ending == "txt"
-        and not all(is_number_cell(line, ".") for line in lines.split("\n")[1:-1])
-    ):
+    if ending in ("tsv", "tab"):
+        delimiter: str | None = "\t"
+    else:
+        delimiter = _delimiter_of(lines, is_strict=ending == "txt")
+    has_one_cell = delimiter is None and ending == "txt"
+    if has_one_cell and not all(is_number_cell(line, ".") for line in lines.split("\n")[1:-1]):
         said = "Every line is a text; there is no header."
         return TextTable(request, "", ".", ["text"], False, 0, 0.0, [said])
     delimiter = delimiter or ","
@@ -411,7 +412,9 @@ def _delimiter_of(text: str, is_strict: bool) -> str | None:
 
     In strict files, which may hold sentences, it cuts all of them so, and may be a blank between numbers.
     """
-    best, found, least = (0.0, 1), None, 1.0 if is_strict else 0.8
+    best = (0.0, 1)
+    found = None
+    least = 1.0 if is_strict else 0.8
     number = re.compile("|".join(f"(?:{number_pattern(decimal)})" for decimal in ".,"))
     for candidate in (*DELIMITERS, *(" " * is_strict)):
         rows = _first_records(text[:20_000], candidate)
@@ -422,7 +425,8 @@ def _delimiter_of(text: str, is_strict: bool) -> str | None:
         cells = [cell.strip() for row in rows for cell in row]
         numbers = len(list(filter(number.fullmatch, cells))) / len(cells)
         if (numbers, width) > best and (candidate != " " or numbers >= 0.5):
-            best, found = (numbers, width), candidate
+            best = (numbers, width)
+            found = candidate
     return found
 
 
