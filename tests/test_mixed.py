@@ -69,7 +69,7 @@ def test_cells_are_read_from_their_numbers():
         "active": lambda cell: repr(str(cell).lower()),
     }
     for row, name in product((0, 7, 250), encoder.blocks):
-        said, cell = encoder.reading(name, Z[row, encoder.blocks[name]], row)[0], CUSTOMERS.loc[row, name]
+        said, cell = encoder.reading(name, Z[row, encoder.blocks[name]], row).value, CUSTOMERS.loc[row, name]
         expected = "missing" if cell is None or cell != cell else read_back.get(name, repr)(cell)
         assert (said if name == "income" else said.partition(".")[0]) == expected, name
 
@@ -147,9 +147,9 @@ def test_dates_of_two_systems_are_read_and_new_rows_as_those_of_fit_were_written
     assert not rule([f"{i % 7}.{i % 5} or so" for i in range(200)]).how.startswith("date")
     encoder, _ = encoded(pd.DataFrame({"x": ["1.234,5", "2,5", "7,25", "3,0"]}))
     alone = encoder.encode(cells_of(pd.DataFrame({"x": ["1.000"]})))
-    assert encoder.reading("x", alone[0])[0] == "1000"
+    assert encoder.reading("x", alone[0]).value == "1000"
     dates, _ = encoded(pd.DataFrame({"x": [f"{day:02d}/06/2024" for day in range(1, 29)]}))
-    assert dates.reading("x", dates.encode(cells_of(pd.DataFrame({"x": ["03/04/2024"]})))[0])[0] == "2024-04-03"
+    assert dates.reading("x", dates.encode(cells_of(pd.DataFrame({"x": ["03/04/2024"]})))[0]).value == "2024-04-03"
 
 
 @pytest.mark.parametrize(

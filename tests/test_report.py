@@ -508,14 +508,16 @@ def test_outliers_have_a_cause_that_a_list_can_count():
             "income": rng.normal(3000, 300, 600).round(),
             "height": rng.normal(170, 9, 600).round(),
             "country": rng.choice(["Germany", "France"], 600),
+            "note": rng.choice(["paid", "open"], 600),
         }
     )
     frame.loc[3, "age"] = 999
     frame.loc[5, "country"] = "Gemany"
     frame.loc[7, ["age", "income", "height"]] = np.nan
+    frame.loc[9, "note"] = "late and likely means trouble"  # the words of a reason, in a cell
     lowest = facts_of(MOSAIC(5).fit(frame), columns=frame, certificate=False)["lowest"]
     causes = {item["row"]: item["cause"] for item in lowest}
-    assert [causes[row] for row in (3, 5, 7)] == ["age", "spelling of country", "missing age"]
+    assert [causes[row] for row in (3, 5, 7, 9)] == ["age", "spelling of country", "missing age", "note"]
     x, y = rng.normal(size=(2, 600))
     line = pd.DataFrame({"x": x, "y": x + y / 50})
     line.loc[0] = [1.0, -1.0]  # both are usual

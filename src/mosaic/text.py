@@ -15,6 +15,18 @@ from mosaic.exceptions import MissingDependencyError
 #: What is said where a row is asked for by name and rows have none.
 NO_NAMES = "Rows have no names: these come from the index of a data frame, or a column of ids whose values are all different."
 
+#: Largest number of characters of a name that is shown.
+LONGEST_NAME = 80
+
+
+def shortened(text: object, longest: int = LONGEST_NAME) -> str:
+    """Valid text on one line of limited length; the middle is left out, because names of files often differ at their ends."""
+    line = " ".join(str(text).encode("utf-8", "replace").decode().split())
+    if len(line) <= longest:
+        return line
+    half = (longest - 1) // 2
+    return f"{line[: longest - 1 - half]}…{line[-half:]}"
+
 
 def library(name: str, where: object) -> Any:
     """A module of an optional package; ``where`` is the file or task that needs it, for the message."""

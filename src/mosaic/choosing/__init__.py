@@ -25,7 +25,14 @@ from mosaic.choosing.explain import (
     oddities,
     typical_columns,
 )
-from mosaic.choosing.geometry import Geometry, TableColumns, columns_of, geometry_of, preparation_of
+from mosaic.choosing.geometry import (
+    ColumnReason,
+    Geometry,
+    TableColumns,
+    columns_of,
+    geometry_of,
+    preparation_of,
+)
 from mosaic.choosing.points import FitData, Points, Solved
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
@@ -34,6 +41,7 @@ __all__ = [
     "COVERAGE",
     "MOST_AUTOMATIC",
     "PICK_COLUMNS",
+    "ColumnReason",
     "Constraints",
     "CoverCertificate",
     "Decisions",

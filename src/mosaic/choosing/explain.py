@@ -18,7 +18,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray, in_double, subsample
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing.answers import places_at
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.geometry import TableColumns
+from mosaic.choosing.geometry import ColumnReason, TableColumns
 from mosaic.choosing.outliers import CROWD_SHARE, outlier_probability
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
@@ -361,17 +361,6 @@ def where_in_memory(selection: Selection, row: int) -> int:
     return place if place < len(numbers) and numbers[place] == row else -1
 
 
-class ColumnReason(NamedTuple):
-    """A column, its share of the distance, what a row has in it, what is usual there, and on which side of it the value is."""
-
-    column: str
-    share: float
-    value: str
-    usual: str
-    side: str
-    is_unusual: bool
-
-
 def oddities(reasons: Sequence[ColumnReason]) -> str:
     """What makes a row odd, as in "age 999, usual 19 to 88; income missing"; if no value does, the combination of two."""
     cells = [f"{reason.column} {reason.value}" for reason in reasons]
@@ -383,12 +372,9 @@ def oddities(reasons: Sequence[ColumnReason]) -> str:
 
 def cause(reasons: Sequence[ColumnReason]) -> str:
     """What kind of error makes a row odd, as in "age", "spelling of country", "missing income", "city with segment"."""
-    first = reasons[0]
-    if not any(each.is_unusual for each in reasons):
-        return " with ".join(each.column for each in reasons)
-    if " and likely means " in first.value:
-        return f"spelling of {first.column}"
-    return f"missing {first.column}" if first.value == "missing" else first.column
+    if any(each.is_unusual for each in reasons):
+        return reasons[0].cause
+    return " with ".join(each.column for each in reasons)
 
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
@@ -495,8 +481,7 @@ def _reasons(
     blocks = list(columns.blocks.items())
     some = [(*blocks[j], float(shares[j])) for j in named.tolist()]
     return [
-        ColumnReason(name, share, *columns.reading(name, z[block], number))
-        for name, block, share in some
+        columns.reading(name, z[block], number)._replace(share=share) for name, block, share in some
     ]
 
 

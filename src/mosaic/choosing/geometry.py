@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -330,15 +330,28 @@ def bandwidth(kernel: StationaryKernel | Distances) -> float:
 MIDDLE_THIRD = 0.131
 
 
+class ColumnReason(NamedTuple):
+    """What a row has in a column, as it is read: "61", "'premium'", "missing"; what is usual there, "19 to 88"; where it is,
+    "high", "medium", "early"; whether it is unusual, and the cause if so: "age", "missing age", "spelling of country". Without a
+    range, two are empty. ``share`` is that of the column in the distance.
+    """
+
+    column: str
+    value: str
+    usual: str
+    side: str
+    is_unusual: bool
+    cause: str
+    share: float = 0.0
+
+
 class TableColumns(Protocol):
     """Columns, each a block of the numbers of a row: those of ``mosaic.rows.Encoder``, or ``NumberColumns``."""
 
     @property
     def blocks(self) -> dict[str, slice]: ...
 
-    def reading(
-        self, name: str, z: FloatArray, row: int | None = None
-    ) -> tuple[str, str, str, bool]: ...
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> ColumnReason: ...
 
 
 class NamedColumns(TableColumns, Protocol):
@@ -367,16 +380,14 @@ class NumberColumns:
             name: f"{figure(low)} to {figure(high)}" for name, (low, _, high) in self.usual.items()
         }
 
-    def reading(
-        self, name: str, z: FloatArray, row: int | None = None
-    ) -> tuple[str, str, str, bool]:
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> ColumnReason:
         (low, middle, high) = self.usual[name]
         x = float(z[0])
         is_usual = low <= x <= high
         side = "high" if x > middle else "low"
         if is_usual and abs(x - middle) <= MIDDLE_THIRD * (high - low):
             side = "medium"
-        return figure(x), self._ranges[name], side, not is_usual
+        return ColumnReason(name, figure(x), self._ranges[name], side, not is_usual, name)
 
 
 @dataclass(frozen=True)

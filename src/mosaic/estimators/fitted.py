@@ -16,7 +16,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.sources import Source
 from mosaic.arrays.xp import on_host, rows_of, to_device_of
 from mosaic.choosing import (
-    COVERAGE,
+    ColumnReason,
     Decisions,
     Explanation,
     Question,
@@ -27,7 +27,7 @@ from mosaic.choosing import (
 )
 from mosaic.choosing.answers import answers_by_pass, answers_task, places_at
 from mosaic.choosing.certificate import counted
-from mosaic.choosing.explain import ColumnReason, warnings_of, why_odd
+from mosaic.choosing.explain import warnings_of, why_odd
 from mosaic.estimators.fit import numbers_of
 from mosaic.estimators.progress import Callbacks, computing_in_threads
 from mosaic.exceptions import warn
@@ -274,9 +274,7 @@ class FittedAttributes(Callbacks):
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "selection_"):
             return diagram
-        facts = self.facts_
-        table = facts.outliers_html() if facts.detects else facts.picks_html()
-        return html_card(str(facts), table, text=[] if facts.detects else [COVERAGE]) + diagram
+        return self.facts_.card() + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> str:
         return ""  # the diagram would read all attributes, of which some take long; the card has what matters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -142,12 +142,11 @@ class Facts:
         self.model = model
         self.file = file  # the open table of its rows, which numbers and names them
         self.selection: Selection = model.selection_
-        self.detects = outliers_only or not len(self.selection.rows)
         self.scaled = self.selection.is_sampled
         self.n_rows = self.selection.n_rows
-        self.k = 0 if self.detects else len(self.selection.rows)
-        names = getattr(model, "feature_names_in_", None)
-        self.feature_names = None if names is None else [str(name) for name in names]
+        self.k = 0 if outliers_only else len(self.selection.rows)
+        self.detects = not self.k
+        self.feature_names: list[str] | None = model.encoder_.names
 
     @cached_property
     @one_thread()
@@ -156,14 +155,21 @@ class Facts:
         return with_outliers(self.selection)
 
     @property
+    def has_outliers(self) -> bool:
+        """Whether all outliers are known."""
+        return int(self.complete.outliers_in_memory.sum()) == self.selection.n_outliers
+
+    @property
     def has_lowest(self) -> bool:
         """Whether no outlier that is not known has a lower count than one that is."""
-        n_known = int(self.complete.outliers_in_memory.sum())
-        return (
-            not self.scaled
-            or self.complete is not self.selection
-            or n_known == self.selection.n_outliers
-        )
+        return self.complete is not self.selection or self.has_outliers
+
+    @property
+    def exact_bins(self) -> int:
+        """The number of lowest bins whose numbers of rows are exact."""
+        if not self.scaled:
+            return len(self.bins.edges)
+        return self.bins.threshold if self.has_outliers else 0
 
     @cached_property
     def rows(self) -> RowsInMemory:
@@ -244,15 +250,18 @@ class Facts:
         return known_of(None, NOT_COMPUTED)
 
     @cached_property
+    @one_thread()
     def curve(self) -> Curve | None:
         if self.detects:
             return None
         ranking = self.ranking
+        # Of a sample it would be no answer.
+        bound = None if self.scaled else coverage_bounds(self.selection, ranking.members)
         return Curve(
             row=self.selection.data.rows_in_data(ranking.members).tolist(),
             similarity=ranking.similarity.tolist(),
             coverage=ranking.coverage.tolist(),
-            bound=None if self.bound is None else self.bound.tolist(),
+            bound=None if bound is None else bound.tolist(),
             suggested=self.suggested,
         )
 
@@ -273,7 +282,7 @@ class Facts:
             y=plane.points[:, 1],
             status=status.tolist(),
             label=selection.labels[shown],
-            effective_count=np.asarray(selection.data.counts)[shown],
+            effective_count=selection.data.counts[shown],
         )
 
     @property
@@ -309,29 +318,20 @@ class Facts:
     def ranking(self) -> Ranking:
         return NO_RANKING if self.detects else ranking_of(self.selection, self.suggested or 0)
 
-    @property
-    def ranked_members(self) -> IntArray:
-        """The ranked rows, as numbers of the rows in memory with all outliers."""
-        data = self.selection.data
-        numbers = self.complete.data.row_numbers
-        members = self.ranking.members
-        return members if numbers is None else np.searchsorted(numbers, data.rows_in_data(members))
-
     @cached_property
-    @one_thread()
-    def bound(self) -> FloatArray | None:
-        """The coverage that no 1, 2, 3, … rows exceed; of a sample that would be no answer."""
-        if self.detects or self.scaled:
-            return None
-        return coverage_bounds(self.selection, self.ranking.members)
+    def place_of_point(self) -> IntArray:
+        """For each point, the row in memory that names it: the ranked one, or the first."""
+        data = self.complete.data
+        members = self.ranking.members
+        if data.row_numbers is not None:
+            members = np.searchsorted(data.row_numbers, self.selection.data.rows_in_data(members))
+        places = data.points.first.copy()
+        places[self.ranking.points] = members
+        return places
 
     @cached_property
     def row_of_point(self) -> IntArray:
-        """For each point, the row of the data that names it: the ranked one, or the first."""
-        data = self.complete.data
-        rows = data.rows_in_data(data.points.first).copy()
-        rows[self.ranking.points] = self.selection.data.rows_in_data(self.ranking.members)
-        return rows
+        return self.complete.data.rows_in_data(self.place_of_point)
 
     @cached_property
     def shown(self) -> IntArray:
@@ -340,7 +340,7 @@ class Facts:
         if data.points.n <= MOST_POINTS:
             return np.arange(data.points.n)
         always = np.union1d(self.ranking.points, np.flatnonzero(self.complete.is_outlier))
-        return thinned(always, np.asarray(data.counts), MOST_POINTS, self._rng)
+        return thinned(always, data.counts, MOST_POINTS, self._rng)
 
     @property
     def _rng(self) -> np.random.Generator:
@@ -400,11 +400,16 @@ class Facts:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        if self.detects:
-            return html_card(str(self), self.outliers_html(), text=[])
         # Those of a sample are looked for by a pass, which nobody has asked for.
-        parts = [self.picks_html()] if self.scaled else [self.picks_html(), self.outliers_html()]
-        return html_card(str(self), *parts, text=[COVERAGE])
+        return self.card(outliers=not self.scaled)
+
+    def card(self, *, outliers: bool = False) -> str:
+        """The sentence and the picks, for a notebook; and the outliers, which are all that a detector has."""
+        said = str(self)
+        tables = [] if self.detects else [self.picks_html()]
+        if outliers or self.detects:
+            tables.append(self.outliers_html())
+        return html_card(said, *tables, text=[] if self.detects else [COVERAGE])
 
     def picks_html(self) -> str:
         """The first picks as a table, with their cells in the first columns that are compared, where these have names."""
@@ -418,7 +423,7 @@ class Facts:
             shown = list(columns.blocks.items())[:TABLE_COLUMNS]
             head += [name for name, _ in shown]
             for row, pick, z in zip(rows, self.picks, Z, strict=False):
-                row += [columns.reading(name, z[block], pick.row)[0] for name, block in shown]
+                row += [columns.reading(name, z[block], pick.row).value for name, block in shown]
         return html_table(head, rows, TABLE_ROWS)
 
     def outliers_html(self) -> str:
@@ -435,13 +440,16 @@ class Facts:
         wanted = parts or PARTS
         if "outliers" in wanted:
             self.outliers  # noqa: B018 - from now on the number of outliers is exact, in the sentence, too
-        found = {name: getattr(self, name) for name in wanted}
-        found |= {
-            name: vars(part) for name, part in found.items() if isinstance(part, SimpleNamespace)
-        }
-        found |= {name: asdict(part) for name, part in found.items() if is_dataclass(part)}  # type: ignore[arg-type]
-        if "picks" in found:
-            found["picks"] = [asdict(pick) for pick in self.picks]
+        found = {}
+        for name in wanted:
+            part = getattr(self, name)
+            if isinstance(part, SimpleNamespace):
+                part = vars(part)
+            elif name == "picks":
+                part = list(map(asdict, part))
+            elif isinstance(part, Outliers | Curve | Map):
+                part = asdict(part)
+            found[name] = part
         return jsonable(found)  # type: ignore[no-any-return]
 
 

@@ -18,26 +18,23 @@ from mosaic.kernels import Kernel
 
 
 class RowsInMemory:
-    """Rows in memory, their points (-1 without weight), and how many rows of the data each stands for, outliers for as many as
-    there are, others for all others; ``copies`` is the same for points.
+    """How many rows of the data each row in memory stands for, outliers for as many as there are, others for all others;
+    ``copies`` is the same for points.
     """
 
     def __init__(self, selection: Selection):
         group = selection.data.points.point_of
-        weights = selection.data.points.weights
-        self.point_of: IntArray = group
         self.weight_of: FloatArray = selection.rows_for.copy()
         odd = selection.outliers_in_memory
-        present = group >= 0
         if selection.is_sampled:
             for rows, number in (
                 (odd, selection.n_outliers),
                 (~odd, selection.n_rows - selection.n_outliers),
             ):
                 self.weight_of[rows] *= number / (self.weight_of[rows].sum() or 1.0)
-        copies = np.bincount(group[present], self.weight_of[present], len(weights))
-        self.copies: FloatArray = np.asarray(copies, np.float64)
-        self.n_without_weight = int((~present).sum())
+        copies = np.bincount(group + 1, self.weight_of, selection.data.points.n + 1)
+        self.copies: FloatArray = np.asarray(copies[1:], np.float64)
+        self.n_without_weight = int((group < 0).sum())
 
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
@@ -81,7 +78,7 @@ def bins_of(selection: Selection) -> CountBins:
     cut = float(selection.cut.count)
     group = data.points.point_of
     of_rows = selection.counts_in_memory
-    counts = np.append(np.asarray(data.counts), of_rows[group < 0])
+    counts = np.append(data.counts, of_rows[group < 0])
     log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
     edges = np.exp(log_edges)
     threshold = 0
@@ -113,7 +110,8 @@ def ranking_of(selection: Selection, suggested: int) -> Ranking:
 
 @dataclass(frozen=True)
 class Changes:
-    """The ranks at which points change their representative; ``stands_for`` is how many rows each of the first k stands for.
+    """The ranks at which points change their representative; ``stands_for`` is how many rows each stands for, 0 from rank k
+    on.
 
     moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
     end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
@@ -139,7 +137,7 @@ def changes_of(
     own = np.full(kernel.n, -1, np.intp)
     own[ranked] = np.arange(n_ranks)
     moves = np.zeros((n_ranks + 1, n_ranks))
-    stands_for = np.zeros(k)
+    stands_for = np.zeros(n_ranks)
     kept: list[tuple[IntArray, IntArray, FloatArray]] = []
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
@@ -150,7 +148,7 @@ def changes_of(
         mine = np.flatnonzero(own[points] >= 0)
         D[mine, own[points[mine]]] = -np.inf
         stands_for += np.bincount(
-            D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k
+            D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=n_ranks
         )
         changes = np.ones(D.shape, dtype=bool)
         changes[:, 1:] = D[:, 1:] < np.minimum.accumulate(D, axis=1)[:, :-1]

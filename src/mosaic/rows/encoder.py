@@ -27,10 +27,11 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.sources import ArraySource, LocalSource, Source
+from mosaic.choosing import ColumnReason
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, warn
 from mosaic.rows.frames import Cells, Values, holds_vectors, is_feature_name
-from mosaic.rows.kinds import APART, Column, Number
+from mosaic.rows.kinds import APART, Category, Column, Number
 from mosaic.rows.parts import InParts
 from mosaic.rows.rules import LeftOut, are_copies, notes_of, rule_of, signature_of
 from mosaic.rows.tables import InMemory, Table, shape_of
@@ -373,12 +374,8 @@ class Encoder:
         texts = {name: values for name, values in cells.items() if values.codes is not None}
         return replace(self, texts=texts, text_rows=rows)
 
-    def reading(
-        self, name: str, z: FloatArray, row: int | None = None
-    ) -> tuple[str, str, str, bool]:
-        """Of a row with the numbers z in this column: its cell as it is read, "61", "'premium'", "missing"; what is usual, "19 to
-        88"; where that is, "high", "medium", "early"; and whether it is unusual. Without a range, two are empty.
-        """
+    def reading(self, name: str, z: FloatArray, row: int | None = None) -> ColumnReason:
+        """What a row with the numbers z has in this column."""
         known = self.texts.get(name)
         text = None
         if known is not None and row is not None:
@@ -387,7 +384,13 @@ class Encoder:
                 text = known.text(place)
         column = next(column for column in self.columns if column.name == name)
         side = column.contrast(z) if isinstance(column, Number) else ""
-        return column.value(z, text), column.usually, side, column.is_unusual(z)
+        value = column.value(z, text)
+        cause = name
+        if value == "missing":
+            cause = f"missing {name}"
+        elif text and isinstance(column, Category) and column.meant(z, text):
+            cause = f"spelling of {name}"
+        return ColumnReason(name, value, column.usually, side, column.is_unusual(z), cause)
 
     def compared(self, rows: Rows) -> list[ComparedColumn]:
         """How each column of the rows that this was learned from is compared; see ``mosaic.columns``."""

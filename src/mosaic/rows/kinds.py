@@ -356,6 +356,10 @@ class Category:
     def has_texts(self) -> bool:
         return self.shares[-2] > 0
 
+    def meant(self, z: FloatArray, text: str) -> str | None:
+        """The common level that this rare one is a likely misspelling of."""
+        return self.likely(text) if z[-2] else None
+
     def value(self, z: FloatArray, text: str | None = None) -> str:
         """Rare levels have no code of their own."""
         if z[-1] > 0:
@@ -364,7 +368,7 @@ class Category:
             return repr(self.levels[int(np.argmax(z))])
         if text is None:
             return "is a rare value"
-        likely = self.likely(text)
+        likely = self.meant(z, text)
         return f"{quoted(text)}, which is rare{'' if likely is None else f' and likely means {likely!r}'}"
 
     def is_unusual(self, z: FloatArray) -> bool:

@@ -50,10 +50,9 @@ def plot_map(model: object, *, neighbours: bool = False, ax: Any = None) -> Any:
     ax = _axes(ax)
     chart = facts.map
     plane = facts.plane
-    status = np.array(facts.map.status)
+    status = np.array(chart.status)
     plane = facts.neighbours if neighbours and plane.method != "features" else plane
-    place = {int(row): i for i, row in enumerate(chart.row)}
-    chosen = np.array([place[pick.row] for pick in facts.picks], np.intp)
+    chosen = np.searchsorted(facts.shown, facts.ranking.points[: facts.k])
     frame = framed(plane.points, status != "outlier")
     sides = frame.high - frame.low
     xy = frame.low + frame.shares * sides
@@ -207,8 +206,6 @@ def _axes(ax: Any = None, number: int = 1) -> Any:
     plt = library("matplotlib.pyplot", "a figure")
     if ax is None:
         ax = plt.figure(figsize=(8.0 * number, 5.5), layout="constrained").subplots(1, number)
-    else:
-        ax = ax
     for each in np.atleast_1d(ax):
         each.spines[["top", "right"]].set_visible(False)
     return ax

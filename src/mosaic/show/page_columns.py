@@ -17,9 +17,9 @@ from mosaic.choosing import counted
 from mosaic.rows import Rows
 from mosaic.rows.frames import MISSING_TEXTS
 from mosaic.rows.tables import InMemory
+from mosaic.text import shortened
 
-#: Largest number of characters of a shown name and of a cell.
-LONGEST_NAME = 80
+#: Largest number of characters of a cell.
 LONGEST_CELL = 200
 #: Columns that are shown, unless more are at fault in outliers.
 USUALLY_SHOWN = 12
@@ -65,7 +65,7 @@ def columns_shown(
         left_out = f"This page and the files that it saves have {len(shown)} of {counted(len(cells), 'column')}"
         left_out += ", those at fault in outliers first." if at_fault else "."
     about = {
-        "columns": [shortened(name, LONGEST_NAME) for name in shown],
+        "columns": list(map(shortened, shown)),
         "n_compared": len(set(compared).intersection(shown)),
         "places": [list(cells).index(name) for name in shown],
         "left_out": left_out,
@@ -146,15 +146,6 @@ def _coded(texts: list[str]) -> dict[str, Any]:
 
 def packed(values: ArrayLike, kind: str) -> str:
     return base64.b64encode(np.asarray(values).astype(f"<{kind}").tobytes()).decode()
-
-
-def shortened(text: object, longest: int) -> str:
-    """Valid text on one line of limited length; the middle is left out, because names of files often differ at their ends."""
-    line = " ".join(str(text).encode("utf-8", "replace").decode().split())
-    if len(line) <= longest:
-        return line
-    half = (longest - 1) // 2
-    return f"{line[: longest - 1 - half]}…{line[-half:]}"
 
 
 def page_bytes(value: object) -> int:
