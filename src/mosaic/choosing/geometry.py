@@ -44,6 +44,7 @@ from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError, warn
 from mosaic.kernels import (
+    POINT_KERNELS,
     STATIONARY_KERNELS,
     Distances,
     EffectiveCount,
@@ -53,7 +54,7 @@ from mosaic.kernels import (
     resolve_gamma,
     stationary,
 )
-from mosaic.kernels.points import lengths_of_directions
+from mosaic.kernels.points import Cosine, lengths_of_directions
 from mosaic.text import figure
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ def _kernel(X: Matrix, points: Points, settings: Settings, prepare: Prepare, see
         if isinstance(kernel, Distances) and looks and settings.mode == "auto":
             kernel = replace(kernel, gamma=bandwidth(kernel.take(some)))
         return kernel
-    if name == "cosine":
+    if isinstance(name, str) and POINT_KERNELS.get(name) is Cosine:
         lengths_of_directions(X)  # points have other numbers than rows
     rows = rows_of(X, points.first)
     formula = settings.formula or name
