@@ -360,9 +360,10 @@ def test_many_picks_outside_a_small_sample_are_refused_with_what_to_do():
         model.certify(np.arange(2000))
 
 
-def test_rows_that_belong_and_outliers_are_all_rows():
-    X = np.random.default_rng(0).normal(size=(20_000, 2))
-    X[::2000] *= 100
+def test_rows_that_belong_and_outliers_are_all_rows(monkeypatch):
+    monkeypatch.setattr("mosaic.choosing.plan.DECISION_SAMPLE", 1000)
+    X = np.random.default_rng(0).normal(size=(4000, 2))
+    X[::400] *= 100
     model = MOSAIC(5).fit(X)
     for_all = model.certify(all_rows=True)
     assert for_all.n_rows + for_all.n_outliers == len(X)
